@@ -1,0 +1,102 @@
+"""The edge model's prompts: short, in one growing context, answered in bare lines.
+
+Every call of a turn begins with the same text (history, question, entities, results so far) and ends with a one-line
+task. llama.cpp therefore computes each part once a turn, and a call costs its task line and its answer.
+The adapter is trained on exactly these functions.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, create_model
+
+from docgemma.llm.base import Prompt
+from docgemma.prompts import GENERATION, Ask, selection_schema
+from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
+from docgemma.state import AgentState, ToolResult
+
+if TYPE_CHECKING:
+    from docgemma.tools.base import Tool
+
+QUESTION_CHARS = 1200
+EVIDENCE_CHARS = 700  # a result's critical lines come first, so the head is what matters
+HISTORY_CHARS = 160
+
+
+class EdgeProfile:
+    """One label, or one value a line; the rest of the JSON is written by code."""
+
+    name = "edge"
+
+    def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
+        labels = ("DIRECT", *(tool.name for tool in tools))
+        schema = create_model("IntentLabel", __base__=Schema, label=(Literal[labels], ...))
+
+        def finish(value: BaseModel) -> IntentClassification:
+            direct = value.label == "DIRECT"
+            return IntentClassification(
+                intent="DIRECT" if direct else "TOOL_NEEDED",
+                task_summary=f"Clinician asks: {state['user_query'][:300]}",
+                suggested_tool=None if direct else value.label,
+            )
+
+        return self._ask("intent_classify", state, "intent", schema, finish)
+
+    def select(self, state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask:
+        names = [tool.name for tool in candidates] + ([NO_TOOL] if allow_none else [])
+        return self._ask("tool_select", state, "tool", selection_schema(names))
+
+    def arguments(self, state: AgentState, tool: "Tool", schema: type[BaseModel]) -> Ask:
+        return self._ask("tool_arguments", state, f"args {tool.name}", schema)
+
+    def assess(self, state: AgentState, result: ToolResult) -> Ask:
+        schema = create_model(
+            "QualityLabel", __base__=Schema, quality=(Literal["success_rich", "success_partial", "no_results"], ...)
+        )
+
+        def finish(value: BaseModel) -> ResultAssessment:
+            first_line = result["formatted_result"].split("\n", 1)[0] or result["tool_label"]
+            return ResultAssessment(quality=value.quality, brief_summary=first_line[:240])
+
+        return self._ask("result_classify", state, "quality", schema, finish)
+
+    def retry(self, state: AgentState, result: ToolResult) -> Ask:
+        schema = create_model(
+            "RetryLabel", __base__=Schema, strategy=(Literal["retry_same", "retry_different_args"], ...)
+        )
+        return self._ask("error_handler", state, "retry", schema, lambda value: RetryStrategy(strategy=value.strategy))
+
+    def synthesize(self, state: AgentState) -> Prompt:
+        return Prompt(user=f"{context(state)}\nanswer")
+
+    def copied_fields(self, tool: "Tool") -> frozenset[str]:
+        return frozenset(tool.args.model_fields)  # a 135M model copies; it does not compose
+
+    @staticmethod
+    def _ask(node: str, state: AgentState, task: str, schema: type[BaseModel], finish=lambda value: value) -> Ask:
+        return Ask(node, Prompt(user=f"{context(state)}\n{task}"), schema, GENERATION[node], "lines", finish)
+
+
+def context(state: AgentState) -> str:
+    """The growing part: what was said, what code found, what the tools returned. Only ever appended to in a turn."""
+    lines = []
+    if history := state.get("history"):
+        lines.append(f"Before: {_clip(history[-1]['user'], HISTORY_CHARS)}")
+    if patient := state.get("turn_patient"):
+        lines.append(f"Patient: {patient['name']} {patient['id']}")
+    entities = state.get("extracted_entities") or {}
+    if entities.get("has_image"):
+        lines.append("Image: attached")
+    lines.append(f"Q: {_clip(state['user_query'], QUESTION_CHARS)}")
+    found = [*entities.get("patient_ids", []), *entities.get("patient_names", []), *entities.get("drug_mentions", [])]
+    if found:
+        lines.append(f"Found: {', '.join(found)}")
+    for result in state.get("tool_results", []):
+        lines.append(f"[{result['tool_label']}] {_clip(result['formatted_result'], EVIDENCE_CHARS)}")
+    return "\n".join(lines)
+
+
+def _clip(text: str, limit: int) -> str:
+    """The head of a text, cut at a line or word, on one line."""
+    text = " | ".join(line.strip() for line in text.splitlines() if line.strip())
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " …"

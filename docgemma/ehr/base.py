@@ -1,0 +1,70 @@
+"""What a record store does. FHIR R4 resources are plain dicts here; a back end validates what it writes."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class PatientMatch:
+    """One patient that a name search found. `guessed`: the name was not spelt this way."""
+
+    id: str
+    name: str
+    birth_date: str  # ISO, may be partial or ""
+    sex: str  # FHIR administrative gender
+    guessed: bool = False
+
+    @property
+    def label(self) -> str:
+        return ", ".join(
+            part for part in (self.name, self.sex, f"born {self.birth_date}" if self.birth_date else "") if part
+        )
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Who wrote, from where. `key` makes the write happen once: the same key always gives the same resource."""
+
+    actor: str
+    thread: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A patient's summary: FHIR resources by kind, newest first. An empty list means looked up and none there."""
+
+    patient: PatientMatch
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+    medications: list[dict[str, Any]] = field(default_factory=list)  # MedicationRequest
+    allergies: list[dict[str, Any]] = field(default_factory=list)
+    labs: list[dict[str, Any]] = field(default_factory=list)  # Observation, category laboratory
+    vitals: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)  # DocumentReference
+    immunizations: list[dict[str, Any]] = field(default_factory=list)
+
+
+class RecordStore(Protocol):
+    """One interface, two back ends. Every method raises StoreError when the store cannot be reached or read:
+    an outage is never an empty answer. `name` is what a clinician reads as the source."""
+
+    name: str
+
+    def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
+        """Patients whose name fits, best first; [] if none."""
+
+    def patient(self, patient_id: str) -> PatientMatch | None:
+        """The patient with exactly this id, or None."""
+
+    def chart(self, patient_id: str) -> Chart | None:
+        """The whole summary, or None if there is no such patient."""
+
+    def create(self, resource: dict[str, Any], provenance: Provenance) -> dict[str, Any]:
+        """Store a new resource once per `provenance.key`; returns it as stored, with id and meta.
+
+        Raises:
+            ToolError: `invalid_args` if it is not a valid FHIR resource, `not_found` if its patient is unknown,
+                `not_permitted` if the store refuses.
+        """
+
+    def close(self) -> None: ...

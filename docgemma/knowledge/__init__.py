@@ -1,0 +1,1 @@
+"""Medical facts: drug labels, interactions, literature, trials; from the offline snapshot or the live services."""

@@ -1,0 +1,89 @@
+"""What a source of medical facts answers. Each answer says where it is from and as of when."""
+
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """Records, best first. An empty list means searched and nothing there; a failure is raised instead."""
+
+    records: list[T]
+    source: str  # "openFDA snapshot", "openFDA", ...
+    as_of: str | None  # ISO date
+    fell_back: str | None = None  # why the live service was not used, where it was tried
+
+
+@dataclass(frozen=True)
+class DrugLabel:
+    """The safety sections of a drug's label. Texts are plain; [] or "" means the label has no such section."""
+
+    name: str  # generic, lower case
+    brand_names: list[str] = field(default_factory=list)
+    drug_classes: list[str] = field(default_factory=list)
+    boxed_warning: str = ""
+    contraindications: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    interactions: str = ""
+    max_daily_dose: str = ""  # "3000 mg", adult, where the label gives one
+    reference: str = ""  # where the fact can be checked
+    effective: str | None = None  # ISO date of the label
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A pair of drugs that interact. `severity` as the source words it."""
+
+    drugs: tuple[str, str]
+    severity: str  # contraindicated, major, moderate, minor, or the label's own word
+    mechanism: str
+    management: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class Article:
+    """`demonstration`: an invented record that ships with the package, never to be cited."""
+
+    id: str  # PMID, or DEMO-LIT-001
+    title: str
+    authors: str
+    journal: str
+    year: int | None
+    abstract: str
+    url: str = ""
+    demonstration: bool = False
+
+
+@dataclass(frozen=True)
+class Trial:
+    id: str  # NCT id, or DEMO-TRIAL-001
+    title: str
+    status: str
+    phase: str
+    conditions: list[str]
+    interventions: list[str]
+    locations: list[str]
+    summary: str = ""
+    url: str = ""
+    demonstration: bool = False
+
+
+class Knowledge(Protocol):
+    """Raises ToolError in the known ways. Drug names may be generic or brand; a name that is not known raises
+    `drug_not_in_database`, or `ambiguous_drug_name` with `suggestions` where it is nearly one that is."""
+
+    def label(self, drug_name: str) -> Answer[DrugLabel]: ...
+
+    def interactions(self, drug_names: list[str]) -> Answer[Interaction]: ...
+
+    def literature(self, query: str, limit: int = 5) -> Answer[Article]: ...
+
+    def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]: ...
+
+    def generic_name(self, drug_name: str) -> str | None:
+        """The generic name of a brand or generic, or None. Never guesses."""
+
+    def close(self) -> None: ...

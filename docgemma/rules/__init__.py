@@ -1,0 +1,1 @@
+"""Every decision that code makes. Pure functions: no model, no I/O."""

@@ -1,0 +1,49 @@
+"""Every knob, from DOCGEMMA_* variables. An explicit argument beats the environment, which beats the default."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_data_dir
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Where things are and how to run. Empty strings in the environment count as unset."""
+
+    model_config = SettingsConfigDict(env_prefix="DOCGEMMA_", extra="forbid", env_ignore_empty=True)
+
+    model: str | None = None  # edge, medgemma, a .gguf file, a path or hub id, server
+    mmproj: Path | None = None  # vision projector of a .gguf model
+    llm_url: str | None = None
+    llm_name: str | None = None
+    llm_key: str | None = Field(default=None, repr=False)
+
+    sources: Literal["offline", "live", "auto"] = "auto"
+    openfda_url: str = "https://api.fda.gov"
+    ctgov_url: str = "https://clinicaltrials.gov/api/v2"
+    europepmc_url: str = "https://www.ebi.ac.uk/europepmc/webservices/rest"
+    rxnav_url: str = "https://rxnav.nlm.nih.gov/REST"
+    tool_timeout: float = Field(default=10.0, gt=0, le=600)  # seconds
+
+    ehr: str | None = None  # SQLite path, or base URL of a FHIR R4 server
+    ehr_token: str | None = Field(default=None, repr=False)
+    ehr_client_id: str | None = None
+    ehr_client_secret: str | None = Field(default=None, repr=False)
+    ehr_token_url: str | None = None
+    db: str | None = None  # SQLite path or postgresql://
+    home: Path = Path(user_data_dir("docgemma", appauthor=False))
+
+    narrowing: bool = True  # code removes tools that cannot apply before the model chooses
+    copy_args: bool = True  # identifying arguments are spans of what was said or found (design, decision 13)
+    fast_decoding: bool = True  # False: plain Outlines on the transformers back end
+    threads: int | None = Field(default=None, ge=1)  # CPU threads for llama.cpp; None measures the machine
+
+    @cached_property
+    def ehr_location(self) -> str:
+        return self.ehr or str(self.home / "ehr.sqlite")
+
+    @cached_property
+    def db_location(self) -> str:
+        return self.db or str(self.home / "memory.sqlite")

@@ -1,0 +1,138 @@
+"""The typed state that flows through the graphs, and the records it is made of. Data only."""
+
+from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
+
+
+RESET = None  # a node returns RESET for an accumulating key to empty it
+
+
+def accumulate(old: list | None, new: list | None) -> list:
+    """Append, as `operator.add` does, but let a new turn of the same thread begin empty."""
+    return [] if new is RESET else [*(old or []), *new]
+
+
+class ExtractedEntities(TypedDict):
+    patient_ids: list[str]
+    patient_names: list[str]
+    drug_mentions: list[str]  # generic or brand, as written, in order of appearance, without repeats
+    action_verbs: list[str]
+    nct_ids: list[str]
+    has_image: bool
+
+
+class Option(TypedDict):
+    """One choice of a clarification. `id` is what is stored, `label` what is shown."""
+
+    id: str
+    label: str
+
+
+class ToolResult(TypedDict):
+    """One executed call. `result` is the tool's payload, `formatted_result` what models and clinicians read."""
+
+    tool_name: str
+    tool_label: str
+    args: dict[str, Any]
+    result: dict[str, Any]
+    formatted_result: str
+    error: Optional[str]  # clinician-friendly text from an error template; never raw
+    error_type: Optional[str]  # a value of errors.ErrorType
+    details: dict[str, Any]  # of the error: missing_fields, suggestions, options, entity
+    empty: bool  # succeeded, and found nothing
+    source: Optional[str]  # where the facts come from, "openFDA snapshot"
+    as_of: Optional[str]  # ISO date of those facts
+    links: list[dict[str, str]]  # {"title", "url", "id"} to show as sources
+    seconds: float
+    retries: int
+
+
+class Clarification(TypedDict):
+    """A question to the clinician, and where the work goes on once it is answered."""
+
+    kind: Literal["patient", "drug", "missing"]
+    question: str
+    options: list[Option]
+    tool: str
+    args: dict[str, Any]
+    missing: list[str]
+
+
+class PendingWrite(TypedDict):
+    name: str
+    label: str
+    args: dict[str, Any]
+    findings: list[str]
+
+
+class Turn(TypedDict):
+    """One earlier exchange, as history keeps it."""
+
+    user: str
+    assistant: str
+    tools: list[dict[str, Any]]  # {"label", "args", "brief"}
+
+
+class ActivePatient(TypedDict):
+    id: str
+    name: str
+
+
+class Step(TypedDict):
+    """One line of the timeline a clinician sees."""
+
+    node: str
+    label: str
+    detail: str
+    seconds: float
+
+
+class ImageRef(TypedDict):
+    """An attached image, kept as a file: pixels never enter a checkpoint."""
+
+    path: str
+    media_type: str
+    sha256: str
+
+
+class AgentState(TypedDict, total=False):
+    # input
+    turn_id: str
+    user_query: str
+    image: Optional[ImageRef]
+    history: list[Turn]
+    active_patient: Optional[ActivePatient]  # whom "his" and "her" mean; may change within a turn
+    turn_patient: Optional[ActivePatient]  # the same as the turn began, so that prompts only ever grow
+    extracted_entities: ExtractedEntities
+    image_findings: Optional[dict[str, Any]]
+    # intent
+    intent: Literal["DIRECT", "TOOL_NEEDED"]
+    task_summary: str
+    suggested_tool: Optional[str]
+    # tool loop
+    current_tool: Optional[str]
+    current_args: Optional[dict[str, Any]]
+    proposed_none: bool  # stage 1 said that no more tools are needed
+    tool_results: Annotated[list[ToolResult], accumulate]
+    step_count: int  # distinct tool calls completed; a retry is not a step
+    retry_count: int  # retries of the current tool
+    total_retries: int
+    # result classification
+    last_result_classification: Optional[str]
+    last_result_summary: Optional[str]
+    quality: Annotated[list[str], accumulate]
+    # errors and people
+    next_node: Optional[str]  # the router's or the error handler's decision
+    retry_strategy: Optional[str]
+    error_messages: Annotated[list[str], accumulate]
+    clarification: Optional[Clarification]
+    resumed: bool  # this turn answers a clarification; nothing is redone
+    # output
+    final_response: Optional[str]
+    status: Literal["answered", "needs_clarification", "needs_approval", "refused"]
+    grounding: dict[str, Any]
+    # trace
+    path: Annotated[list[str], accumulate]
+    steps: Annotated[list[Step], accumulate]
+    calls: Annotated[list[dict[str, Any]], accumulate]
+    # v1 and v2
+    extra: NotRequired[dict[str, Any]]
