@@ -1,0 +1,166 @@
+"""What a clinician reads when a tool fails, and what happens next: ask, skip or retry. Never the raw error.
+
+Wording and order of the rules: v3 spec, sections 4 (node 5a), 9 and 10. The model is asked about one thing only,
+whether a retry uses the same arguments, and that happens outside of here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from docgemma.errors import RETRYABLE, ErrorType
+from docgemma.rules.limits import MAX_RETRIES, MAX_TOTAL_RETRIES
+from docgemma.state import Clarification, Option, ToolResult
+
+ERROR_TEMPLATES: dict[str, str] = {
+    "timeout": "The {tool_label} was temporarily unavailable. Please try again shortly.",
+    "not_found": "No results were found for {entity} in the {tool_label}.",
+    "invalid_args": "The request to {tool_label} could not be completed — additional information is needed.",
+    "rate_limit": "The {tool_label} is temporarily busy. The system will retry automatically.",
+    "server_error": "The {tool_label} experienced a temporary error. The system will retry automatically.",
+    "service_unavailable": "{tool_label} is currently unavailable.",
+    "invalid_response": "The {tool_label} gave an answer that could not be read. The system will retry automatically.",
+    "missing_required_args": "I need more information: {fields}",
+    "missing_patient_id": "I need a patient ID to proceed. Could you provide one?",
+    "multiple_patient_matches": "I found {n} patients matching '{name}'. Which one did you mean? {list}",
+    "ambiguous_drug_name": "Did you mean {options}?",
+    "drug_not_in_database": "{drug} was not found in the drug database.",
+    "not_permitted": "The {tool_label} could not be completed: the record system does not permit it.",
+    "no_vision": "The {tool_label} could not be completed: images cannot be read in this setup.",
+    "max_retries": "Unable to complete {tool_label} after multiple attempts.",
+    "generic": "The {tool_label} could not be completed.",
+}
+
+# "will retry" would be untrue once the retries are used up; the others stay true
+SAYS_MORE_THAN_MAX_RETRIES = frozenset(
+    {ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS, ErrorType.NOT_PERMITTED, ErrorType.NO_VISION}
+)
+# asking again cannot change these, whoever asks
+FINAL = frozenset({ErrorType.NOT_PERMITTED, ErrorType.NO_VISION})
+
+FIELD_NAMES = {
+    "patient_id": "patient ID",
+    "drug_name": "drug name",
+    "drug_names": "at least two drug names",
+    "medication_name": "medication name",
+    "name": "patient name",
+    "note_type": "type of note",
+    "note_text": "text of the note",
+    "query": "what to look for",
+}
+
+
+@dataclass(frozen=True)
+class ErrorDecision:
+    """What to do about a failed call. `message` is for the clinician; a clarification comes with `ask_user`."""
+
+    action: Literal["ask_user", "skip", "retry"]
+    message: str
+    clarification: Clarification | None = None
+
+
+def error_message(
+    error_type: ErrorType | str,
+    tool_label: str,
+    args: Mapping[str, Any],
+    entity_field: str,
+    details: Mapping[str, Any],
+) -> str:
+    """The clinician-friendly text of a failure, always one line, never anything of the raw error.
+
+    Args:
+        error_type: a value of `ErrorType`; anything else gets the generic text.
+        tool_label: what a clinician calls the tool, "Drug Safety Report".
+        args: the arguments of the call; may be incomplete.
+        entity_field: the argument that says what was looked for.
+        details: of the `ToolError`: missing_fields, suggestions, options, entity.
+    """
+    kind = str(getattr(error_type, "value", error_type))
+    entity = _line(details.get("entity") or args.get(entity_field)) or "this request"
+    missing = list(details.get("missing_fields") or [])
+    options = [_line(item.get("label")) for item in details.get("options") or []]
+    suggestions = [_line(item) for item in details.get("suggestions") or []]
+    if kind == "missing_required_args" and missing in ([], ["patient_id"]):
+        kind = "missing_patient_id" if missing else "invalid_args"
+    if kind == "multiple_patient_matches" and not options:
+        return "Multiple patients found. Which patient did you mean?"
+    if kind == "ambiguous_drug_name" and not suggestions:
+        return f"Which drug did you mean by {entity}?"
+    return ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"]).format(
+        tool_label=tool_label,
+        entity=entity,
+        name=entity,
+        drug=entity,
+        fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
+        n=len(options),
+        list="; ".join(f"({number}) {label}" for number, label in enumerate(options, 1)),
+        options=_either(suggestions),
+    )
+
+
+def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> ErrorDecision:
+    """Decide about a failed call, in the order of the spec: ask first, then skip, then retry.
+
+    Args:
+        result: the failed call; its `error` is the text that `error_message` made.
+        retry_count: retries of this tool so far.
+        total_retries: retries of all tools in this turn so far.
+    """
+    kind, message = result["error_type"] or "", result["error"] or ""
+    if clarification := _clarification(result):
+        return ErrorDecision("ask_user", clarification["question"], clarification)
+    if kind in FINAL or _wrong_patient(result):
+        return ErrorDecision("skip", message)
+    if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
+        if kind in SAYS_MORE_THAN_MAX_RETRIES or kind == ErrorType.DRUG_NOT_IN_DATABASE:
+            return ErrorDecision("skip", message)
+        return ErrorDecision("skip", ERROR_TEMPLATES["max_retries"].format(tool_label=result["tool_label"]))
+    if kind == ErrorType.DRUG_NOT_IN_DATABASE:
+        return ErrorDecision("skip", message)
+    if kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1:
+        return ErrorDecision("skip", ERROR_TEMPLATES["service_unavailable"].format(tool_label=result["tool_label"]))
+    if kind in RETRYABLE or kind in (ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS):
+        return ErrorDecision("retry", message)
+    return ErrorDecision("skip", message)  # an error nobody knows is not retried blindly
+
+
+def _clarification(result: ToolResult) -> Clarification | None:
+    """The question to the clinician, where only a person can go on. `missing` names the arguments it fills."""
+    kind, details, args = result["error_type"], result.get("details") or {}, result["args"]
+    if kind == ErrorType.MULTIPLE_PATIENT_MATCHES:
+        options = [Option(id=str(item["id"]), label=str(item["label"])) for item in details.get("options") or []]
+        return _ask("patient", result, options, ["patient_id"])
+    if kind == ErrorType.AMBIGUOUS_DRUG_NAME:
+        options = [Option(id=str(name), label=str(name)) for name in details.get("suggestions") or []]
+        return _ask("drug", result, options, [key for key in args if key in DRUG_FIELDS] or ["drug_name"])
+    if kind == ErrorType.MISSING_REQUIRED_ARGS:
+        missing = list(details.get("missing_fields") or [])
+        return _ask("missing", result, [], missing) if missing else None
+    return None
+
+
+DRUG_FIELDS = frozenset({"drug_name", "drug_names", "medication_name"})
+
+
+def _ask(
+    kind: Literal["patient", "drug", "missing"], result: ToolResult, options: Sequence[Option], missing: list[str]
+) -> Clarification:
+    return Clarification(
+        kind=kind, question=result["error"] or "", options=list(options), tool=result["tool_name"],
+        args=dict(result["args"]), missing=missing,
+    )  # fmt: skip
+
+
+def _wrong_patient(result: ToolResult) -> bool:
+    """An id that no patient has: another try could only guess at another patient."""
+    return result["error_type"] == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else ""
+
+
+def _line(value: Any) -> str:
+    """A value as part of a sentence: one line, bounded."""
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
+    return " ".join(text.split())[:120]
