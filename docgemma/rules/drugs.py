@@ -1,0 +1,150 @@
+"""Finding drug names in text: whole words, any case, longest name first. The dictionary is given, not loaded here."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from rapidfuzz import fuzz, process
+
+from docgemma.rules.drug_words import ENDOGENOUS, FORMS, MEASURED, ONLY_AS_SUPPLEMENT
+
+WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+GAP = re.compile(r"[\s\-‐‑–/.]{1,3}")  # between the words of one name
+JOINED = re.compile(r"[\s,;/&+]*(?:and|with|or|plus|und)?[\s,/&+]*", re.IGNORECASE)
+DOSE_NEXT = re.compile(r"[\s:(]{0,3}\d+(?:[.,]\d+)?\s{0,2}(?:mg|mcg|µg|μg|g|ml|units?|iu|meq|mmol|%)", re.IGNORECASE)
+SUGGEST_SCORE = 78  # of 100; below, a "did you mean" is noise
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A drug in a text. `text` as written (text[start:end]), `name` the dictionary's spelling, lower case."""
+
+    text: str
+    name: str
+    start: int
+    end: int
+
+
+class DrugNames:
+    """A dictionary of drug names, generic and brand.
+
+    Args:
+        generics: name -> its generic name (itself, for a generic). Combinations: "a and b".
+    """
+
+    def __init__(self, generics: Mapping[str, str]):
+        self._keys: dict[str, str] = {}  # folded words joined by blanks -> name
+        self._longest: dict[str, int] = {}  # first word -> words of the longest name that begins so
+        self._generics = dict(generics)
+        for name in self._generics:
+            words = [fold(match.group()) for match in WORD.finditer(name)]
+            if words:
+                self._keys.setdefault(" ".join(words), name)
+                self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._lookup(name) is not None
+
+    def generic(self, name: str) -> str | None:
+        """The generic name, lower case, or None if the name is not known. Never guesses."""
+        found = self._lookup(name)
+        return None if found is None else self._generics[found]
+
+    def ingredients(self, name: str) -> frozenset[str]:
+        """What is in it: one generic name, several for a combination, the name itself where it is not known."""
+        generic = self.generic(name)
+        return frozenset(_parts(generic)) if generic else frozenset({" ".join(name.lower().split())})
+
+    def suggest(self, name: str, limit: int = 3) -> list[str]:
+        """Known names spelt much like this one, best first, for a 'did you mean'. Never to be taken as the answer."""
+        key = _key(name)
+        if len(key) < 4:
+            return []
+        found = process.extract(
+            key[:80], self._suggestible, scorer=fuzz.ratio, limit=limit * 8, score_cutoff=SUGGEST_SCORE
+        )
+        best: dict[str, str] = {}  # one spelling of each drug
+        for match, _score, _index in found:
+            best.setdefault(self._generics[self._keys[match]], self._keys[match])
+        return list(best.values())[:limit]
+
+    def find(self, text: str) -> list[Mention]:
+        """Every mention in order of appearance; names inside longer names are not reported."""
+        found = list(self._matches(text))
+        return [item for number, item in enumerate(found) if _is_drug_here(text, found, number)]
+
+    @cached_property
+    def _suggestible(self) -> list[str]:
+        return [key for key in self._keys if len(key) > 3]
+
+    def _lookup(self, name: str) -> str | None:
+        return self._keys.get(_key(name))
+
+    def _matches(self, text: str) -> Iterator[Mention]:
+        words = list(WORD.finditer(text))
+        folded = [fold(match.group()) for match in words]
+        at = 0
+        while at < len(words):
+            count, name = self._match_at(text, words, folded, at)
+            if name is None:
+                at += 1
+                continue
+            start, end = words[at].start(), words[at + count - 1].end()
+            if count == 1 and folded[at] not in self._keys:  # metformin's
+                end = start + len(words[at].group()[:-2])
+            yield Mention(text[start:end], name, start, end)
+            at += count
+
+    def _match_at(self, text: str, words: list[re.Match], folded: list[str], at: int) -> tuple[int, str | None]:
+        first = folded[at]
+        reach = self._longest.get(first, 0)
+        for count in range(min(reach, len(words) - at), 0, -1):
+            name = self._keys.get(" ".join(folded[at : at + count]))
+            if name and all(
+                GAP.fullmatch(text, words[i].end(), words[i + 1].start()) for i in range(at, at + count - 1)
+            ):
+                return count, name
+        written = words[at].group()
+        if len(written) > 3 and written[-2] in "'’ʼ" and written[-1] in "sS":
+            return 1, self._keys.get(fold(written[:-2]))
+        return 0, None
+
+
+def fold(word: str) -> str:
+    """Lower case, without accents and apostrophes: as names are compared."""
+    word = word.lower()
+    if not word.isascii():
+        word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+    return word.replace("'", "").replace("’", "").replace("ʼ", "")
+
+
+def _key(name: str) -> str:
+    return " ".join(fold(match.group()) for match in WORD.finditer(name))
+
+
+def _parts(generic: str) -> list[str]:
+    return [part.strip() for part in re.split(r",|\band\b", generic) if part.strip()]
+
+
+def _is_drug_here(text: str, found: list[Mention], number: int) -> bool:
+    """Whether a substance of the body is meant as a drug: "insulin resistance" and "iron level" are not."""
+    item = found[number]
+    if item.name not in ENDOGENOUS:
+        return True
+    after = WORD.search(text, item.end, item.end + 40)
+    following = after.group().lower() if after and not text[item.end : after.start()].strip(" -") else ""
+    if following in MEASURED:
+        return False
+    if item.name not in ONLY_AS_SUPPLEMENT:
+        return True
+    neighbours = [(found[number - 1], item)] if number else []
+    neighbours += [(item, found[number + 1])] if number + 1 < len(found) else []
+    joined = any(
+        right.start - left.end < 12 and JOINED.fullmatch(text, left.end, right.start) for left, right in neighbours
+    )
+    return joined or following in FORMS or bool(DOSE_NEXT.match(text, item.end))
