@@ -77,6 +77,10 @@ class NoVisionError(ModelError):
     """The loaded model cannot look at images."""
 
 
+class StoppedError(DocGemmaError):
+    """The user pressed stop. The thread stays usable."""
+
+
 class ToolError(DocGemmaError):
     """A tool failed in one of the known ways.
 

@@ -7,7 +7,7 @@ loaded model: MedGemma and other chat models get `FullProfile`, the edge model `
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel, create_model
 
@@ -115,6 +115,14 @@ class Ask:
     finish: Callable[[BaseModel], BaseModel] = field(default=lambda value: value)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A direct answer that was written beforehand, with where it can be checked."""
+
+    text: str
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+
 class PromptProfile(Protocol):
     """The graph's six calls to a model. `copied_fields` are the arguments that must be spans of the input."""
 
@@ -133,6 +141,9 @@ class PromptProfile(Protocol):
     def synthesize(self, state: AgentState) -> Prompt: ...
 
     def copied_fields(self, tool: "Tool") -> frozenset[str]: ...
+
+    def direct(self, state: AgentState) -> "Prepared | None":
+        """An answer to a direct question that needs no generation, or None."""
 
 
 # identifying arguments; free text (a note, a literature query, what to look for in an image) may be composed
@@ -209,6 +220,9 @@ class FullProfile:
 
     def copied_fields(self, tool: "Tool") -> frozenset[str]:
         return IDENTIFYING & set(tool.args.model_fields)
+
+    def direct(self, state: AgentState) -> Prepared | None:
+        return None
 
     @staticmethod
     def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
-
 RESET = None  # a node returns RESET for an accumulating key to empty it
 
 
@@ -55,6 +54,8 @@ class Clarification(TypedDict):
     tool: str
     args: dict[str, Any]
     missing: list[str]
+    query: NotRequired[str]  # the question that is being worked on
+    entity: NotRequired[str]  # what was unclear, as it was written
 
 
 class PendingWrite(TypedDict):
@@ -97,6 +98,7 @@ class ImageRef(TypedDict):
 class AgentState(TypedDict, total=False):
     # input
     turn_id: str
+    message: str  # what was typed; `user_query` is the question being worked on
     user_query: str
     image: Optional[ImageRef]
     history: list[Turn]
@@ -130,6 +132,7 @@ class AgentState(TypedDict, total=False):
     final_response: Optional[str]
     status: Literal["answered", "needs_clarification", "needs_approval", "refused"]
     grounding: dict[str, Any]
+    sources: list[dict[str, Any]]  # of a direct answer; others come from the tool results
     # trace
     path: Annotated[list[str], accumulate]
     steps: Annotated[list[Step], accumulate]

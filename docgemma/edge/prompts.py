@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, create_model
 
 from docgemma.llm.base import Prompt
-from docgemma.prompts import GENERATION, Ask, selection_schema
+from docgemma.prompts import GENERATION, Ask, Prepared, selection_schema
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
 from docgemma.state import AgentState, ToolResult
 
@@ -71,6 +71,12 @@ class EdgeProfile:
 
     def copied_fields(self, tool: "Tool") -> frozenset[str]:
         return frozenset(tool.args.model_fields)  # a 135M model copies; it does not compose
+
+    def direct(self, state: AgentState) -> Prepared | None:
+        """Never generated: a 135M model's medical knowledge is not to be trusted."""
+        from docgemma.edge.direct import direct_answer
+
+        return direct_answer(state["user_query"])
 
     @staticmethod
     def _ask(node: str, state: AgentState, task: str, schema: type[BaseModel], finish=lambda value: value) -> Ask:

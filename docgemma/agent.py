@@ -1,0 +1,233 @@
+"""Agent: one graph, one model, one toolbox, one memory. Everything that talks to a user talks through it."""
+
+import hashlib
+import shutil
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from langgraph.types import Command
+
+from docgemma.edge.prompts import EdgeProfile
+from docgemma.ehr import open_store
+from docgemma.errors import StoreError, UsageError
+from docgemma.graphs import load_graph
+from docgemma.knowledge import open_knowledge
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.llm import LLM, load_llm
+from docgemma.memory import broken, open_memory
+from docgemma.nodes.context import Context, never_stop
+from docgemma.prompts import FullProfile
+from docgemma.question import clean_question
+from docgemma.report import report
+from docgemma.settings import Settings
+from docgemma.state import RESET, ImageRef
+from docgemma.tools import toolbox
+from docgemma.tools.images import load_image, media_type
+
+OnEvent = Callable[[dict[str, Any]], Any]
+Decision = Literal["approve", "reject", "edit"]
+RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
+
+
+class Agent:
+    """A clinical agent. Safe to use from several threads; turns of one conversation run one after the other.
+
+    Args:
+        model: overrides `settings.model`.
+        llm: a loaded model, instead of loading one.
+        graph: "v3".
+        on_progress: called with one line for each slow step of start-up.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        model: str | None = None,
+        llm: LLM | None = None,
+        graph: str = "v3",
+        on_progress: Callable[[str], Any] | None = None,
+    ):
+        self.settings = settings or Settings()
+        self.graph_name = graph
+        builder = load_graph(graph)
+        self.memory = open_memory(self.settings.db_location)
+        self.store = open_store(self.settings)
+        self.knowledge = open_knowledge(self.settings)
+        self.drugs = load_drug_names(self.settings.home)
+        self.toolbox = toolbox()
+        self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
+        self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
+        self.app = builder.compile(checkpointer=self.memory)
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def ask(
+        self,
+        question: str,
+        *,
+        thread: str | None = None,
+        image: str | Path | None = None,
+        patient: str | None = None,
+        on_event: OnEvent | None = None,
+        stop: Callable[[], bool] = never_stop,
+    ) -> dict[str, Any]:
+        """One turn: the contract's JSON object.
+
+        Args:
+            thread: a stored conversation to continue; None starts one.
+            image: a PNG, JPEG or DICOM file.
+            patient: id of the patient that the question is about.
+            on_event: gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on.
+            stop: asked often; True ends the turn, and the conversation stays usable.
+
+        Raises:
+            UsageError: the question, thread, patient or image cannot be used; the line says why.
+            StoreError, ModelError: what failed, and what to do.
+        """
+        message = clean_question(question)
+        if thread is not None:
+            self._known(thread)
+            if self.pending(thread):
+                raise UsageError(
+                    f"Conversation {thread} waits for a decision on a record entry.",
+                    hint="Approve, reject or edit it first (--approve, --reject, --edit).",
+                )
+        turn = {
+            "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
+            "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
+        }  # fmt: skip
+        if patient is not None:
+            turn["active_patient"] = self._known_patient(patient)
+        return self._run(turn, thread or uuid.uuid4().hex[:12], on_event, stop)
+
+    def decide(
+        self,
+        thread: str,
+        decision: Decision,
+        args: dict[str, Any] | None = None,
+        *,
+        on_event: OnEvent | None = None,
+        stop: Callable[[], bool] = never_stop,
+    ) -> dict[str, Any]:
+        """Approve, reject or edit the write that waits in a conversation.
+
+        Raises:
+            UsageError: nothing waits there, or the edit names an unknown field.
+        """
+        self._known(thread)
+        pending = self.pending(thread)
+        if not pending:
+            raise UsageError(f"Nothing waits for a decision in conversation {thread}.")
+        unknown = set(args or {}) - set(self.toolbox[pending["name"]].args.model_fields)
+        if unknown or (decision == "edit" and not args):
+            allowed = ", ".join(self.toolbox[pending["name"]].args.model_fields)
+            raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=f"Fields: {allowed}.")
+        return self._run(Command(resume={"decision": decision, "args": args or {}}), thread, on_event, stop)
+
+    def proceed(self, thread: str, *, on_event: OnEvent | None = None) -> dict[str, Any]:
+        """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
+        self._known(thread)
+        snapshot = self.app.get_state(self._config(thread))
+        if not snapshot.next or self.pending(thread):
+            return self._report(thread, 0.0)
+        return self._run(None, thread, on_event, never_stop)
+
+    def pending(self, thread: str) -> dict[str, Any] | None:
+        """The write that waits for a decision in this conversation, if one does."""
+        interrupts = self.app.get_state(self._config(thread)).interrupts
+        return interrupts[0].value if interrupts else None
+
+    def history(self, thread: str) -> list[dict[str, Any]]:
+        """The turns of a conversation, oldest first."""
+        self._known(thread)
+        return self.app.get_state(self._config(thread)).values.get("history", [])
+
+    def close(self) -> None:
+        self.llm.close()
+        self.store.close()
+        self.knowledge.close()
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _run(self, given: Any, thread: str, on_event: OnEvent | None, stop: Callable[[], bool]) -> dict[str, Any]:
+        context = Context(
+            llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
+            drugs=self.drugs, settings=self.settings, thread=thread, stop=stop,
+        )  # fmt: skip
+        start = time.perf_counter()
+        with self._lock(thread):
+            try:
+                for mode, event in self.app.stream(
+                    given, self._config(thread), context=context, stream_mode=["updates", "custom"], durability="sync"
+                ):
+                    if on_event:
+                        _pass_on(mode, event, on_event)
+            except sqlite3.Error as error:
+                raise broken(self.settings.db_location, error) from error
+            return self._report(thread, time.perf_counter() - start)
+
+    def _report(self, thread: str, seconds: float) -> dict[str, Any]:
+        return report(
+            self.app.get_state(self._config(thread)).values, thread=thread, graph=self.graph_name,
+            model=self.llm.name, pending=self.pending(thread), seconds=seconds,
+        )  # fmt: skip
+
+    def _config(self, thread: str) -> dict[str, Any]:
+        return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
+
+    def _lock(self, thread: str) -> threading.Lock:
+        with self._guard:
+            return self._locks.setdefault(thread, threading.Lock())
+
+    def _known(self, thread: str) -> None:
+        try:
+            found = self.memory.get_tuple(self._config(thread))
+        except sqlite3.Error as error:
+            raise broken(self.settings.db_location, error) from error
+        if found is None:
+            raise UsageError(
+                f"There is no conversation {thread!r}.",
+                hint="Leave out --thread to start one; its id is in the answer.",
+            )
+
+    def _known_patient(self, patient_id: str) -> dict[str, str]:
+        patient = self.store.patient(patient_id.strip().lower()) or self.store.patient(patient_id.strip())
+        if patient is None:
+            raise UsageError(
+                f"There is no patient with the id {patient_id!r}.", hint="Look one up with: docgemma ehr search NAME"
+            )
+        return {"id": patient.id, "name": patient.name}
+
+    def _keep_image(self, image: str | Path | None) -> ImageRef | None:
+        """Check an image now and keep a copy, so that a resumed turn still has it."""
+        if image is None:
+            return None
+        path = Path(image)
+        load_image(path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, kept)
+        except OSError as error:
+            raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
+        return ImageRef(path=str(kept), media_type=media_type(path), sha256=digest)
+
+
+def _pass_on(mode: str, event: dict[str, Any], on_event: OnEvent) -> None:
+    if mode == "custom":
+        on_event(event)
+        return
+    for name, update in event.items():
+        if name != "__interrupt__" and update and update.get("steps"):
+            on_event({"type": "step", **update["steps"][-1]})

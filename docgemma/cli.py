@@ -1,0 +1,236 @@
+"""The command line. `--json` prints one JSON object on stdout and nothing else there."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Optional
+
+import typer
+
+from docgemma.errors import DocGemmaError, UsageError
+
+app = typer.Typer(
+    name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
+    no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+)  # fmt: skip
+ehr = typer.Typer(help="The record store: load, search and show FHIR R4 records.", rich_markup_mode=None)
+app.add_typer(ehr, name="ehr")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
+Model = Annotated[
+    Optional[str], typer.Option(help="edge, medgemma, server, a .gguf file, or a Hugging Face path or id.")
+]
+Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file to look at.")]
+Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")]
+
+
+@app.callback(invoke_without_command=True)
+def greet(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(
+            'DocGemma answers clinical questions from tools and records. Try: docgemma ask "What is hypertension?"'
+        )
+        typer.echo("Other commands: docgemma --help")
+
+
+@app.command()
+def ask(
+    question: Annotated[
+        Optional[str], typer.Argument(help="What to ask; leave out to decide or take up a thread.")
+    ] = None,
+    graph: Graph = "v3",
+    model: Model = None,
+    image: Image = None,
+    patient: Patient = None,
+    thread: Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")] = None,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the record entry that waits.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject the record entry that waits.")] = False,
+    edit: Annotated[Optional[str], typer.Option(help='Change it first: \'{"dosage": "250 mg"}\'.')] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask one question, or decide what a conversation is waiting for."""
+    decision = _decision(approve, reject, edit)
+    if question is None and thread is None:
+        raise UsageError(
+            "Nothing to do: no question and no --thread.", hint='Try: docgemma ask "What is hypertension?"'
+        )
+    from docgemma import terminal
+
+    with _agent(graph, model, quiet=as_json) as agent:
+        screen = terminal.Screen(live=not as_json)
+        if question is not None:
+            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            if decision and result["pending_write"]:
+                result = agent.decide(result["thread"], *decision, on_event=screen.event)
+        elif decision:
+            result = agent.decide(thread, *decision, on_event=screen.event)
+        else:
+            result = agent.proceed(thread, on_event=screen.event)
+        if result["pending_write"] and not as_json and sys.stdin.isatty():
+            result = terminal.settle(agent, result, screen)
+    _print_json(result) if as_json else screen.result(result)
+
+
+@app.command()
+def chat(
+    graph: Graph = "v3",
+    model: Model = None,
+    image: Image = None,
+    patient: Patient = None,
+    thread: Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")] = None,
+) -> None:
+    """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
+    from docgemma import terminal
+
+    with _agent(graph, model) as agent:
+        terminal.chat(agent, thread=thread, image=image, patient=patient)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What is installed, which model can run, what is reachable, and how to fix what is not."""
+    from docgemma.doctor import examine
+    from docgemma.settings import Settings
+
+    checks = examine(Settings())
+    if as_json:
+        _print_json({"checks": [check.as_dict() for check in checks], "ok": all(check.ok for check in checks)})
+        return
+    from docgemma.terminal import doctor_table
+
+    doctor_table(checks)
+
+
+@ehr.command("load")
+def ehr_load(
+    files: Annotated[list[Path], typer.Argument(help="FHIR R4 bundles, NDJSON or single resources.")],
+    as_json: AsJson = False,
+) -> None:
+    """Load FHIR R4 resources into the record store. One bad resource does not lose the others."""
+    from docgemma.ehr.load import load_files
+
+    with _store() as store:
+        report = load_files(store, files, on_progress=_progress)
+    if as_json:
+        _print_json(report.as_dict())
+    else:
+        typer.echo(f"Loaded {report.loaded} resources; skipped {len(report.skipped)}.")
+        for item in report.skipped[:20]:
+            typer.echo(f"  {item}", err=True)
+    if not report.loaded:
+        raise UsageError("Nothing was loaded.", hint="The lines above say why.")
+
+
+@ehr.command("search")
+def ehr_search(name: str, as_json: AsJson = False) -> None:
+    """Find patients by name; a typo is forgiven, and said."""
+    if not name.strip():
+        raise UsageError("The name is empty.", hint="docgemma ehr search 'Maria Garcia'")
+    with _store() as store:
+        found = store.search_patients(name)
+    if as_json:
+        _print_json({"patients": [_patient(match) for match in found], "source": store.name})
+        return
+    from docgemma.terminal import patient_table
+
+    patient_table(name, found)
+
+
+@ehr.command("show")
+def ehr_show(patient_id: str, as_json: AsJson = False) -> None:
+    """A patient's chart: problems, medications, allergies, results, notes."""
+    from docgemma.ehr.load import summarize
+
+    with _store() as store:
+        chart = store.chart(patient_id.strip())
+    if chart is None:
+        raise UsageError(
+            f"There is no patient with the id {patient_id!r}.", hint="Look one up: docgemma ehr search NAME"
+        )
+    if as_json:
+        _print_json(summarize(chart))
+        return
+    from docgemma.terminal import chart_view
+
+    chart_view(summarize(chart))
+
+
+def main() -> None:
+    """Run the command line; every failure becomes one line on stderr and its exit status."""
+    try:
+        status = app(standalone_mode=False)
+    except DocGemmaError as error:
+        _fail(error.line(), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("Stopped. The conversation stays usable.", 1)
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # click's usage errors
+            _fail(error.format_message(), 2)
+        if type(error).__name__ == "Abort":
+            _fail("Stopped.", 1)
+        _fail(f"Something went wrong that should not ({_kind(error)}). Run `docgemma doctor`, and report it.", 1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _decision(approve: bool, reject: bool, edit: str | None) -> tuple[str, dict[str, Any]] | None:
+    if sum((approve, reject, edit is not None)) > 1:
+        raise UsageError("Choose one of --approve, --reject and --edit.")
+    if edit is None:
+        return ("approve", {}) if approve else ("reject", {}) if reject else None
+    try:
+        changes = json.loads(edit)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"--edit is not JSON ({error.msg}).", hint='Write it like: --edit \'{"dosage": "250 mg"}\''
+        ) from error
+    if not isinstance(changes, dict):
+        raise UsageError("--edit must be a JSON object.", hint='Write it like: --edit \'{"dosage": "250 mg"}\'')
+    return "edit", changes
+
+
+def _agent(graph: str, model: str | None, quiet: bool = False):
+    from docgemma.agent import Agent
+
+    return Agent(model=model, graph=graph, on_progress=_silent if quiet else _progress)
+
+
+def _store():
+    from contextlib import closing
+
+    from docgemma.ehr import open_store
+    from docgemma.settings import Settings
+
+    return closing(open_store(Settings()))
+
+
+def _patient(match: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(match)
+
+
+def _progress(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _silent(line: str) -> None:
+    """Progress is not wanted where a program reads."""
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def _kind(error: Exception) -> str:
+    """The kind of an unexpected error without its text, which may hold patient data."""
+    frame: Any = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    place = f" in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
+    return type(error).__name__ + place
+
+
+def _fail(line: str, status: int) -> NoReturn:
+    print(f"docgemma: {line}", file=sys.stderr)
+    sys.exit(status)

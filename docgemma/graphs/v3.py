@@ -1,0 +1,59 @@
+"""The v3 reactive graph: one tool at a time, chosen from what is known now; code decides what follows."""
+
+from langgraph.graph import END, START, StateGraph
+
+from docgemma.nodes.context import Context
+from docgemma.nodes.error_handler import handle_failure
+from docgemma.nodes.input_assembly import assemble_input
+from docgemma.nodes.intent_classify import classify_intent
+from docgemma.nodes.result_classify import classify_result
+from docgemma.nodes.router import decide_next
+from docgemma.nodes.synthesize import synthesize
+from docgemma.nodes.tool_execute import execute_tool
+from docgemma.nodes.tool_select import select_tool
+from docgemma.state import AgentState
+from docgemma.trace import traced
+
+NODES = {
+    "input_assembly": assemble_input,
+    "intent_classify": classify_intent,
+    "tool_select": select_tool,
+    "tool_execute": execute_tool,
+    "result_classify": classify_result,
+    "router": decide_next,
+    "error_handler": handle_failure,
+    "synthesize": synthesize,
+}
+
+
+def after_input(state: AgentState) -> str:
+    """A new question is classified; an answered clarification goes on where the work stopped."""
+    return state["next_node"] if state.get("resumed") and state.get("next_node") else "intent_classify"
+
+
+def after_intent(state: AgentState) -> str:
+    return "synthesize" if state["intent"] == "DIRECT" else "tool_select"
+
+
+def after_selection(state: AgentState) -> str:
+    return "tool_execute" if state.get("current_tool") else "router"
+
+
+def after_decision(state: AgentState) -> str:
+    return state["next_node"]
+
+
+def build() -> StateGraph:
+    graph = StateGraph(AgentState, context_schema=Context)
+    for name, node in NODES.items():
+        graph.add_node(name, traced(name, node))
+    graph.add_edge(START, "input_assembly")
+    graph.add_conditional_edges("input_assembly", after_input, ["intent_classify", "router", "tool_execute"])
+    graph.add_conditional_edges("intent_classify", after_intent, ["tool_select", "synthesize"])
+    graph.add_conditional_edges("tool_select", after_selection, ["tool_execute", "router"])
+    graph.add_edge("tool_execute", "result_classify")
+    graph.add_edge("result_classify", "router")
+    graph.add_conditional_edges("router", after_decision, ["error_handler", "tool_select", "synthesize"])
+    graph.add_conditional_edges("error_handler", after_decision, ["tool_select", "synthesize"])
+    graph.add_edge("synthesize", END)
+    return graph

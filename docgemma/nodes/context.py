@@ -1,0 +1,46 @@
+"""What nodes may use at run time: the model, the tools, the stores. It arrives through LangGraph's runtime context."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from docgemma.ehr.base import RecordStore
+from docgemma.knowledge.base import Knowledge
+from docgemma.knowledge.drug_names import DrugNames
+from docgemma.llm.base import LLM, Generation
+from docgemma.prompts import Ask, PromptProfile
+from docgemma.settings import Settings
+from docgemma.tools.base import Toolbox, ToolContext
+
+
+def never_stop() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Context:
+    """One conversation turn's surroundings; shared things are safe to use from several threads."""
+
+    llm: LLM
+    profile: PromptProfile
+    toolbox: Toolbox
+    store: RecordStore
+    knowledge: Knowledge
+    drugs: DrugNames
+    settings: Settings
+    thread: str
+    actor: str = "clinician"
+    stop: Callable[[], bool] = field(default=never_stop)
+
+    def ask(self, ask: Ask) -> tuple[BaseModel, list[dict[str, Any]]]:
+        """Put one constrained question to the model: its answer as the graph wants it, and the calls it cost."""
+        done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
+        return ask.finish(done.value), [call.as_dict() for call in done.calls]
+
+    def tool_context(self, state: dict[str, Any], write_key: str = "") -> ToolContext:
+        return ToolContext(
+            settings=self.settings, store=self.store, knowledge=self.knowledge, llm=self.llm,
+            image=state.get("image"), thread=self.thread, actor=self.actor, write_key=write_key,
+        )  # fmt: skip

@@ -1,0 +1,95 @@
+"""Node 4: run the chosen tool. A write first stops for a person, with what the safety check found beside it."""
+
+import hashlib
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from docgemma.errors import StoreError, ToolError
+from docgemma.nodes.context import Context
+from docgemma.nodes.write_gate import findings_for
+from docgemma.state import AgentState, PendingWrite, ToolResult
+from docgemma.tools.base import Tool, validate
+
+
+def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    """One call. It becomes a ToolResult whatever happens; a retry replaces nothing and is not a new step."""
+    context, tool = runtime.context, runtime.context.toolbox[state["current_tool"]]
+    args, findings = state["current_args"] or {}, []
+    retry = bool(state.get("retry_strategy"))
+    if tool.writes and _can_be_decided(tool, args, context):
+        args, findings, approved = decide_write(tool, args, context)
+        if not approved:
+            return {**_done(state, retry), "tool_results": [_rejected(tool, args, findings)], "status": "refused"}
+    key = write_key(context.thread, state, tool) if tool.writes else ""
+    result = context.toolbox.call(tool.name, args, context.tool_context(state, key))
+    result["retries"] = state["retry_count"] if retry else 0
+    if findings:
+        result["result"] = {**result["result"], "findings": findings}
+    return {
+        **_done(state, retry),
+        **_patient(result),
+        "current_args": args,
+        "tool_results": [result],
+    }
+
+
+def decide_write(tool: Tool, args: dict[str, Any], context: Context) -> tuple[dict[str, Any], list[str], bool]:
+    """Ask until a person approves what stands there or rejects it. An edit that raises a new finding is shown again."""
+    seen: set[str] = set()
+    findings = findings_for(tool.name, args, context)
+    edited = False
+    while not edited or set(findings) - seen:
+        seen |= set(findings)
+        pending = PendingWrite(name=tool.name, label=tool.label, args=args, findings=findings)
+        decision = interrupt(dict(pending))
+        if decision["decision"] == "reject":
+            return args, findings, False
+        if decision["decision"] == "approve":
+            return args, findings, True
+        args, edited = {**args, **decision["args"]}, True
+        findings = findings_for(tool.name, args, context)
+    return args, findings, True
+
+
+def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:
+    """A person is only asked about a write that could be carried out; otherwise the call itself says what is wrong."""
+    try:
+        validate(tool, args)
+        return context.store.patient(args["patient_id"]) is not None
+    except (ToolError, StoreError):
+        return False
+
+
+def write_key(thread: str, state: AgentState, tool: Tool) -> str:
+    """The same key for the same step of the same turn, before and after a crash, whatever was edited."""
+    step = sum(
+        1 for result in state.get("tool_results", []) if result["tool_name"] == tool.name and not result["error"]
+    )
+    text = f"{thread}/{state['turn_id']}/{tool.name}/{step}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _done(state: AgentState, retry: bool) -> dict[str, Any]:
+    if retry:
+        return {"retry_strategy": None}
+    return {"step_count": state["step_count"] + 1, "retry_count": 0, "retry_strategy": None}
+
+
+def _patient(result: ToolResult) -> dict[str, Any]:
+    """Whom the record tools settled on becomes the active patient."""
+    found = result["result"].get("patients") or ([result["result"]["patient"]] if "patient" in result["result"] else [])
+    if result["error"] or len(found) != 1:
+        return {}
+    return {"active_patient": {"id": found[0]["id"], "name": found[0]["name"]}}
+
+
+def _rejected(tool: Tool, args: dict[str, Any], findings: list[str]) -> ToolResult:
+    return ToolResult(
+        tool_name=tool.name, tool_label=tool.label, args=args,
+        result={"decision": "rejected", "findings": findings},
+        formatted_result=f"{tool.label}: not recorded. The clinician rejected it.",
+        error=None, error_type=None, details={}, empty=False, source=None, as_of=None, links=[],
+        seconds=0.0, retries=0,
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""Node 3: which tool, then which arguments. Code narrows what can apply; the model chooses among the rest."""
+
+from typing import Annotated, Any, Literal, Optional
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, Field, create_model
+
+from docgemma.nodes.context import Context
+from docgemma.rules.candidates import narrow
+from docgemma.rules.completion import is_repeat
+from docgemma.rules.spans import choices
+from docgemma.schemas import NO_TOOL, Schema
+from docgemma.state import AgentState
+from docgemma.tools.base import Tool
+
+
+def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    """Stage 1 and stage 2; a retry keeps its tool, and its arguments too unless they were at fault."""
+    context, calls = runtime.context, []
+    strategy = state.get("retry_strategy")
+    if strategy == "retry_same":
+        return {"current_tool": state["current_tool"], "current_args": state["current_args"], "calls": calls}
+    name = state["current_tool"] if strategy else _choose(state, context, calls)
+    if name == NO_TOOL:
+        return _nothing_more(calls)
+    args = _arguments(state, context.toolbox[name], context, calls)
+    if is_repeat(name, args, state):
+        return _nothing_more(calls)
+    return {"current_tool": name, "current_args": args, "proposed_none": False, "calls": calls}
+
+
+def _nothing_more(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"current_tool": None, "current_args": None, "proposed_none": True, "retry_strategy": None, "calls": calls}
+
+
+def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) -> str:
+    names = [tool.name for tool in context.toolbox]
+    if context.settings.narrowing:
+        names = narrow(names, state)
+    allow_none = bool(state.get("tool_results"))
+    if len(names) == 1 and not (allow_none and not context.settings.narrowing):
+        return names[0]  # a closed set of one needs no model
+    ask = context.profile.select(state, [context.toolbox[name] for name in names], allow_none)
+    value, made = context.ask(ask)
+    calls += made
+    return value.tool_name
+
+
+def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, list[str] | None] = {}
+    if context.settings.copy_args:
+        copied = context.profile.copied_fields(tool)
+        fields = {name: choices(name, tool.name, state) for name in tool.args.model_fields if name in copied}
+    schema, settled = constrain(tool.args, fields)
+    if schema is None:
+        return settled
+    value, made = context.ask(context.profile.arguments(state, tool, schema))
+    calls += made
+    chosen = {key: item for key, item in value.model_dump().items() if item is not None}
+    merged = {**settled, **chosen}
+    return {key: _distinct(merged[key]) for key in tool.args.model_fields if key in merged}
+
+
+def _distinct(value: Any) -> Any:
+    return list(dict.fromkeys(value)) if isinstance(value, list) else value
+
+
+def constrain(
+    args: type[BaseModel], options: dict[str, list[str] | None]
+) -> tuple[type[BaseModel] | None, dict[str, Any]]:
+    """The argument schema with copied fields closed to their options, in the same order.
+
+    A required field with one option is settled by code and leaves the schema; one with none cannot be filled and
+    leaves it too, so that the missing argument is asked for instead of invented. An optional field with no option
+    stays absent.
+
+    Returns:
+        The schema that is left to the model (None if nothing is), and the settled arguments.
+    """
+    settled: dict[str, Any] = {}
+    left: dict[str, Any] = {}
+    for name, item in args.model_fields.items():
+        listed = "list" in str(item.annotation)
+        allowed = options.get(name)
+        if allowed is None:
+            left[name] = (item.annotation, item)
+        elif listed and len(allowed) >= 2:
+            left[name] = (Annotated[list[Literal[tuple(allowed)]], Field(min_length=2, max_length=6)], ...)
+        elif listed:
+            settled[name] = list(allowed)
+        elif item.is_required() and len(allowed) == 1:
+            settled[name] = allowed[0]
+        elif item.is_required() and allowed:
+            left[name] = (Literal[tuple(allowed)], ...)
+        elif allowed:
+            left[name] = (Optional[Literal[tuple(allowed)]], None)
+    return (create_model(args.__name__, __base__=Schema, **left) if left else None), settled

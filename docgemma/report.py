@@ -1,0 +1,71 @@
+"""A finished or stopped turn as the contract's JSON: what `docgemma ask --json`, the API and the demo show."""
+
+from typing import Any
+
+from docgemma.state import AgentState, PendingWrite
+
+
+def report(
+    state: AgentState, *, thread: str, graph: str, model: str, pending: PendingWrite | None, seconds: float
+) -> dict[str, Any]:
+    """The turn as one JSON object; every key is always there."""
+    calls = state.get("calls", [])
+    question = state.get("clarification")
+    path = [*state.get("path", []), *(["tool_execute"] if pending else [])]
+    return {
+        "thread": thread,
+        "graph": graph,
+        "model": model,
+        "status": "needs_approval" if pending else state.get("status", "answered"),
+        "answer": approval_text(pending) if pending else state.get("final_response") or "",
+        "path": path,
+        "intent": state.get("intent"),
+        "tools": [_tool(result) for result in state.get("tool_results", [])],
+        "quality": state.get("quality", []),
+        "options": question["options"] if question else [],
+        "pending_write": pending,
+        "grounding": state.get("grounding") or {"supported": True, "removed": []},
+        "sources": state.get("sources") or sources(state),
+        "confidence": None,
+        "timeline": [
+            {"label": step["label"], "detail": step["detail"], "seconds": step["seconds"]}
+            for step in state.get("steps", [])
+        ],
+        "llm_calls": len(calls),
+        "tokens": {
+            "prompt": sum(call["prompt_tokens"] for call in calls),
+            "completion": sum(call["completion_tokens"] for call in calls),
+        },
+        "seconds": round(seconds, 3),
+    }
+
+
+def approval_text(pending: PendingWrite) -> str:
+    """The approval card in plain text."""
+    lines = [f"{pending['label']} waits for your approval:"]
+    lines += [f"  {key.replace('_', ' ')}: {value}" for key, value in pending["args"].items()]
+    lines += [f"  Safety check: {finding}" for finding in pending["findings"]]
+    return "\n".join(lines)
+
+
+def sources(state: AgentState) -> list[dict[str, Any]]:
+    """Where the facts of the answer come from, one entry a tool result, with links to check them."""
+    return [
+        {"label": item["tool_label"], "source": item["source"], "as_of": item["as_of"], "links": item["links"]}
+        for item in state.get("tool_results", [])
+        if item["source"] and not item["error"]
+    ]
+
+
+def _tool(result: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": result["tool_name"],
+        "label": result["tool_label"],
+        "args": result["args"],
+        "ok": result["error_type"] is None,
+        "error_type": result["error_type"],
+        "retries": result["retries"],
+        "source": result["source"],
+        "as_of": result["as_of"],
+        "seconds": result["seconds"],
+    }

@@ -1,0 +1,169 @@
+"""What a person sees in the terminal: progress, streamed words, the answer, its timeline, and questions back."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from docgemma.agent import Agent
+from docgemma.ehr.base import PatientMatch
+from docgemma.errors import DocGemmaError, UsageError
+from docgemma.report import approval_text
+
+
+class Screen:
+    """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
+
+    def __init__(self, live: bool = True):
+        self.live = live
+        self.out = Console(highlight=False)
+        self.err = Console(stderr=True, highlight=False)
+        self.streamed = ""
+
+    def event(self, event: dict[str, Any]) -> None:
+        if not self.live:
+            return
+        if event["type"] == "start" and self.err.is_terminal:
+            self.err.print(f"[dim]· {event['label']} …[/dim]", end="\r")
+        elif event["type"] == "step" and event["detail"]:
+            self.err.print(f"[dim]· {event['label']}: {escape(event['detail'])} ({event['seconds']:.1f} s)[/dim]")
+        elif event["type"] == "token" and self.out.is_terminal:
+            self.streamed += event["text"]
+            self.out.print(escape(event["text"]), end="")
+
+    def result(self, result: dict[str, Any], timeline: bool = True) -> None:
+        """The answer as it stands after every check, then the timeline."""
+        if self.streamed.strip() == result["answer"].strip():
+            self.out.print()
+        else:
+            self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
+        self.streamed = ""
+        for source in result["sources"]:
+            self.out.print(f"[dim]Source: {escape(_source(source))}[/dim]")
+        if timeline:
+            self.timeline(result)
+        if result["status"] == "needs_approval":
+            self.err.print(
+                f"Decide with: docgemma ask --thread {result['thread']} --approve (or --reject, or --edit '{{…}}')"
+            )
+        elif result["status"] == "needs_clarification":
+            self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
+
+    def timeline(self, result: dict[str, Any]) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        for step in result["timeline"]:
+            table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
+        self.out.print(table)
+        self.out.print(
+            f"[dim]{result['model']} · {result['llm_calls']} model calls · {result['seconds']:.1f} s · "
+            f"thread {result['thread']} · decision support, not a medical device[/dim]"
+        )
+
+
+def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:
+    """Put a waiting write to the person at the keyboard until it is decided or left for later."""
+    while pending := result["pending_write"]:
+        screen.out.print(escape(approval_text(pending)))
+        choice = _read("approve, edit, reject, or later? ").strip().lower()
+        try:
+            if choice.startswith("a"):
+                result = agent.decide(result["thread"], "approve", on_event=screen.event)
+            elif choice.startswith("r"):
+                result = agent.decide(result["thread"], "reject", on_event=screen.event)
+            elif choice.startswith("e"):
+                changes = _changes(pending["args"])
+                result = agent.decide(result["thread"], "edit", changes, on_event=screen.event) if changes else result
+            else:
+                return result
+        except UsageError as error:
+            screen.err.print(escape(error.line()))
+    return result
+
+
+def chat(agent: Agent, thread: str | None, image: Path | None, patient: str | None) -> None:
+    """Turn after turn. A failed turn says why and the talk goes on."""
+    screen = Screen()
+    screen.out.print(f"DocGemma ({agent.llm.name}). Ask a clinical question; an empty line ends the talk.")
+    while question := _read("\n> ").strip():
+        try:
+            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            result = settle(agent, result, screen)
+        except KeyboardInterrupt:
+            screen.err.print("\nStopped. Ask again, or ask something else.")
+            continue
+        except DocGemmaError as error:
+            screen.err.print(escape(error.line()))
+            continue
+        thread, image, patient = result["thread"], None, None
+        screen.result(result, timeline=False)
+    if thread:
+        screen.err.print(f"Continue with: docgemma chat --thread {thread}")
+
+
+def patient_table(name: str, found: list[PatientMatch]) -> None:
+    console = Console(highlight=False)
+    if not found:
+        console.print(f"No patient found for {escape(repr(name))}.")
+        return
+    table = Table("Name", "Born", "Sex", "Id", box=None)
+    for match in found:
+        table.add_row(
+            escape(match.name) + (" (spelt differently)" if match.guessed else ""),
+            match.birth_date,
+            match.sex,
+            match.id,
+        )
+    console.print(table)
+
+
+def chart_view(chart: dict[str, Any]) -> None:
+    """A chart as headed lists; a list that is empty says so."""
+    console = Console(highlight=False)
+    for heading, items in chart.items():
+        if not isinstance(items, list):
+            console.print(f"[bold]{heading.replace('_', ' ').capitalize()}[/bold]: {escape(_plain(items))}")
+            continue
+        console.print(f"[bold]{heading.replace('_', ' ').capitalize()}[/bold]")
+        for item in items or ["none recorded"]:
+            console.print(f"  {escape(_plain(item))}")
+
+
+def doctor_table(checks: list[Any]) -> None:
+    console = Console(highlight=False)
+    for check in checks:
+        mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
+        console.print(f"{mark}  {check.name}: {escape(check.found)}")
+        if check.fix:
+            console.print(f"      {escape(check.fix)}")
+
+
+def _plain(item: Any) -> str:
+    if isinstance(item, dict):
+        return ", ".join(f"{value}" for value in item.values() if value not in (None, "", []))
+    return str(item)
+
+
+def _source(source: dict[str, Any]) -> str:
+    as_of = f", as of {source['as_of']}" if source.get("as_of") else ""
+    return f"{source.get('source') or source.get('title') or ''}{as_of}"
+
+
+def _changes(args: dict[str, Any]) -> dict[str, Any]:
+    typed = _read(f"changes as JSON, fields {', '.join(args)}: ")
+    try:
+        changes = json.loads(typed or "{}")
+    except json.JSONDecodeError:
+        raise UsageError("That is not JSON.", hint='Write it like {"dosage": "250 mg"}.') from None
+    return changes if isinstance(changes, dict) else {}
+
+
+def _read(prompt: str) -> str:
+    try:
+        return input(prompt)
+    except EOFError:
+        print(file=sys.stderr)
+        return ""

@@ -1,0 +1,32 @@
+"""What `make run` shows: three questions, one down each path, answered by the loaded model with their timelines."""
+
+import sys
+
+from docgemma.agent import Agent
+from docgemma.errors import DocGemmaError
+from docgemma.terminal import Screen
+
+QUESTIONS = (
+    ("direct", "What is hypertension?"),
+    ("one tool", "Check FDA warnings for dofetilide"),
+    ("reactive loop", "Find patient John Smith, check his chart, and verify metformin safety"),
+)
+
+
+def main() -> int:
+    screen = Screen(live=False)
+    with Agent(on_progress=lambda line: print(line, file=sys.stderr)) as agent:
+        for path, question in QUESTIONS:
+            screen.out.rule(f"[bold]{question}[/bold] ({path})", align="left")
+            screen.result(agent.ask(question))
+            screen.out.print()
+    screen.out.print('Your turn: .venv/bin/docgemma ask "…"   or   .venv/bin/docgemma chat')
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except DocGemmaError as error:
+        print(f"docgemma: {error.line()}", file=sys.stderr)
+        sys.exit(error.exit_code)
