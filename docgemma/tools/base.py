@@ -14,6 +14,7 @@ from docgemma.llm.base import LLM
 from docgemma.rules.errors import error_message
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
+from docgemma.tools.untrusted import clean
 
 
 @dataclass(frozen=True)
@@ -96,18 +97,20 @@ class Toolbox:
         except StoreError as error:
             # an unreachable record store is not an empty chart
             return self._failed(tool, args, ToolError(ErrorType.SERVICE_UNAVAILABLE, str(error)), start)
+        data = clean(output.data)  # before anything reads it: what a tool returns was written by others
         return ToolResult(
-            tool_name=name, tool_label=tool.label, args=args, result=output.data,
-            formatted_result=tool.format(output.data), error=None, error_type=None, details={},
-            empty=output.empty, source=output.source, as_of=output.as_of, links=output.links,
+            tool_name=name, tool_label=tool.label, args=args, result=data,
+            formatted_result=tool.format(data), error=None, error_type=None, details={},
+            empty=output.empty, source=output.source, as_of=output.as_of, links=clean(output.links),
             seconds=round(time.perf_counter() - start, 4), retries=0,
         )  # fmt: skip
 
     def _failed(self, tool: Tool, args: dict[str, Any], error: ToolError, start: float) -> ToolResult:
-        message = error_message(error.error_type, tool.label, args, tool.entity, error.details)
+        details = clean(error.details)
+        message = error_message(error.error_type, tool.label, args, tool.entity, details)
         return ToolResult(
             tool_name=tool.name, tool_label=tool.label, args=args, result={},
-            formatted_result=message, error=message, error_type=error.error_type.value, details=error.details,
+            formatted_result=message, error=message, error_type=error.error_type.value, details=details,
             empty=False, source=None, as_of=None, links=[],
             seconds=round(time.perf_counter() - start, 4), retries=0,
         )  # fmt: skip

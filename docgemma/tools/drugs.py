@@ -1,0 +1,202 @@
+"""The two drug tools: label safety, and interactions of every pair."""
+
+from itertools import combinations
+from typing import Any
+
+from docgemma.errors import ErrorType, ToolError
+from docgemma.knowledge.base import Answer, Interaction
+from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
+from docgemma.tools.base import Tool, ToolContext, ToolOutput
+from docgemma.tools.text import bound, clip, joined, sentence
+
+RANK = {"contraindicated": 0, "major": 1, "moderate": 2, "minor": 3}
+
+
+def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
+    """Safety sections of one drug's label.
+
+    Data: `drug` (generic name), `asked` (as the clinician wrote it), `brand_names: list[str]`,
+    `drug_classes: list[str]`, `boxed_warning: str`, `has_boxed_warning: bool` (False: known absent), `contraindications: list[str]`,
+    `warnings: list[str]`, `interactions: str`, `max_daily_dose: str` ("" where the label states none),
+    `reference: str`, `effective: str | None` (ISO date of the label), `fell_back: str | None`.
+
+    Raises:
+        ToolError: `drug_not_in_database`, `ambiguous_drug_name` (with `suggestions`), or an outage.
+    """
+    answer = context.knowledge.label(args.drug_name)
+    if not answer.records:
+        raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no label", entity=args.drug_name)
+    label = answer.records[0]
+    data = {
+        "drug": label.name,
+        "asked": args.drug_name,
+        "brand_names": label.brand_names,
+        "drug_classes": label.drug_classes,
+        "boxed_warning": label.boxed_warning,
+        "has_boxed_warning": bool(label.boxed_warning),
+        "contraindications": label.contraindications,
+        "warnings": label.warnings,
+        "interactions": label.interactions,
+        "max_daily_dose": label.max_daily_dose,
+        "reference": label.reference,
+        "effective": label.effective,
+        "fell_back": answer.fell_back,
+    }
+    return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
+
+
+def format_safety(data: dict[str, Any]) -> str:
+    drug = _title(data["drug"])
+    if data["has_boxed_warning"]:
+        first = f"{drug} has an FDA boxed warning: {clip(sentence(data['boxed_warning']), 480)}"
+    else:
+        first = f"{drug} has no boxed warning on the current label."
+    dose = data["max_daily_dose"]
+    names = joined(data["brand_names"][:4])
+    kind = joined(data["drug_classes"][:3])
+    return bound(
+        [
+            first,
+            *(f"{drug} contraindication: {sentence(clip(item, 200))}" for item in data["contraindications"][:6]),
+            *(f"{drug} warning: {sentence(clip(item, 200))}" for item in data["warnings"][:6]),
+            f"{drug} maximum adult daily dose: {sentence(dose)}" if dose else "",
+            f"{drug} interactions: {sentence(clip(data['interactions'], 300))}" if data["interactions"] else "",
+            f"{drug} is sold as {names}." if names else "",
+            f"{drug} drug class: {kind}." if kind else "",
+            fallback_line(data),
+        ]
+    )
+
+
+def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> ToolOutput:
+    """Interactions of every pair among two to six drugs, the worst first.
+
+    Data: `drugs: list[str]` (generic names, in the order asked), `asked: list[str]`,
+    `interactions: [{"drugs": [a, b], "severity", "mechanism", "management", "reference"}]`,
+    `none_listed: [[a, b]]` (pairs without an entry in this source; never means safe),
+    `not_checked: list[str]` (drugs that this source does not know), `fell_back: str | None`.
+    `empty` is True where no pair has an entry and every drug is known.
+
+    Raises:
+        ToolError: `missing_required_args` for fewer than two different drugs, `drug_not_in_database` where fewer
+            than two are known, `ambiguous_drug_name`, or an outage.
+    """
+    names, not_checked, answer = list(dict.fromkeys(args.drug_names)), [], None
+    while answer is None:
+        _two_different(names, context)
+        try:
+            answer = context.knowledge.interactions(names)
+        except ToolError as error:
+            unknown = error.details.get("entity")
+            # one unknown name must not hide what is known of the others
+            if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE or unknown not in names or len(names) < 3:
+                raise
+            names.remove(unknown)
+            not_checked.append(unknown)
+    drugs = list(dict.fromkeys(_generic(name, context) for name in names))
+    return _interaction_output(args, drugs, not_checked, answer)
+
+
+def _interaction_output(
+    args: DrugInteractionArgs, drugs: list[str], not_checked: list[str], answer: Answer[Interaction]
+) -> ToolOutput:
+    found = sorted(answer.records, key=lambda item: RANK.get(item.severity.lower(), 1))
+    listed = {frozenset(name.lower() for name in item.drugs) for item in found}
+    data = {
+        "drugs": drugs,
+        "asked": args.drug_names,
+        "interactions": [
+            {
+                "drugs": list(item.drugs),
+                "severity": item.severity,
+                "mechanism": item.mechanism,
+                "management": item.management,
+                "reference": item.reference,
+            }
+            for item in found
+        ],
+        "none_listed": [list(pair) for pair in combinations(drugs, 2) if frozenset(pair) not in listed],
+        "not_checked": not_checked,
+        "fell_back": answer.fell_back,
+    }
+    links = _links([(" + ".join(item.drugs), item.reference) for item in found])
+    return ToolOutput(data, answer.source, answer.as_of, empty=not found and not not_checked, links=links)
+
+
+def format_interactions(data: dict[str, Any]) -> str:
+    share = 1100 // max(1, len(data["interactions"]))  # every pair keeps its severity and part of its reason
+    pairs = [
+        clip(
+            f"{_title(item['drugs'][0])} with {item['drugs'][1]}: {item['severity']} interaction. "
+            f"{sentence(item['mechanism'])} {sentence(item['management'])}".strip(),
+            max(90, min(420, share)),
+        )
+        for item in data["interactions"]
+    ]
+    unknown = [f"{_title(name)} was not found in this source; its interactions were not checked."
+               for name in data["not_checked"]]  # fmt: skip
+    none = [
+        f"{_title(a)} with {b}: none listed in this source, which does not prove that there is none."
+        for a, b in data["none_listed"]
+    ]
+    return bound([*pairs, *unknown, *none, fallback_line(data)])
+
+
+def fallback_line(data: dict[str, Any]) -> str:
+    """Says that the live service was not used, where it was tried."""
+    return "The live service could not be reached; this is from the offline snapshot." if data.get("fell_back") else ""
+
+
+def _two_different(names: list[str], context: ToolContext) -> None:
+    if len({_generic(name, context) for name in names}) < 2:
+        raise ToolError(
+            ErrorType.MISSING_REQUIRED_ARGS, "fewer than two different drugs", missing_fields=["drug_names"]
+        )
+
+
+def _generic(name: str, context: ToolContext) -> str:
+    return context.knowledge.generic_name(name) or name.strip().lower()
+
+
+def _title(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _links(items: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """References as sources: the text before a URL is the title."""
+    links = []
+    for name, reference in items:
+        title, mark, url = reference.partition("https://")
+        links.append({"title": title.strip(" ,;:") or name, "url": mark + url, "id": name})
+    return links
+
+
+DRUG_SAFETY = Tool(
+    name="check_drug_safety",
+    label="Drug Safety Report",
+    signature="(drug_name: str)",
+    description=(
+        "Look up FDA boxed warnings, contraindications, and major safety alerts for a specific drug. Use when a "
+        "clinician asks about drug safety, warnings, or whether a drug is safe for a particular patient."
+    ),
+    args=DrugSafetyArgs,
+    example="Does amiodarone have any boxed warnings?",
+    run=check_drug_safety,
+    format=format_safety,
+    entity="drug_name",
+)
+
+DRUG_INTERACTIONS = Tool(
+    name="check_drug_interactions",
+    label="Drug Interaction Check",
+    signature="(drug_names: list[str])",
+    description=(
+        "Check for known interactions between two or more drugs. Returns severity, mechanism, and clinical "
+        "significance. Use when a clinician asks about combining medications or potential drug-drug interactions."
+    ),
+    args=DrugInteractionArgs,
+    example="Can I combine clarithromycin with simvastatin?",
+    run=check_drug_interactions,
+    format=format_interactions,
+    entity="drug_names",
+)

@@ -1,0 +1,116 @@
+"""Looking at an attached image with the loaded model. Without vision it reports the header, never findings."""
+
+from typing import Any
+
+from docgemma.errors import ErrorType, ModelError, NoVisionError, ToolError, UsageError
+from docgemma.images import describe_header, load_image, read_header
+from docgemma.llm.base import LLM, Prompt
+from docgemma.prompts import GENERATION
+from docgemma.schemas import ImageAnalysisArgs, ImageFindings
+from docgemma.state import ImageRef
+from docgemma.tools.base import Tool, ToolContext, ToolOutput
+from docgemma.tools.text import bound, sentence
+from docgemma.tools.untrusted import clean
+
+SYSTEM = """\
+You are a radiology and medical imaging assistant. Describe what the image shows for a clinician.
+
+- Report only what is visible; say so if the image is normal, of poor quality or not a medical image.
+- One finding an entry, with its location.
+- confidence is a number from 0 to 1.
+- Ask for specialist review whenever a finding is uncertain or could change treatment."""
+
+IMAGE_TYPES = {
+    "chest_xray": "chest X-ray", "xray": "X-ray", "ct": "CT", "mri": "MRI", "ultrasound": "ultrasound",
+    "pathology": "pathology image", "dermatology": "skin image", "ophthalmology": "eye image", "unknown": "image",
+}  # fmt: skip
+BY_MODALITY = {
+    "CR": "xray", "DX": "xray", "CT": "ct", "MR": "mri", "US": "ultrasound", "SM": "pathology", "GM": "pathology",
+    "OP": "ophthalmology", "OPT": "ophthalmology",
+}  # fmt: skip
+
+
+def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_medical_image") -> dict[str, Any]:
+    """Look at an image once.
+
+    Returns:
+        `modality`, `findings: list[str]`, `impression`, `confidence` (0 to 1), `confidence_word` (high, medium, low),
+        `requires_specialist_review: bool`, `header` (see `images.load_image`), `calls` (the physical generations, as
+        `Call.as_dict()`), and `formatted`, the text for prompts and clinicians.
+
+    Raises:
+        UsageError: the file cannot be read as an image.
+        NoVisionError: the model cannot look at images.
+        ModelError: it could, and did not answer.
+    """
+    if not llm.vision:
+        raise NoVisionError(f"The model {llm.name} cannot look at images.", hint="Load one that can: --model medgemma.")
+    picture, header = load_image(image["path"])
+    user = f"{describe_header(header)}\n\nClinician's question: {query}"
+    prompt = Prompt(user=user, system=SYSTEM, images=(picture,))
+    answer = llm.structured(prompt, ImageFindings, GENERATION["input_assembly"], node=node)
+    found = clean(answer.value.model_dump())
+    found["modality"] = _known_modality(header) or found["modality"]  # the header knows better than the model
+    found["confidence_word"] = confidence_word(found["confidence"])
+    found |= {"header": header, "calls": [call.as_dict() for call in answer.calls]}
+    return found | {"formatted": format_findings(found)}
+
+
+def confidence_word(confidence: float) -> str:
+    return "high" if confidence >= 0.8 else "medium" if confidence >= 0.5 else "low"
+
+
+def format_findings(data: dict[str, Any]) -> str:
+    kind = IMAGE_TYPES[data["modality"]]
+    return bound(
+        [
+            f"Impression of the {kind}: {sentence(data['impression'])}",
+            *(f"Image finding: {sentence(item)}" for item in data["findings"]),
+            f"Confidence of the image reading: {data['confidence_word']} ({data['confidence']:.2f}).",
+            "Specialist review is advised." if data["requires_specialist_review"] else "",
+        ]
+    )
+
+
+def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> ToolOutput:
+    """What the attached image shows. Data: as `describe_image` returns, with `query`.
+
+    Raises:
+        ToolError: `missing_required_args` (no image attached), `invalid_args` (not a readable image; `reason`, one line
+            for the clinician), `no_vision` (with `header` and `header_text`, what the header alone tells),
+            `invalid_response` (the model's answer could not be used).
+    """
+    image = context.image
+    if image is None:
+        raise ToolError(ErrorType.MISSING_REQUIRED_ARGS, "no image attached", missing_fields=["image"])
+    try:
+        if context.llm is None or not context.llm.vision:
+            header = read_header(image["path"])
+            raise ToolError(ErrorType.NO_VISION, "no vision", header=header, header_text=describe_header(header))
+        found = describe_image(context.llm, image, args.query)
+    except UsageError as error:
+        raise ToolError(ErrorType.INVALID_ARGS, str(error), reason=error.line()) from error
+    except ModelError as error:
+        raise ToolError(ErrorType.INVALID_RESPONSE, str(error)) from error
+    return ToolOutput({"query": args.query} | found, f"{context.llm.name} image reading")
+
+
+def _known_modality(header: dict[str, Any]) -> str | None:
+    known = BY_MODALITY.get(header.get("modality", ""))
+    return "chest_xray" if known == "xray" and header.get("body_part") == "CHEST" else known
+
+
+IMAGE_ANALYSIS = Tool(
+    name="analyze_medical_image",
+    label="Image Analysis",
+    signature="(query: str)",
+    description=(
+        "Analyze an attached medical image (X-ray, CT, MRI, histopathology slide, etc.) for findings relevant to the "
+        "specified query. Use when a clinician shares a medical image and asks for analysis or interpretation."
+    ),
+    args=ImageAnalysisArgs,
+    example="Does this chest X-ray show a pneumothorax?",
+    run=analyze_medical_image,
+    format=format_findings,
+    entity="query",
+)

@@ -1,0 +1,175 @@
+"""Finding a patient, and reading the chart."""
+
+from typing import Any
+
+from docgemma.ehr.base import Chart, PatientMatch
+from docgemma.errors import ErrorType, ToolError
+from docgemma.schemas import PatientChartArgs, PatientSearchArgs
+from docgemma.tools import fhir
+from docgemma.tools.base import Tool, ToolContext, ToolOutput
+from docgemma.tools.text import bound, clip
+
+
+def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
+    """The one patient of that name.
+
+    Data: `name: str` (as asked), `patients: [{"id", "name", "birth_date", "sex", "label", "guessed": bool}]`, which
+    holds one patient, or none (`empty`). `guessed`: the record spells the name differently.
+
+    Raises:
+        ToolError: `multiple_patient_matches` with `options: [{"id", "label"}]`, `count` and `entity`; an outage.
+    """
+    matches = context.store.search_patients(args.name)
+    matches = [item for item in matches if not item.guessed] or matches
+    if len(matches) > 1:
+        raise ToolError(
+            ErrorType.MULTIPLE_PATIENT_MATCHES,
+            f"{len(matches)} patients match",
+            entity=args.name,
+            count=len(matches),
+            options=[{"id": item.id, "label": item.label} for item in matches],
+        )
+    data = {"name": args.name, "patients": [_patient(item) | {"guessed": item.guessed} for item in matches]}
+    return ToolOutput(data, context.store.name, empty=not matches)
+
+
+def format_search(data: dict[str, Any]) -> str:
+    if not data["patients"]:
+        return f"No patient named {data['name']} was found."
+    lines = [f"Found patient {item['label']}, patient ID {item['id']}." for item in data["patients"]]
+    if data["patients"][0]["guessed"]:
+        lines.append(f"The name was not found as written ({data['name']}); this is the closest match. Please confirm.")
+    return bound(lines)
+
+
+def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutput:
+    """The clinical summary of one patient. Every list is what the record holds; [] means looked up, none recorded.
+
+    Data:
+        `patient: {"id", "name", "birth_date", "sex", "label"}`
+        `allergies: [{"substance", "reaction", "severity", "criticality", "active": bool}]`
+        `no_known_allergies: bool` (documented as such, which differs from nothing recorded)
+        `conditions: [{"name", "active": bool, "onset"}]`
+        `medications: [{"name", "dosage", "active": bool, "status", "started"}]`
+        `labs`, `vitals: [{"name", "value", "unit", "flag", "date", "low", "high", "code"}]`, the latest of each kind;
+            `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
+        `notes: [{"type", "date", "text"}]`, `immunizations: [{"name", "date"}]`
+    Texts are "" and dates partial or "" where the record does not say.
+
+    Raises:
+        ToolError: `not_found` (no such patient id), or an outage.
+    """
+    chart = context.store.chart(args.patient_id.strip())
+    if chart is None:
+        raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args.patient_id)
+    return ToolOutput(chart_data(chart), context.store.name)
+
+
+def chart_data(chart: Chart) -> dict[str, Any]:
+    return {
+        "patient": _patient(chart.patient),
+        "allergies": [item for item in map(fhir.allergy, chart.allergies) if item],
+        "no_known_allergies": any(map(fhir.says_no_known_allergy, chart.allergies)),
+        "conditions": [fhir.condition(item) for item in chart.conditions],
+        "medications": [fhir.medication(item) for item in chart.medications],
+        "labs": _latest(map(fhir.observation, chart.labs)),
+        "vitals": _latest(map(fhir.observation, chart.vitals)),
+        "notes": [fhir.document(item) for item in chart.notes],
+        "immunizations": [fhir.immunization(item) for item in chart.immunizations],
+    }
+
+
+def format_chart(data: dict[str, Any]) -> str:
+    labs = data["labs"]
+    abnormal = [item for item in labs if item["flag"] not in fhir.NOT_ABNORMAL]
+    abnormal.sort(key=lambda item: not item["flag"].startswith("critically"))
+    return bound(
+        [
+            f"Patient {data['patient']['label']}, patient ID {data['patient']['id']}.",
+            *_allergy_lines(data),
+            *(f"Active problem: {item['name']}." for item in data["conditions"] if item["active"]),
+            *_medication_lines(data),
+            *(f"Abnormal lab: {_measured(item)}." for item in abnormal),
+            *(f"Lab: {_measured(item)}." for item in labs if item not in abnormal),
+            "" if labs else "No lab results are recorded.",
+            *(f"Vital sign: {_measured(item)}." for item in data["vitals"]),
+            *(f"Note ({_dated(item['type'], item['date'])}): {clip(item['text'], 160)}" for item in data["notes"]),
+            *(f"Immunization: {_dated(item['name'], item['date'])}." for item in data["immunizations"]),
+            *(f"Past problem: {item['name']}." for item in data["conditions"] if not item["active"]),
+            *(f"Past medication: {item['name']}." for item in data["medications"] if not item["active"]),
+        ],
+        line_limit=220,
+    )
+
+
+def _allergy_lines(data: dict[str, Any]) -> list[str]:
+    lines = []
+    for item in sorted(data["allergies"], key=lambda item: item["severity"] != "severe"):
+        detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
+        word = "Allergy" if item["active"] else "Past allergy"
+        lines.append(f"{word}: {item['substance']}{f' ({detail})' if detail else ''}.")
+    if lines:
+        return lines
+    return ["No known allergies."] if data["no_known_allergies"] else ["No allergies are recorded in the chart."]
+
+
+def _medication_lines(data: dict[str, Any]) -> list[str]:
+    active = [item for item in data["medications"] if item["active"]]
+    lines = [f"Active medication: {item['name']} {item['dosage']}".strip() + "." for item in active]
+    return lines or ["No active medications are recorded."]
+
+
+def _measured(item: dict[str, Any]) -> str:
+    value = f"{item['name']} {item['value']} {item['unit']}".strip()
+    detail = ", ".join(part for part in (item["flag"], item["date"]) if part)
+    return f"{value} ({detail})" if detail else value
+
+
+def _dated(name: str, date: str) -> str:
+    return f"{name}, {date}" if date else name
+
+
+def _latest(items) -> list[dict[str, Any]]:
+    """The first of each name: the store gives the newest first."""
+    return list({item["name"]: item for item in reversed(list(items))}.values())[::-1]
+
+
+def _patient(match: PatientMatch) -> dict[str, Any]:
+    return {
+        "id": match.id,
+        "name": match.name,
+        "birth_date": match.birth_date,
+        "sex": match.sex,
+        "label": match.label,
+    }
+
+
+PATIENT_SEARCH = Tool(
+    name="search_patient",
+    label="Patient Search",
+    signature="(name: str)",
+    description=(
+        "Search the electronic health record system for a patient by name. Returns matching patient IDs and basic "
+        "demographics. Use when a clinician mentions a patient by name and needs to look them up."
+    ),
+    args=PatientSearchArgs,
+    example="Find patient Anna Kowalski",
+    run=search_patient,
+    format=format_search,
+    entity="name",
+)
+
+PATIENT_CHART = Tool(
+    name="get_patient_chart",
+    label="Patient Record",
+    signature="(patient_id: str)",
+    description=(
+        "Retrieve the full clinical summary for a patient, including diagnoses, medications, allergies, lab results, "
+        "and vitals. Requires a patient ID (not a name). Use when a clinician wants to review a patient's record."
+    ),
+    args=PatientChartArgs,
+    example="Show me the chart of patient xyz-321",
+    run=get_patient_chart,
+    format=format_chart,
+    entity="patient_id",
+)

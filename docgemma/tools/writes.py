@@ -1,0 +1,248 @@
+"""The three writes. A person has approved each before it runs; the same `write_key` never writes twice."""
+
+import base64
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from docgemma.ehr.base import PatientMatch, Provenance
+from docgemma.errors import ErrorType, ToolError
+from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
+from docgemma.tools.base import Tool, ToolContext, ToolOutput
+from docgemma.tools.text import bound, clip
+
+SEVERITY = {
+    "mild": "mild", "minor": "mild", "low": "mild",
+    "moderate": "moderate", "medium": "moderate",
+    "severe": "severe", "serious": "severe", "high": "severe", "critical": "severe",
+    "life-threatening": "severe", "life threatening": "severe", "anaphylaxis": "severe", "fatal": "severe",
+}  # fmt: skip
+UNSAID = frozenset({"unknown", "unspecified", "not specified", "none", "n/a"})
+NOTE_TYPES = {  # LOINC document types
+    "progress": ("11506-3", "Progress note"),
+    "consult": ("11488-4", "Consult note"),
+    "procedure": ("28570-0", "Procedure note"),
+    "discharge": ("18842-5", "Discharge summary"),
+    "history": ("34117-2", "History and physical note"),
+}
+DOSE = re.compile(r"^\s*(\d+(?:[.,]\d+)?)\s*(mg|mcg|µg|g|ml|units?|iu)\b\s*$", re.IGNORECASE)
+TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
+
+
+def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) -> ToolOutput:
+    """A new active MedicationRequest.
+
+    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded` (ISO time), `medication`, `dosage`,
+    `frequency`, `notes: str | None`.
+
+    Raises:
+        ToolError: `not_found` (no such patient), `invalid_args`, `not_permitted`, or an outage: nothing was written.
+    """
+    patient = _patient(args.patient_id, context)
+    dosage: dict[str, Any] = {"text": f"{args.dosage} {args.frequency}", "timing": {"code": {"text": args.frequency}}}
+    if found := DOSE.match(args.dosage):
+        quantity = {"value": float(found[1].replace(",", ".")), "unit": found[2]}
+        dosage["doseAndRate"] = [{"doseQuantity": quantity}]
+    resource = {
+        "resourceType": "MedicationRequest",
+        "status": "active",
+        "intent": "order",
+        "medicationCodeableConcept": {"text": args.medication_name},
+        "subject": _reference(patient),
+        "authoredOn": _now(),
+        "dosageInstruction": [dosage],
+    }
+    if args.notes:
+        resource["note"] = [{"text": args.notes}]
+    data = {"medication": args.medication_name, "dosage": args.dosage, "frequency": args.frequency, "notes": args.notes}
+    return _write(resource, patient, context, data)
+
+
+def format_prescription(data: dict[str, Any]) -> str:
+    return bound(
+        [
+            f"Prescribed {data['medication']} {data['dosage']} {data['frequency']} for {_who(data)}.",
+            f"Instruction: {clip(data['notes'], 200)}" if data["notes"] else "",
+            f"The order is active in the record (order ID {data['resource_id']}).",
+        ]
+    )
+
+
+def add_allergy(args: AddAllergyArgs, context: ToolContext) -> ToolOutput:
+    """A new active AllergyIntolerance.
+
+    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded`, `substance`, `reaction`,
+    `severity` ("mild", "moderate", "severe" or None).
+
+    Raises:
+        ToolError: `not_found`, `invalid_args` (with `missing_fields: ["severity"]` for an unknown severity),
+            `not_permitted`, or an outage: nothing was written.
+    """
+    severity = _severity(args.severity)
+    patient = _patient(args.patient_id, context)
+    reaction: dict[str, Any] = {"manifestation": [{"text": args.reaction}]}
+    if severity:
+        reaction["severity"] = severity
+    resource = {
+        "resourceType": "AllergyIntolerance",
+        "clinicalStatus": _coded("allergyintolerance-clinical", "active"),
+        "verificationStatus": _coded("allergyintolerance-verification", "confirmed"),
+        "code": {"text": args.substance},
+        "patient": _reference(patient),
+        "recordedDate": _now(),
+        "reaction": [reaction],
+    }
+    if context.knowledge.generic_name(args.substance):
+        resource["category"] = ["medication"]
+    data = {"substance": args.substance, "reaction": args.reaction, "severity": severity}
+    return _write(resource, patient, context, data)
+
+
+def format_allergy(data: dict[str, Any]) -> str:
+    detail = ", ".join(part for part in (data["reaction"], data["severity"]) if part)
+    return bound(
+        [
+            f"Recorded an allergy to {data['substance']} ({detail}) for {_who(data)}.",
+            f"The allergy is active in the record (entry ID {data['resource_id']}).",
+        ]
+    )
+
+
+def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutput:
+    """A new current DocumentReference holding the note as text.
+
+    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded`, `note_type`, `note_text`.
+
+    Raises:
+        ToolError: `not_found`, `invalid_args`, `not_permitted`, or an outage: nothing was written.
+    """
+    patient = _patient(args.patient_id, context)
+    attachment = {
+        "contentType": "text/plain; charset=utf-8",
+        "data": base64.b64encode(args.note_text.encode()).decode(),
+        "title": args.note_type,
+    }
+    resource = {
+        "resourceType": "DocumentReference",
+        "status": "current",
+        "type": _note_type(args.note_type),
+        "subject": _reference(patient),
+        "date": _now(),
+        "content": [{"attachment": attachment}],
+    }
+    return _write(resource, patient, context, {"note_type": args.note_type, "note_text": args.note_text})
+
+
+def format_note(data: dict[str, Any]) -> str:
+    return bound(
+        [
+            f"Saved the {_note_word(data['note_type'])} for {_who(data)}.",
+            f"Note text: {clip(data['note_text'], 300)}",
+            f"The note is in the record (note ID {data['resource_id']}).",
+        ]
+    )
+
+
+def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext, data: dict[str, Any]) -> ToolOutput:
+    if not context.write_key:
+        raise ToolError(ErrorType.NOT_PERMITTED, "a write without its key could happen twice")
+    provenance = Provenance(actor=context.actor, thread=context.thread, key=context.write_key)
+    stored = context.store.create(resource, provenance)
+    head = {
+        "resource_type": stored["resourceType"],
+        "resource_id": stored["id"],
+        "patient": {"id": patient.id, "name": patient.name},
+        "recorded": stored.get("meta", {}).get("lastUpdated") or _now(),
+    }
+    return ToolOutput(head | data, context.store.name)
+
+
+def _patient(patient_id: str, context: ToolContext) -> PatientMatch:
+    patient = context.store.patient(patient_id.strip())
+    if patient is None:
+        raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=patient_id)
+    return patient
+
+
+def _severity(text: str | None) -> str | None:
+    word = (text or "").strip().lower()
+    if not word or word in UNSAID:
+        return None
+    if word not in SEVERITY:
+        raise ToolError(ErrorType.INVALID_ARGS, "severity is mild, moderate or severe", missing_fields=["severity"])
+    return SEVERITY[word]
+
+
+def _note_type(text: str) -> dict[str, Any]:
+    known = next((value for key, value in NOTE_TYPES.items() if key in text.lower()), None)
+    coding = [{"system": "http://loinc.org", "code": known[0], "display": known[1]}] if known else []
+    return {"text": text} | ({"coding": coding} if coding else {})
+
+
+def _note_word(note_type: str) -> str:
+    return note_type if "note" in note_type.lower() or "summary" in note_type.lower() else f"{note_type} note"
+
+
+def _who(data: dict[str, Any]) -> str:
+    return f"{data['patient']['name']} (patient ID {data['patient']['id']})"
+
+
+def _reference(patient: PatientMatch) -> dict[str, str]:
+    return {"reference": f"Patient/{patient.id}", "display": patient.name}
+
+
+def _coded(system: str, value: str) -> dict[str, Any]:
+    return {"coding": [{"system": f"{TERMINOLOGY}/{system}", "code": value}]}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+PRESCRIBE = Tool(
+    name="prescribe_medication",
+    label="Prescription",
+    signature="(patient_id: str, medication_name: str, dosage: str, frequency: str)",
+    description=(
+        "Create a new medication order for a patient in the EHR. Use when a clinician wants to prescribe, order, or "
+        "start a medication for a specific patient."
+    ),
+    args=PrescribeMedicationArgs,
+    example="Prescribe amlodipine 5 mg once daily for patient xyz-321",
+    run=prescribe_medication,
+    format=format_prescription,
+    entity="patient_id",
+    writes=True,
+)
+
+ADD_ALLERGY = Tool(
+    name="add_allergy",
+    label="Allergy Documentation",
+    signature="(patient_id: str, substance: str, reaction: str, severity: str = None)",
+    description=(
+        "Document an allergy or adverse reaction in a patient's record. Use when a clinician wants to record, "
+        "document, or note an allergy."
+    ),
+    args=AddAllergyArgs,
+    example="Document a severe penicillin allergy with hives for patient xyz-321",
+    run=add_allergy,
+    format=format_allergy,
+    entity="patient_id",
+    writes=True,
+)
+
+SAVE_NOTE = Tool(
+    name="save_clinical_note",
+    label="Clinical Note",
+    signature="(patient_id: str, note_type: str, note_text: str)",
+    description=(
+        "Save a clinical note (progress note, consult note, procedure note, etc.) to a patient's record. Use when a "
+        "clinician wants to write, save, or document a clinical note."
+    ),
+    args=ClinicalNoteArgs,
+    example="Save a progress note for patient xyz-321: blood pressure controlled, continue treatment",
+    run=save_clinical_note,
+    format=format_note,
+    entity="patient_id",
+    writes=True,
+)
