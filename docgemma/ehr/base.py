@@ -36,12 +36,16 @@ class Chart:
 
     patient: PatientMatch
     conditions: list[dict[str, Any]] = field(default_factory=list)
-    medications: list[dict[str, Any]] = field(default_factory=list)  # MedicationRequest
+    medications: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # MedicationRequest, and MedicationStatement where loaded
     allergies: list[dict[str, Any]] = field(default_factory=list)
     labs: list[dict[str, Any]] = field(default_factory=list)  # Observation, category laboratory
     vitals: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)  # DocumentReference
     immunizations: list[dict[str, Any]] = field(default_factory=list)
+    observations: list[dict[str, Any]] = field(default_factory=list)  # any other category: smoking status, surveys
+    record: dict[str, Any] = field(default_factory=dict)  # the Patient resource: deceased, language, ...
 
 
 class RecordStore(Protocol):

@@ -1,0 +1,41 @@
+"""What counts as the same name: folding, tokens, and how many typing errors a name may hold. No I/O."""
+
+import re
+import unicodedata
+
+TITLES = frozenset(
+    """mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split()  # noqa: SIM905
+)
+APOSTROPHES = re.compile(r"['’‘`´ʼʻ]")
+# letters that NFKD does not take apart
+FOLDS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ß": "ss", "þ": "th", "ð": "d"})
+GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+MAX_EDITS = 2  # in all words of a name together
+
+
+def fold(text: str) -> str:
+    """Lower case without accents: "Müller" and "MULLER" are one."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(FOLDS))
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def query_tokens(text: str) -> list[str]:
+    """The words of a name as somebody typed it: no titles, no order, no repeats. "Dr. SMITH, John" -> smith, john."""
+    words = re.findall(r"\w+", APOSTROPHES.sub("", fold(text)))
+    return list(dict.fromkeys([word for word in words if word not in TITLES] or words))
+
+
+def index_tokens(name: str) -> set[str]:
+    """Every word by which this name may be looked for: O'Brien is obrien, o and brien; Smith-Jones also smithjones."""
+    folded = fold(name)
+    texts = [folded, APOSTROPHES.sub("", folded), re.sub(r"[-‐‑–]", "", folded)]
+    if (german := fold(unicodedata.normalize("NFC", name.casefold()).translate(GERMAN))) != folded:
+        texts.append(german)
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def allowed_edits(token: str, alone: bool) -> int:
+    """How many typing errors (a swap of neighbours counts as one) a word may hold and still be a guess, not noise."""
+    if len(token) < (4 if alone else 3):
+        return 0
+    return 1 if len(token) < 8 else MAX_EDITS
