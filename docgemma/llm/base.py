@@ -113,7 +113,7 @@ class LLM(ABC):
         """What was loaded: weights, compute type and why, memory in bytes where known."""
         return {"name": self.name, "vision": self.vision}
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  (nothing to release is a fine default)
         """Release the model. Safe to call twice."""
 
     def structured(

@@ -1,0 +1,257 @@
+"""Any GGUF model on llama.cpp, in process: the edge model and its adapter, or a quantized MedGemma on a laptop.
+
+No torch. llama.cpp keeps the key values of earlier prompts, so a call computes only what its prompt does not share
+with one of the last ones. Several threads may call one model; their generations are batched.
+"""
+
+import base64
+import io
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Literal
+
+from PIL.Image import Image
+from pydantic import BaseModel
+
+from docgemma.errors import ConfigError, ModelError
+from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
+from docgemma.llm.chat import ChatFormat, chatml, from_template, gemma
+from docgemma.llm.gguf_header import GGUFHeader, read_header
+from docgemma.llm.grammar import grammar
+from docgemma.llm.layout import Layout
+
+CONTEXT = 8192  # tokens, shared by the conversations in flight
+SLOTS = 4  # prompts whose key values are kept ready, and generations at a time
+PROMPT_CACHE_MIB = 256  # key values of further prompts; llama.cpp's own default is 8 GB
+THINKING_MARKS = ["<unused94>", "<unused95>"]  # written out, so that the span between them can be removed
+QUIET = -1  # stdout and stderr belong to the program
+
+
+class LlamaCppLLM(LLM):
+    """One GGUF model.
+
+    Args:
+        name: what the user called it.
+        weights: the GGUF file.
+        adapter: a GGUF LoRA file.
+        mmproj: the vision projector, a GGUF file; without it the model cannot look at images.
+        profile: the prompt profile it was measured with.
+        threads: CPU threads; None takes what this process may use.
+
+    Raises:
+        ModelError: the files are unreadable or llama.cpp refuses them.
+        ConfigError: xllamacpp is not installed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        weights: Path,
+        *,
+        adapter: Path | None = None,
+        mmproj: Path | None = None,
+        profile: Literal["full", "edge"] = "full",
+        threads: int | None = None,
+        context: int | None = None,
+    ):
+        self.name, self.profile, self.vision = name, profile, mmproj is not None
+        self.weights, self.adapter = weights, adapter
+        header = read_header(weights)
+        self.quantization = quantization(header, weights)
+        self.context = min(context or CONTEXT, header.context_length)
+        self.threads = threads or usable_cpus()
+        self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
+        self._server: Any = _start(self._parameters(mmproj))
+        self.chat = chat_format(header, edge=profile == "edge")
+
+    def _parameters(self, mmproj: Path | None) -> Any:
+        x = _xllamacpp()
+        params = x.CommonParams()
+        params.model.path = str(self.weights)
+        params.n_ctx, params.n_parallel, params.kv_unified = self.context, SLOTS, True
+        params.cache_ram_mib = PROMPT_CACHE_MIB
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads
+        params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [self.key]
+        params.endpoint_slots = params.endpoint_props = params.ui = False
+        params.warmup = params.fit_params = False
+        params.verbosity = QUIET
+        if self.adapter:
+            lora = x.CommonAdapterLoraInfo()
+            lora.path, lora.scale = str(self.adapter), 1.0
+            params.lora_adapters = [lora]
+        if mmproj:
+            params.mmproj.path = str(mmproj)
+        return params
+
+    def complete(
+        self,
+        prompt: Prompt,
+        config: GenConfig,
+        *,
+        node: str,
+        schema: type[BaseModel] | None = None,
+        layout: Layout = "json",
+        on_token: OnToken | None = None,
+    ) -> Completion:
+        body = {
+            "prompt": self._prompt(prompt),
+            "n_predict": config.max_tokens,
+            "temperature": config.temperature,
+            "stream": True,
+            "preserved_tokens": THINKING_MARKS,
+        }
+        if config.seed is not None:
+            body["seed"] = config.seed
+        if schema is not None:
+            body["grammar"] = "%llguidance {}\n" + grammar(schema, layout)
+        return self._collect(body, on_token)
+
+    def _prompt(self, prompt: Prompt) -> str | dict[str, Any]:
+        if not prompt.images:
+            return self.chat(prompt)
+        mark = "<__media__>"
+        return {
+            "prompt_string": self.chat(prompt, media_mark=mark),
+            "multimodal_data": [encode_png(image) for image in prompt.images],
+        }
+
+    def _collect(self, body: dict[str, Any], on_token: OnToken | None) -> Completion:
+        pieces, last = [], {}
+        for chunk in self._stream(body):
+            choice = chunk["choices"][0]
+            if piece := choice["text"]:
+                pieces.append(piece)
+                if on_token:
+                    on_token(piece)
+            if choice["finish_reason"]:
+                last = chunk
+        if not last:
+            raise ModelError("The language model stopped in the middle of its answer.", retryable=True)
+        usage = last["usage"]
+        return Completion(
+            "".join(pieces),
+            prompt_tokens=usage["prompt_tokens"],
+            completion_tokens=usage["completion_tokens"],
+            truncated=last["choices"][0]["finish_reason"] == "length",
+            cached_tokens=last.get("timings", {}).get("cache_n", 0),
+        )
+
+    def _stream(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Chunks as they are made. The generation runs in its own thread: llama.cpp swallows what a callback raises,
+        Ctrl-C too, so the caller's thread only waits, and leaving the loop for any reason stops the generation."""
+        if self._server is None:
+            raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
+        chunks: SimpleQueue = SimpleQueue()
+        stop = threading.Event()
+
+        def on_chunk(chunk: dict[str, Any]) -> bool:
+            chunks.put(chunk)
+            return stop.is_set()
+
+        def generate(server: Any) -> None:
+            try:
+                server.handle_completions(body, on_chunk)
+            except Exception as error:
+                chunks.put(error)
+            finally:
+                chunks.put(None)
+
+        threading.Thread(target=generate, args=(self._server,), daemon=True, name="llama.cpp").start()
+        try:
+            while (chunk := chunks.get()) is not None:
+                if isinstance(chunk, Exception):
+                    raise ModelError(f"llama.cpp failed ({chunk}).", hint="Try again.", retryable=True) from chunk
+                for item in chunk if isinstance(chunk, list) else [chunk]:
+                    if "error" in item:
+                        raise self._refusal(item["error"])
+                    yield item
+        finally:
+            stop.set()
+
+    def _refusal(self, error: dict[str, Any]) -> ModelError:
+        if error.get("type") == "exceed_context_size_error":
+            return ModelError(
+                f"The text is too long for the model {self.name}: {error.get('n_prompt_tokens')} tokens, "
+                f"it can read {error.get('n_ctx')}.",
+                hint="Ask about less at a time.",
+            )
+        return ModelError(f"llama.cpp refused the request ({error.get('message')}).", hint="Try other words.")
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "runtime": "llama.cpp",
+            "weights": str(self.weights),
+            "adapter": str(self.adapter) if self.adapter else None,
+            "quantization": self.quantization,
+            "compute": f"CPU, {self.threads} threads; llama.cpp chooses the type for each kernel",
+            "context_tokens": self.context,
+            "memory_bytes": resident_bytes(),
+            "vision": self.vision,
+        }
+
+    def close(self) -> None:
+        self._server = None
+
+
+def _xllamacpp() -> Any:
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ConfigError("xllamacpp is not installed.", hint="Run: pip install xllamacpp") from error
+    return xllamacpp
+
+
+def _start(params: Any) -> Any:
+    try:
+        return _xllamacpp().Server(params)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ModelError(
+            f"llama.cpp cannot load {params.model.path} ({error}).", hint="Check the file, and its adapter or mmproj."
+        ) from error
+
+
+def chat_format(header: GGUFHeader, *, edge: bool = False) -> ChatFormat:
+    """The file's own chat template, else Gemma's or ChatML. The edge adapter was trained on plain ChatML."""
+    is_gemma = header.architecture.startswith("gemma")
+    if header.chat_template and not edge:
+        render = from_template(header.chat_template, bos=header.bos)
+    else:
+        render = gemma if is_gemma else chatml
+    adds_bos = header.values.get("tokenizer.ggml.add_bos_token", header.values.get("tokenizer.ggml.model") == "llama")
+    return ChatFormat(render, header.bos if adds_bos else "", is_gemma, header.control_tokens)
+
+
+def quantization(header: GGUFHeader, weights: Path) -> str:
+    """As the file says it: `general.file_type` of the GGUF specification."""
+    types = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 14: "Q4_K_S", 15: "Q4_K_M", 17: "Q5_K_M", 18: "Q6_K"}
+    kind = header.values.get("general.file_type")
+    return types.get(kind, f"GGUF file type {kind}")
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may run on; a container's quota counts."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = Path("/sys/fs/cgroup/cpu.max")
+    if quota.is_file():
+        limit, period = quota.read_text().split()
+        if limit != "max":
+            count = min(count, max(1, round(int(limit) / int(period))))
+    return count
+
+
+def resident_bytes() -> int | None:
+    """Memory of this process; None where the system does not say."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.is_file() else None
+
+
+def encode_png(image: Image) -> str:
+    """An image as base64 of a PNG."""
+    buffer = io.BytesIO()
+    image.convert("RGB").save(buffer, format="PNG")
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
