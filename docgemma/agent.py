@@ -13,24 +13,26 @@ from typing import Any, Literal
 from langgraph.types import Command
 
 from docgemma.edge.prompts import EdgeProfile
-from docgemma.ehr import open_store
+from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, UsageError
 from docgemma.graphs import load_graph
-from docgemma.knowledge import open_knowledge
+from docgemma.images import load_image
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.llm import LLM, load_llm
+from docgemma.knowledge.sources import open_knowledge
+from docgemma.llm import load_llm
+from docgemma.llm.base import LLM
 from docgemma.memory import broken, open_memory
 from docgemma.nodes.context import Context, never_stop
 from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
 from docgemma.report import report
-from docgemma.settings import Settings
+from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, ImageRef
 from docgemma.tools import toolbox
-from docgemma.tools.images import load_image, media_type
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
+MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "DICOM": "application/dicom"}
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
@@ -53,7 +55,7 @@ class Agent:
         graph: str = "v3",
         on_progress: Callable[[str], Any] | None = None,
     ):
-        self.settings = settings or Settings()
+        self.settings = settings or read_settings()
         self.graph_name = graph
         builder = load_graph(graph)
         self.memory = open_memory(self.settings.db_location)
@@ -213,7 +215,7 @@ class Agent:
         if image is None:
             return None
         path = Path(image)
-        load_image(path)
+        _, header = load_image(path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
         try:
@@ -221,7 +223,7 @@ class Agent:
             shutil.copyfile(path, kept)
         except OSError as error:
             raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
-        return ImageRef(path=str(kept), media_type=media_type(path), sha256=digest)
+        return ImageRef(path=str(kept), media_type=MEDIA_TYPES[header["format"]], sha256=digest)
 
 
 def _pass_on(mode: str, event: dict[str, Any], on_event: OnEvent) -> None:

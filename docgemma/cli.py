@@ -91,9 +91,9 @@ def chat(
 def doctor(as_json: AsJson = False) -> None:
     """What is installed, which model can run, what is reachable, and how to fix what is not."""
     from docgemma.doctor import examine
-    from docgemma.settings import Settings
+    from docgemma.settings import read_settings
 
-    checks = examine(Settings())
+    checks = examine(read_settings())
     if as_json:
         _print_json({"checks": [check.as_dict() for check in checks], "ok": all(check.ok for check in checks)})
         return
@@ -110,7 +110,7 @@ def ehr_load(
     """Load FHIR R4 resources into the record store. One bad resource does not lose the others."""
     from docgemma.ehr.load import load_files
 
-    with _store() as store:
+    with _store(create=True) as store:
         report = load_files(store, files, on_progress=_progress)
     if as_json:
         _print_json(report.as_dict())
@@ -195,13 +195,13 @@ def _agent(graph: str, model: str | None, quiet: bool = False):
     return Agent(model=model, graph=graph, on_progress=_silent if quiet else _progress)
 
 
-def _store():
+def _store(create: bool = False):
     from contextlib import closing
 
-    from docgemma.ehr import open_store
-    from docgemma.settings import Settings
+    from docgemma.ehr.open import open_store
+    from docgemma.settings import read_settings
 
-    return closing(open_store(Settings()))
+    return closing(open_store(read_settings(), create=create))
 
 
 def _patient(match: Any) -> dict[str, Any]:

@@ -41,17 +41,17 @@ def examine(settings: Settings) -> list[Check]:
 
 
 def _edge(settings: Settings) -> Check:
-    from docgemma.llm.llamacpp import edge_files
+    from docgemma.llm.load import edge_adapter, edge_weights
 
     if find_spec("xllamacpp") is None:
         return Check("Edge model", False, "llama.cpp is not installed", "pip install xllamacpp", needed=True)
     try:
-        weights, adapter = edge_files(settings)
+        weights, adapter = edge_weights(), edge_adapter()
     except DocGemmaError as error:
         return Check("Edge model", False, str(error), error.hint, needed=True)
     trained = "with its adapter" if adapter else "without its adapter: it cannot choose tools"
-    return Check("Edge model", adapter is not None, f"{weights.name} on llama.cpp {_version('xllamacpp')}, {trained}",
-                 "" if adapter else "Put data/edge/adapter.gguf back.", needed=True)  # fmt: skip
+    found = f"{weights.name} on llama.cpp {_version('xllamacpp')}, {trained}"
+    return Check("Edge model", adapter is not None, found, "" if adapter else "Put data/edge/adapter.gguf back.", True)
 
 
 def _medgemma() -> Check:
@@ -77,7 +77,7 @@ def _database(name: str, where: str, attempt: Callable[[], str]) -> Check:
 
 
 def _try_store(settings: Settings) -> str:
-    from docgemma.ehr import open_store
+    from docgemma.ehr.open import open_store
 
     store = open_store(settings)
     try:
@@ -95,7 +95,7 @@ def _try_memory(settings: Settings) -> str:
 
 
 def _try_knowledge(settings: Settings) -> str:
-    from docgemma.knowledge import open_knowledge
+    from docgemma.knowledge.sources import open_knowledge
 
     knowledge = open_knowledge(settings.model_copy(update={"sources": "offline"}))
     try:

@@ -2,11 +2,13 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from docgemma.errors import UsageError
 
 
 class Settings(BaseSettings):
@@ -47,3 +49,19 @@ class Settings(BaseSettings):
     @cached_property
     def db_location(self) -> str:
         return self.db or str(self.home / "memory.sqlite")
+
+
+def read_settings(**given: Any) -> Settings:
+    """Settings from the environment, an explicit argument first.
+
+    Raises:
+        UsageError: a value cannot be used; the line names the variable.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = "_".join(str(part) for part in problem["loc"]).upper()
+        raise UsageError(
+            f"DOCGEMMA_{name} cannot be used: {problem['msg']}.", hint="Change it, or unset it."
+        ) from error

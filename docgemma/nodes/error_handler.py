@@ -14,7 +14,8 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     result = state["tool_results"][-1]
     decision = handle_error(result, state["retry_count"], state["total_retries"])
     if decision.action == "ask_user":
-        question = {**decision.clarification, "query": state["user_query"]}
+        unclear = str(result["details"].get("entity") or "")
+        question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
     if decision.action == "skip":
         goes_on = bool(missing_tools(state))

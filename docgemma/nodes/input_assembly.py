@@ -4,11 +4,16 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from docgemma.errors import ModelError
+from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context
 from docgemma.rules import clarify
 from docgemma.rules.entities import extract
-from docgemma.state import RESET, AgentState, Clarification, ToolResult
-from docgemma.tools.images import describe_attached
+from docgemma.state import RESET, AgentState, Clarification, ImageRef, ToolResult
+from docgemma.tools.images import describe_image
+
+NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
+UNREADABLE = "An image is attached, but it could not be read this time."
 
 NEW_TURN: dict[str, Any] = {
     "intent": None, "task_summary": "", "suggested_tool": None, "image_findings": None,
@@ -36,9 +41,20 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
         "extracted_entities": extract(state["message"], context.drugs, has_image=image is not None),
     }
     if image:
-        update["image_findings"], calls = describe_attached(context.llm, image, state["message"])
-        update["calls"] = calls
+        findings = _look(image, state["message"], context)
+        update["calls"] = findings.pop("calls", [])
+        update["image_findings"] = findings
     return update
+
+
+def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
+    """What the model sees, or what the header alone tells where it cannot look. Findings are never invented."""
+    if context.llm.vision:
+        try:
+            return describe_image(context.llm, image, question, node="input_assembly")
+        except ModelError:
+            return {"unread": True, "formatted": UNREADABLE}
+    return {"unread": True, "formatted": NO_VISION.format(header=describe_header(read_header(image["path"])))}
 
 
 def _answered(message: str, question: Clarification) -> dict[str, Any] | None:
@@ -66,7 +82,7 @@ def _take_up(question: Clarification, answer: dict[str, Any], context: Context) 
             "last_result_classification": "success_rich",
             "next_node": "router",
         }
-    field = context.toolbox[question["tool"]].entity
+    field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
     given = {field: answer["choice"]} if question["kind"] == "drug" else answer
     if question["kind"] == "drug" and isinstance(question["args"].get(field), list):
         given = {field: _replaced(question, answer["choice"])}

@@ -32,13 +32,16 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """General knowledge has no evidence to be held to, so it says where it comes from."""
     context = runtime.context
+    images = state.get("image_findings") or {}
+    if images.get("unread"):
+        return {"final_response": images["formatted"], "grounding": _grounding(True, [])}
     if prepared := context.profile.direct(state):
         return {"final_response": prepared.text, "grounding": _grounding(True, []), "sources": prepared.sources}
     prompt = context.profile.synthesize(state)
     done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=_writer(runtime))
     calls = [call.as_dict() for call in done.calls]
     text = done.value or answer_from_evidence(state)
-    notice = "" if state.get("image_findings") or not done.value else f"\n\n{GENERAL_KNOWLEDGE}"
+    notice = "" if images or not done.value else f"\n\n{GENERAL_KNOWLEDGE}"
     return {"final_response": text + notice, "grounding": _grounding(True, []), "calls": calls}
 
 

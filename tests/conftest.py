@@ -1,0 +1,95 @@
+"""What tests share: a prepared data home for each, a scripted agent, and the real edge model, loaded once."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+from docgemma.knowledge.sources import open_knowledge
+
+from docgemma.agent import Agent
+from docgemma.ehr.open import open_store
+from docgemma.llm import load_llm
+from docgemma.settings import Settings
+from tests.scripted import ScriptedLLM
+
+CONTRACT = json.loads((Path(__file__).parent / "contract" / "ask.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own settings must not change what a test sees."""
+    for name in [key for key in os.environ if key.startswith("DOCGEMMA_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data home as a first start leaves it: record store seeded, snapshot built."""
+    home = tmp_path_factory.mktemp("prepared")
+    settings = Settings(home=home, sources="offline")
+    open_store(settings).close()
+    open_knowledge(settings).close()
+    return home
+
+
+@pytest.fixture
+def home(prepared_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(prepared_home, tmp_path / "home"))
+
+
+@pytest.fixture
+def settings(home: Path) -> Settings:
+    return Settings(home=home, sources="offline")
+
+
+@pytest.fixture
+def scripted() -> ScriptedLLM:
+    return ScriptedLLM()
+
+
+@pytest.fixture
+def agent(settings: Settings, scripted: ScriptedLLM) -> Iterator[Agent]:
+    """The whole agent on real stores and tools, with a model that says what the test wrote."""
+    with Agent(settings, llm=scripted) as agent:
+        yield agent
+
+
+@pytest.fixture(scope="session")
+def edge_llm():
+    """The real edge model, loaded once."""
+    llm = load_llm("edge")
+    yield llm
+    llm.close()
+
+
+@pytest.fixture
+def edge_agent(settings: Settings, edge_llm) -> Iterator[Agent]:
+    agent = Agent(settings, llm=edge_llm)
+    yield agent
+    agent.store.close()
+    agent.knowledge.close()
+
+
+@pytest.fixture
+def valid():
+    """Check a result against the contract and hand it back."""
+
+    def check(result: dict) -> dict:
+        jsonschema.validate(json.loads(json.dumps(result)), CONTRACT)
+        return result
+
+    return check
+
+
+@pytest.fixture
+def png(tmp_path: Path) -> Path:
+    """A small grey picture."""
+    from PIL import Image
+
+    path = tmp_path / "picture.png"
+    Image.new("L", (64, 48), 120).save(path)
+    return path
