@@ -96,7 +96,8 @@ NOT_DRUGS = _words(
     complete copal copper corwin coumarin creatinine dagan dala disease diskin dolin dona dose drug edta eisen ensure
     eugenol evra fibronectin flour flours fluorine gaba gana gelatin gelatine generic generics glucose glutamate
     glyphosate gold hana hemel hepes hierro histamine homocysteine hops horseradish imidacloprid indio iodine
-    isopropanol ivor kalma kaon kobalt kupfer leptin licorice liquorice luminol malathion mannose mappin medication medicine modus
+    isopropanol ivor kalma kaon kobalt kupfer leptin licorice liquorice luminol malathion mannose mappin medication
+    medicine modus
     montmorillonite mops morphia myrrh naca nadh nadph nitrates note oats order oregano oxygen palin patient
     pecans peppermint phospholipids piperazine plan planum plasma plasminogen polyethylene potassium prescribe primrose
     quick record relief renova rhein saba saha serc sevin serena serotonin silver silverado sodium sone soy soya

@@ -1,0 +1,116 @@
+"""Doses, frequencies, dates, and the closed fields that are read by a word list: trial status, allergy severity."""
+
+import re
+
+_NUMBER = r"\d{1,9}(?:,\d{3}){0,3}(?:[.,]\d{1,4})?"
+_UNIT = (
+    r"(?:micrograms?|milligrams?|grams?|millilit(?:er|re)s?|international units?|"
+    r"mcg|mg|µg|μg|ug|ng|kg|g|ml|mmol|meq|units?|iu|puffs?|tab(?:let)?s?|cap(?:sule)?s?|drops?|sprays?|%)"
+)
+_PER = r"(?:\s?/\s?(?:kg|m2|m²|ml|h|hr|hour|d|day|dose|min)){0,2}"
+_COUNTED = r"(?:half|one|two|three|four)\s(?:a\s)?(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|drops?|sprays?|units?)"
+DOSE = re.compile(
+    rf"(?<![\w.,/-])(?:{_NUMBER}(?:\s?(?:-|–|to)\s?{_NUMBER})?[\s-]?{_UNIT}{_PER}(?!\w)|{_COUNTED}\b)", re.IGNORECASE
+)
+
+_TIMES = r"(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
+_PERIOD = r"(?:daily|weekly|monthly|nightly|hourly|(?:a|per|each|every|/)\s?(?:day|night|week|month|morning|evening))"
+_EVERY = (
+    r"every\s(?:other\s)?(?:\d{1,2}(?:\s?(?:-|–|to)\s?\d{1,2})?\s)?"
+    r"(?:(?:two|three|four|six|eight|twelve)\s)?(?:hours?|hrs?|h|days?|weeks?|months?|morning|evening|night|day)"
+)
+_LATIN = (
+    r"(?:q\.?\s?\d{1,2}(?:\s?-\s?\d{1,2})?\s?(?:hours?|hrs?|h|d|weeks?|w)|"
+    r"qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|b\.i\.d\.|t\.i\.d\.|prn)"
+)
+_WHEN = (
+    r"(?:as\s(?:needed|required|directed)|at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|"
+    r"(?:before|after|with)\s(?:meals?|food|breakfast|lunch|dinner))"
+)
+_ONE = rf"(?:{_TIMES}\s?{_PERIOD}?|{_EVERY}|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"
+FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
+UPPER_FREQUENCY = re.compile(r"(?<![\w-])(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN)?(?![\w-])")  # lower case they are words
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]{0,6}\.?"
+DATE = re.compile(
+    rf"(?<![\w/-])(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}[/.\-]\d{{1,2}}[/.\-]\d{{2,4}}|"
+    rf"\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH}\s\d{{4}}|{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}})(?![\w/-])",
+    re.IGNORECASE,
+)
+
+TRIAL_STATUS = {  # word in the question -> ClinicalTrials.gov's overall status
+    "recruiting": "recruiting",
+    "enrolling": "recruiting",
+    "recruit": "recruiting",
+    "enroll": "recruiting",
+    "open": "recruiting",
+    "active": "active",
+    "ongoing": "active",
+    "current": "active",
+    "completed": "completed",
+    "finished": "completed",
+    "concluded": "completed",
+    "terminated": "terminated",
+    "withdrawn": "withdrawn",
+    "suspended": "suspended",
+}
+_ALWAYS_STATUS = frozenset({"recruiting", "enrolling"})
+_TRIAL = frozenset({"trial", "trials", "study", "studies"})
+_NEAR = 8  # words between a status word and the trials it qualifies
+
+SEVERITY = (  # the first that is found, worst first
+    ("severe", r"severe(?:ly)?|serious|life[\s-]threatening|anaphyla\w{0,8}|critical"),
+    ("moderate", r"moderate(?:ly)?"),
+    ("mild", r"mild(?:ly)?|slight(?:ly)?|minor"),
+)
+_SEVERITY = [
+    (value, re.compile(rf"(?<![\w-])(?<!not )(?<!non-)(?<!no )(?:{words})\b", re.IGNORECASE))
+    for value, words in SEVERITY
+]
+
+
+def doses(question: str) -> list[str]:
+    """Doses as written, "500 mg", "1g", "5-10 mg", "two puffs", blanks normalised."""
+    return _found(DOSE, question)
+
+
+def frequencies(question: str) -> list[str]:
+    """How often, as written, with what belongs to it: "q6h prn", "twice daily with meals"."""
+    return list(dict.fromkeys(_found(FREQUENCY, question) + _found(UPPER_FREQUENCY, question)))
+
+
+def dates(question: str) -> list[str]:
+    """Dates as written."""
+    return _found(DATE, question)
+
+
+def trial_status(question: str) -> str | None:
+    """The recruitment status asked for, in ClinicalTrials.gov's words (lower case), or None."""
+    words = re.findall(r"[a-z]+", question.lower())
+    if not _TRIAL & set(words):
+        return None
+    text = " ".join(words)
+    if "not yet recruiting" in text:
+        return "not yet recruiting"
+    if "by invitation" in text:
+        return "enrolling by invitation"
+    if re.search(r"\b(?:not|no longer) (?:recruiting|enrolling)\b", text):
+        return "active, not recruiting"
+    trials = [at for at, word in enumerate(words) if word in _TRIAL]
+    for at, word in enumerate(words):
+        near = any(abs(at - other) <= _NEAR for other in trials[:200])
+        if word in TRIAL_STATUS and (near or word in _ALWAYS_STATUS):
+            return TRIAL_STATUS[word]
+    return None
+
+
+def allergy_severity(question: str) -> str | None:
+    """mild, moderate or severe, where the question says so. Anaphylaxis is severe."""
+    for value, pattern in _SEVERITY:
+        if pattern.search(question):
+            return value
+    return None
+
+
+def _found(pattern: re.Pattern, text: str) -> list[str]:
+    return list(dict.fromkeys(" ".join(match.group().split()) for match in pattern.finditer(text)))
