@@ -1,0 +1,97 @@
+"""Answers of the public APIs kept on disk for a while. Optional by nature: any trouble with the file is a miss."""
+
+import json
+import logging
+import sqlite3
+import time
+import zlib
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+logger = logging.getLogger(__name__)
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS responses
+  (key TEXT PRIMARY KEY, fetched REAL NOT NULL, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL)
+"""
+EVICT = """
+DELETE FROM responses WHERE expires <= :now OR key IN (
+  SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY fetched DESC, key) AS running FROM responses)
+  WHERE running > :limit)
+"""
+
+
+class Cached(NamedTuple):
+    data: Any
+    as_of: str  # ISO date on which the service gave this answer
+
+
+class ResponseCache:
+    """JSON answers by key, in one SQLite file that several processes may share.
+
+    Args:
+        path: the file; made on first use, readable by its owner only.
+        max_bytes: what the kept bodies may weigh, compressed; the oldest go first.
+    """
+
+    def __init__(self, path: Path, max_bytes: int = 50_000_000):
+        self.path, self.max_bytes = path, max_bytes
+
+    def get(self, key: str) -> Cached | None:
+        """The answer and its date, or None: absent, expired or unreadable."""
+        query = "SELECT body, fetched FROM responses WHERE key = ? AND expires > ?"
+        rows = self._run(query, (key, time.time()))
+        if not rows:
+            return None
+        try:
+            data = json.loads(zlib.decompress(rows[0][0]))
+        except (zlib.error, ValueError):
+            self.discard(key)
+            return None
+        return Cached(data, datetime.fromtimestamp(rows[0][1], UTC).date().isoformat())
+
+    def put(self, key: str, data: Any, ttl_s: float) -> None:
+        """Keep an answer for `ttl_s` seconds and let go of what is expired or too much."""
+        body = zlib.compress(json.dumps(data, separators=(",", ":")).encode())
+        now = time.time()
+        if len(body) > self.max_bytes:
+            return
+        row = (key, now, now + ttl_s, len(body), body)
+        self._run("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", row)
+        self._run(EVICT, {"now": now, "limit": self.max_bytes})
+
+    def discard(self, key: str) -> None:
+        self._run("DELETE FROM responses WHERE key = ?", (key,))
+
+    def _run(self, statement: str, values: tuple | dict) -> list[tuple]:
+        """One statement in its own connection: safe from any thread; a busy or unwritable file is a miss."""
+        try:
+            with closing(self._open()) as connection:
+                return connection.execute(statement, values).fetchall()
+        except (sqlite3.OperationalError, OSError) as error:
+            logger.warning("The cache of API answers is not usable now: %s", error)
+        except sqlite3.DatabaseError as error:
+            logger.warning("The cache of API answers was corrupt (%s); starting an empty one.", error)
+            self._remove()
+        return []
+
+    def _open(self) -> sqlite3.Connection:
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
+        connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(SCHEMA)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{self.path}{suffix}").unlink()
