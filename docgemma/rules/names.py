@@ -8,8 +8,8 @@ from typing import Literal
 from docgemma.rules.drugs import Mention
 from docgemma.rules.name_words import (
     CLINICIANS,
-    EPONYMS,
     EPONYM_HEADS,
+    EPONYMS,
     NOT_NAMES,
     PARTICLES,
     PLACES_FOLLOW,
@@ -203,8 +203,8 @@ class _Reader:
         if not cue or end - at != 1 or last.after.strip() != ",":
             return end
         further = self._trim(end, self._run(end, any_case=False), cue)
-        listing = self._next(further) in ("and", "or") or (
-            further < len(self.words) and self.words[further - 1].after.strip() == ","
+        listing = self.words[further - 1].after.strip() == "," or (
+            self._next(further) in ("and", "or") and self._capital_next(further)
         )
         return further if 1 <= further - end <= 2 and not listing else end
 
