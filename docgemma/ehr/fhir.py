@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.validate import validate_resource
+from docgemma.errors import ErrorType, ToolError
 
 Resource = dict[str, Any]
 
@@ -114,6 +116,28 @@ def with_key(resource: Resource, key: str) -> Resource:
     """A copy that carries the key of its write as an identifier, so that a server can refuse a second one."""
     identifiers = [item for item in resource.get("identifier") or [] if item.get("system") != KEY_SYSTEM]
     return {**resource, "identifier": [*identifiers, {"system": KEY_SYSTEM, "value": key}]}
+
+
+def checked_write(resource: Resource, provenance: Provenance) -> Resource:
+    """The resource as it will be stored: valid, and carrying the key of its write.
+
+    Raises:
+        ToolError: `invalid_args`.
+    """
+    if not provenance.key:
+        raise ToolError(ErrorType.INVALID_ARGS, "A write needs a key, so that it can happen only once.")
+    resource = with_key(resource, provenance.key) if isinstance(resource, dict) else resource
+    validate_resource(resource)
+    return resource
+
+
+def medication_named(resource: Resource, medication: Resource | None) -> Resource:
+    """An order that names its drug by reference, with the drug's name beside the reference."""
+    reference, code = resource.get("medicationReference") or {}, (medication or {}).get("code") or {}
+    text = code.get("text") or next((item["display"] for item in code.get("coding") or [] if item.get("display")), "")
+    if reference.get("display") or not text:
+        return resource
+    return {**resource, "medicationReference": {**reference, "display": text}}
 
 
 def provenance_resource(target: str, provenance: Provenance, recorded: str) -> Resource:

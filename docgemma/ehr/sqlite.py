@@ -1,40 +1,37 @@
 """The record store in one SQLite file: FHIR R4 resources as JSON, every version kept, every write with its author."""
 
 import json
-import sqlite3
-import threading
-import time
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.database import Database
 from docgemma.ehr.fhir import (
     Resource,
     build_chart,
+    checked_write,
     display_name,
     is_error,
     local_reference,
+    medication_named,
     name_text,
     now,
     patient_id_of,
     provenance_resource,
     section,
-    with_key,
 )
 from docgemma.ehr.names import index_tokens
-from docgemma.ehr.schema import APPLICATION_ID, TABLES, VERSION
 from docgemma.ehr.search import NameIndex
 from docgemma.ehr.validate import validate_resource
-from docgemma.errors import ErrorType, StoreError, ToolError
+from docgemma.errors import ErrorType, ToolError
 
 BUSY_TIMEOUT_S = 30.0
 SEARCH_CHARS = 400  # of a name; more is not a name
 
 
 class SqliteStore:
-    """RecordStore on a file. Threads may share it; processes open one each.
+    """RecordStore on a file. Threads may share one object; each process opens its own.
 
     Args:
         path: the database file.
@@ -57,65 +54,56 @@ class SqliteStore:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
     ):
         self.path = Path(path).expanduser()
-        self._lock = threading.RLock()
-        self._connection = self._open(create, busy_timeout_s)
-        try:
-            self._prepare(seed, busy_timeout_s)
-        except BaseException:
-            self._connection.close()
-            raise
-        self._names = NameIndex(self._connection)
-
-    # reading
+        self._db = Database(self.path, lambda db: _save(db, seed), create, busy_timeout_s)
+        self._names = NameIndex(self._db.connection)
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
         """Patients whose name, or whose id, is this; best first; [] if none."""
         text = name[:SEARCH_CHARS].strip()
-        with self._reading():
-            by_id = self._patient(text)
+        with self._db.reading():
+            by_id = _person(self._db, text)
             return [by_id] if by_id else self._names.search(text, limit)
 
     def patient(self, patient_id: str) -> PatientMatch | None:
-        with self._reading():
-            return self._patient(patient_id)
+        with self._db.reading():
+            return _person(self._db, patient_id)
 
     def chart(self, patient_id: str) -> Chart | None:
-        with self._reading():
-            patient = self._body("Patient", patient_id)
+        query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid DESC"
+        with self._db.reading():
+            patient = _body(self._db, "Patient", patient_id)
             if patient is None or is_error(patient):
                 return None
-            query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid DESC"
-            resources = [json.loads(body) for (body,) in self._connection.execute(query, (patient_id,))]
-            return build_chart(patient, map(self._with_medication_name, resources))
+            resources = [json.loads(body) for (body,) in self._db.execute(query, (patient_id,))]
+            return build_chart(patient, [self._with_medication_name(item) for item in resources])
 
     def read(self, kind: str, resource_id: str) -> Resource | None:
         """One resource in its current version, or None."""
-        with self._reading():
-            return self._body(kind, resource_id)
+        with self._db.reading():
+            return _body(self._db, kind, resource_id)
 
     def history(self, kind: str, resource_id: str) -> list[Resource]:
         """Every version of one resource, newest first; [] if it was never here."""
         query = "SELECT body FROM history WHERE type = ? AND id = ? ORDER BY version DESC"
-        with self._reading():
-            return [json.loads(body) for (body,) in self._connection.execute(query, (kind, resource_id))]
+        with self._db.reading():
+            return [json.loads(body) for (body,) in self._db.execute(query, (kind, resource_id))]
 
     def count(self, kind: str) -> int:
-        with self._reading():
-            return self._connection.execute("SELECT count(*) FROM resource WHERE type = ?", (kind,)).fetchone()[0]
-
-    # writing
+        with self._db.reading():
+            return self._db.execute("SELECT count(*) FROM resource WHERE type = ?", (kind,)).fetchone()[0]
 
     def create(self, resource: Resource, provenance: Provenance) -> Resource:
         """Store a new resource, its first version and its Provenance in one transaction, once per key."""
-        resource = _writable(resource, provenance)
-        with self._writing():
-            if stored := self._by_key(provenance.key):
-                return stored
+        resource = checked_write(resource, provenance)
+        with self._db.writing():
+            query = "SELECT type, id FROM write_key WHERE key = ?"
+            if written := self._db.execute(query, (provenance.key,)).fetchone():
+                return _body(self._db, *written)
             self._require_patient(resource)
-            stored = self._put({**resource, "id": str(uuid.uuid4())})
+            stored = _put(self._db, {**resource, "id": str(uuid.uuid4())})
             self._sign(stored, provenance)
-            insert = "INSERT INTO write_key (key, type, id) VALUES (?, ?, ?)"
-            self._connection.execute(insert, (provenance.key, stored["resourceType"], stored["id"]))
+            key = (provenance.key, stored["resourceType"], stored["id"])
+            self._db.execute("INSERT INTO write_key (key, type, id) VALUES (?, ?, ?)", key)
             return stored
 
     def update(self, resource: Resource, provenance: Provenance) -> Resource:
@@ -126,232 +114,98 @@ class SqliteStore:
         """
         validate_resource(resource)
         kind, given = resource["resourceType"], (resource.get("meta") or {}).get("versionId")
-        with self._writing():
-            current = self._body(kind, resource.get("id") or "")
+        with self._db.writing():
+            current = _body(self._db, kind, resource.get("id") or "")
             if current is None:
                 raise ToolError(ErrorType.NOT_FOUND, f"There is no such {kind} to change.")
             if given != current["meta"]["versionId"]:
                 raise ToolError(ErrorType.INVALID_ARGS, f"This {kind} was changed since it was read.")
             self._require_patient(resource)
-            stored = self._put(resource)
+            stored = _put(self._db, resource)
             self._sign(stored, provenance)
             return stored
 
     def save(self, resources: Iterable[Resource]) -> int:
         """Store resources under their own ids in one transaction: new ones, and new versions of changed ones.
 
-        Not validated and without Provenance: for loading files and seeding.
+        Not validated and without Provenance: for loading files.
 
         Returns:
             How many were new or changed.
         """
-        with self._writing():
-            return self._save(resources)
+        with self._db.writing():
+            return _save(self._db, resources)
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
-
-    # inside
-
-    def _open(self, create: bool, busy_timeout_s: float) -> sqlite3.Connection:
-        if not self.path.parent.is_dir():
-            hint = "Create it, or point DOCGEMMA_EHR at another place."
-            raise StoreError(f"The folder of the record store, {self.path.parent}, does not exist.", hint=hint)
-        if not create and not self.path.exists():
-            hint = "Make it with `docgemma ehr load FILE...`, or unset DOCGEMMA_EHR for the synthetic patients."
-            raise StoreError(f"There is no record store at {self.path}.", hint=hint)
-        mode = "rwc" if create else "rw"
-        with self._guarded():
-            return sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=busy_timeout_s,
-                isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
-
-    def _prepare(self, seed: Iterable[Resource], busy_timeout_s: float) -> None:
-        """Make the tables of a new file, or refuse a file that is something else."""
-        with self._guarded():
-            application, version = self._identity()
-            if not application and not version and self._is_empty():
-                self._use_wal(busy_timeout_s)
-                with self._writing():
-                    # another process may have been faster
-                    if self._is_empty():
-                        self._create_tables(seed)
-                application, version = self._identity()
-        if application != APPLICATION_ID:
-            hint = "Point DOCGEMMA_EHR at a record store, or at a file that does not exist yet."
-            raise StoreError(f"{self.path} is a database, but not a record store of docgemma.", hint=hint)
-        if version != VERSION:
-            hint = "Use the version that wrote it, or load the records into a new file."
-            raise StoreError(f"{self.path} was written by another version of docgemma.", hint=hint)
-
-    def _create_tables(self, seed: Iterable[Resource]) -> None:
-        # not executescript, which would commit the transaction
-        for statement in TABLES.split(";"):
-            self._connection.execute(statement)
-        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version = {VERSION}")
-        self._save(seed)
-
-    def _identity(self) -> tuple[int, int]:
-        pragmas = ("application_id", "user_version")
-        return tuple(self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
-
-    def _is_empty(self) -> bool:
-        return self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-
-    def _use_wal(self, busy_timeout_s: float) -> None:
-        # SQLite does not call its busy handler for this switch, so two first uses at once need a loop of our own
-        deadline = time.monotonic() + busy_timeout_s
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Every failure of SQLite or of a stored body is a StoreError with one clear line."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise _store_error(error, self.path) from error
-        except json.JSONDecodeError as error:
-            raise _corrupt(self.path) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._lock, self._guarded():
-            yield
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One transaction, taken at once so that what is read inside cannot change before it is written."""
-        with self._lock, self._guarded():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    def _body(self, kind: str, resource_id: str) -> Resource | None:
-        query = "SELECT body FROM resource WHERE type = ? AND id = ?"
-        row = self._connection.execute(query, (kind, resource_id)).fetchone()
-        return json.loads(row[0]) if row else None
-
-    def _patient(self, patient_id: str) -> PatientMatch | None:
-        query = "SELECT patient_id, name, birth_date, sex FROM person WHERE patient_id = ?"
-        row = self._connection.execute(query, (patient_id,)).fetchone()
-        return PatientMatch(*row) if row else None
-
-    def _by_key(self, key: str) -> Resource | None:
-        row = self._connection.execute("SELECT type, id FROM write_key WHERE key = ?", (key,)).fetchone()
-        return self._body(*row) if row else None
+        self._db.close()
 
     def _require_patient(self, resource: Resource) -> None:
-        patient_id = patient_id_of(resource)
-        if resource["resourceType"] != "Patient" and not (patient_id and self._patient(patient_id)):
-            raise ToolError(
-                ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.", entity="patient"
-            )
-
-    def _save(self, resources: Iterable[Resource]) -> int:
-        changed = 0
-        for resource in resources:
-            current = self._body(resource["resourceType"], resource["id"])
-            if current is None or _content(current) != _content(resource):
-                self._put(resource)
-                changed += 1
-        return changed
-
-    def _put(self, resource: Resource) -> Resource:
-        """The next version of one resource, into all tables."""
-        kind, resource_id, stamp = resource["resourceType"], resource["id"], now()
-        query = "SELECT max(version) FROM history WHERE type = ? AND id = ?"
-        version = (self._connection.execute(query, (kind, resource_id)).fetchone()[0] or 0) + 1
-        meta = {**(resource.get("meta") or {}), "versionId": str(version), "lastUpdated": stamp}
-        stored = {**resource, "meta": meta}
-        body = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-        row = (kind, resource_id, version, stamp, patient_id_of(stored), section(stored), body)
-        self._connection.execute("DELETE FROM resource WHERE type = ? AND id = ?", (kind, resource_id))
-        self._connection.execute("INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        self._connection.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (*row[:4], body))
-        if kind == "Patient":
-            self._index_names(stored)
-        return stored
-
-    def _index_names(self, patient: Resource) -> None:
-        patient_id, run = patient["id"], self._connection.execute
-        run("DELETE FROM person WHERE patient_id = ?", (patient_id,))
-        run("DELETE FROM name_token WHERE patient_id = ?", (patient_id,))
-        if is_error(patient):
+        if resource["resourceType"] == "Patient":
             return
-        person = (patient_id, display_name(patient), patient.get("birthDate") or "", patient.get("gender") or "")
-        run("INSERT INTO person VALUES (?, ?, ?, ?)", person)
-        for token in {token for name in patient.get("name") or [] for token in index_tokens(name_text(name))}:
-            run("INSERT OR IGNORE INTO name_token VALUES (?, ?)", (token, patient_id))
-            run("INSERT OR IGNORE INTO vocabulary (token) VALUES (?)", (token,))
+        if not _person(self._db, patient_id_of(resource)):
+            raise ToolError(ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.")
 
     def _sign(self, stored: Resource, provenance: Provenance) -> None:
         target = f"{stored['resourceType']}/{stored['id']}/_history/{stored['meta']['versionId']}"
         record = provenance_resource(target, provenance, stored["meta"]["lastUpdated"])
         validate_resource(record)
-        self._put({**record, "id": str(uuid.uuid4())})
+        _put(self._db, {**record, "id": str(uuid.uuid4())})
 
     def _with_medication_name(self, resource: Resource) -> Resource:
-        """An order may name its drug by reference; a chart must show it."""
-        reference = resource.get("medicationReference")
-        kind, _, identifier = local_reference(reference).partition("/")
-        if kind != "Medication" or reference.get("display"):
-            return resource
-        code = (self._body(kind, identifier) or {}).get("code") or {}
-        text = code.get("text") or next((c["display"] for c in code.get("coding") or [] if c.get("display")), "")
-        return {**resource, "medicationReference": {**reference, "display": text}} if text else resource
+        kind, _, identifier = local_reference(resource.get("medicationReference")).partition("/")
+        return medication_named(resource, _body(self._db, kind, identifier)) if kind == "Medication" else resource
 
 
-def _writable(resource: Resource, provenance: Provenance) -> Resource:
-    """The resource as it will be stored, checked; it carries the key of its write."""
-    if not provenance.key:
-        raise ToolError(ErrorType.INVALID_ARGS, "A write needs a key, so that it can happen only once.")
-    resource = with_key(resource, provenance.key) if isinstance(resource, dict) else resource
-    validate_resource(resource)
-    return resource
+def _body(db: Database, kind: str, resource_id: str) -> Resource | None:
+    row = db.execute("SELECT body FROM resource WHERE type = ? AND id = ?", (kind, resource_id)).fetchone()
+    return json.loads(row[0]) if row else None
+
+
+def _person(db: Database, patient_id: str) -> PatientMatch | None:
+    query = "SELECT patient_id, name, birth_date, sex FROM person WHERE patient_id = ?"
+    row = db.execute(query, (patient_id,)).fetchone()
+    return PatientMatch(*row) if row else None
+
+
+def _save(db: Database, resources: Iterable[Resource]) -> int:
+    changed = 0
+    for resource in resources:
+        current = _body(db, resource["resourceType"], resource["id"])
+        if current is None or _content(current) != _content(resource):
+            _put(db, resource)
+            changed += 1
+    return changed
 
 
 def _content(resource: Resource) -> Resource:
     return {key: value for key, value in resource.items() if key != "meta"}
 
 
-def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, or -1 where the error came from Python's side."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return -1 if code is None else code & 0xFF
+def _put(db: Database, resource: Resource) -> Resource:
+    """The next version of one resource, into all tables."""
+    kind, resource_id, stamp = resource["resourceType"], resource["id"], now()
+    query = "SELECT max(version) FROM history WHERE type = ? AND id = ?"
+    version = (db.execute(query, (kind, resource_id)).fetchone()[0] or 0) + 1
+    meta = {**(resource.get("meta") or {}), "versionId": str(version), "lastUpdated": stamp}
+    stored = {**resource, "meta": meta}
+    body = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
+    row = (kind, resource_id, version, stamp, patient_id_of(stored), section(stored), body)
+    db.execute("DELETE FROM resource WHERE type = ? AND id = ?", (kind, resource_id))
+    db.execute("INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (*row[:4], body))
+    if kind == "Patient":
+        _index_names(db, stored)
+    return stored
 
 
-def _corrupt(path: Path) -> StoreError:
-    return StoreError(f"The record store {path} is damaged.", hint="Restore it from a backup, or move it away.")
-
-
-def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    """What went wrong, in one line without SQL."""
-    code = _code(error)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        hint = "Try again; if it persists, close the other program."
-        return StoreError(f"The record store {path} is locked by another program.", hint=hint, retryable=True)
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return _corrupt(path)
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return StoreError(f"The record store {path} cannot be written.", hint="Make the file and its folder writable.")
-    if code == sqlite3.SQLITE_CANTOPEN:
-        hint = "Check that the file and its folder exist and that you may read and write them."
-        return StoreError(f"The record store {path} cannot be opened.", hint=hint)
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return StoreError(f"The disk of the record store {path} failed or is full.", hint="Free space and try again.")
-    return StoreError(f"The record store {path} failed: {error}.", hint="Run `docgemma doctor`.")
+def _index_names(db: Database, patient: Resource) -> None:
+    patient_id = patient["id"]
+    db.execute("DELETE FROM person WHERE patient_id = ?", (patient_id,))
+    db.execute("DELETE FROM name_token WHERE patient_id = ?", (patient_id,))
+    if is_error(patient):
+        return
+    person = (patient_id, display_name(patient), patient.get("birthDate") or "", patient.get("gender") or "")
+    db.execute("INSERT INTO person VALUES (?, ?, ?, ?)", person)
+    for token in {token for name in patient.get("name") or [] for token in index_tokens(name_text(name))}:
+        db.execute("INSERT OR IGNORE INTO name_token VALUES (?, ?)", (token, patient_id))
+        db.execute("INSERT OR IGNORE INTO vocabulary (token) VALUES (?)", (token,))

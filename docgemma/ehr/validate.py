@@ -25,6 +25,7 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
     """(element, what is wrong with it); [] if the resource is valid."""
     # a quarter of a second, so only where something is written
     from fhir.resources.R4B import get_fhir_model_class
+    from fhir.resources.R4B.resource import Resource
     from pydantic import ValidationError
 
     if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
@@ -32,6 +33,8 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
     try:
         model = get_fhir_model_class(resource["resourceType"])
     except (LookupError, ImportError, ValueError):
+        model = None
+    if model is None or not issubclass(model, Resource):  # HumanName has a model, and is no resource
         return [("resourceType", "unknown in FHIR R4")]
     try:
         model.model_validate(resource)
@@ -42,7 +45,11 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
 
 
 def _reason(item: Any) -> str:
-    return {"missing": "missing", "extra_forbidden": "not an element of FHIR R4"}.get(item["type"], "malformed")
+    if item["type"].endswith("missing"):
+        return "missing"
+    if not item["loc"]:
+        return "a choice such as value[x] is missing, or made twice"
+    return "not an element of FHIR R4" if item["type"] == "extra_forbidden" else "malformed"
 
 
 def _unknown_codes(model: Any, resource: dict[str, Any]) -> list[tuple[str, str]]:
