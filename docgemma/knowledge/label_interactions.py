@@ -1,0 +1,192 @@
+"""Reads one drug's label for another drug, by name and by class, and quotes what it says. Pure functions.
+
+A label that does not name the other drug proves nothing; a sentence that denies an effect is not a finding; and a
+sentence about allergy to the other drug is not one about taking both.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from docgemma.knowledge.class_words import wordings
+from docgemma.knowledge.label_text import around, clip, sentences, subsections
+
+UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
+QUOTE = 360  # characters of a quoted piece
+NEAR = 240  # characters around a name within which a word on gravity belongs to it
+# strongest first; the matched words are the severity, as the label has them
+SEVERITIES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!not )contraindicated",
+        r"(?:do not|must not|should not be|never) (?:be )?(?:concomitantly |concurrently )?"
+        r"(?:use|used|administer|administered|co-?administer|co-?administered|take|taken|give|given|combine|combined)\b",
+        r"avoid(?:ed|ing)?(?: (?:the )?(?:concomitant|concurrent|combined|simultaneous|co-?administ\w+)"
+        r"(?: (?:use|administration|treatment))?)?\b",
+        r"(?:is|are) not recommended|not recommended",
+        r"(?:reduce|lower|decrease|limit|adjust|halve)(?:d|ing)? (?:the )?(?:[\w-]+ ){0,4}?"
+        r"(?:dos(?:es?|age|ing)\b|[\w-]+(?= by\b))"
+        r"|do not exceed(?: [\w ]{0,30}?\d+ ?m?c?g(?: (?:once )?daily)?)?"
+        r"|(?<!no )dos(?:e|age) (?:reduction|adjustment)s?",
+        r"(?:closely |carefully |(?:more )?frequent(?:ly)? )?monitor(?:ed|ing)?(?: closely| carefully| frequently)?\b",
+        r"(?:use |with |exercise )?caution\b|used cautiously|ask a doctor(?: or pharmacist)? before use",
+        r"increase[sd]? (?:the )?risk|increased [\w-]+ (?:risk|exposure)"
+        r"|(?:risk|chance) (?:of [\w\s-]{1,40} )?(?:is|may be) (?:increased|higher)",
+    )
+]
+RISK_ONLY = len(SEVERITIES) - 1  # "increased risk" says no more than that: not what to do
+DENIED = re.compile(
+    r"\bno (?:clinically |statistically )?(?:significant |relevant |meaningful |important |apparent |known )?"
+    r"(?:pharmacokinetic |pharmacodynamic |drug )?(?:-?drug )?(?:interactions?|effects?|changes?|differences?)\b"
+    r"|\b(?:did|does|do|was|were|is|are) not (?:\w+ )?(?:affect|alter|change|influence|modify|potentiate|interact)"
+    r"|\bno (?:dose|dosage) adjustments?\b|\bwithout (?:any )?(?:significant )?(?:effect|interaction)",
+    re.IGNORECASE,
+)
+ALLERGY = re.compile(r"allerg|hypersensitiv|anaphyla|urticaria|aspirin[- ]sensitive", re.IGNORECASE)
+TOGETHER = re.compile(
+    r"concomitant|concurrent|co-?administ|receiving|combin|together|simultaneous|in patients (?:taking|using)", re.I
+)
+GOES_ON = re.compile(
+    r"^(?:intervention:|avoid (?:con|co-?a|use|combin|th)|monitor|closely|carefully|frequent|reduce|lower|limit|adjust"
+    r"|discontinue|consider|do not|use|if |when "
+    r"|this|these|the combination|co-?administration|concomitant|concurrent|therefore|caution|initiate|evaluate)",
+    re.IGNORECASE,
+)
+SOME = re.compile(r"\b(?:strong|potent|select|selected|certain|some)\b[^.;:]{0,40}$", re.IGNORECASE)
+# advice above a table that holds for all its rows
+GENERAL = re.compile(
+    r"\b(?:these|any|such|following|a concomitant) (?:such |concomitant )?(?:drug|agent|product|medic)", re.IGNORECASE
+)
+ROW = re.compile(
+    r"(?<=\s)(?!Clinical|Intervention|Impact|Recommend|Comment|Example|Management|Effect|Prevention|Mechanism)"
+    r"[A-Z][\w-]+(?: [a-z]+)?:\s"
+)
+ANOTHER = r"(?:other|another|additional|concomitant|multiple)\s+(?:[\w-]+\s+){0,2}"
+
+
+@dataclass(frozen=True)
+class Drug:
+    """What a label may call a drug. `names`: generic and as asked; `brands`: capitalised; `classes`: FDA's."""
+
+    name: str
+    names: tuple[str, ...]
+    brands: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one label says of another drug. `rank`: 0 is the gravest."""
+
+    severity: str
+    rank: int
+    quote: str
+    management: str
+    by_class: str | None = None  # the class that was named, where the drug was not
+    some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
+
+
+def find(sections: dict[str, str], own: Drug, other: Drug) -> Finding | None:
+    """The gravest thing that one label says of another drug, or None.
+
+    Args:
+        sections: plain text by openFDA field name, `contraindications`, `boxed_warning`, `drug_interactions`, ...
+        own: the drug that the label belongs to.
+        other: the drug looked for.
+    """
+    patterns = [(name_pattern(other), None), *class_patterns(own, other)]
+    found = [
+        finding
+        for field, text in sections.items()
+        for part in subsections(text)
+        for finding in _in_part(sentences(part), field, patterns)
+    ]
+    return min(found, key=weight, default=None)
+
+
+def weight(finding: Finding) -> tuple[int, int, bool]:
+    """Order of findings: what is said of this drug, then of some of its class, then what is not graded."""
+    tier = 2 if finding.rank == len(SEVERITIES) else int(finding.some)
+    return tier, finding.rank, finding.by_class is not None
+
+
+def name_pattern(drug: Drug) -> re.Pattern:
+    """Whole words. Brands only as capitalised: some are ordinary words."""
+    generic = [rf"(?i:{re.escape(name)})" for name in drug.names if len(name) > 2]
+    brands = [f"(?:{re.escape(brand.title())}|{re.escape(brand.upper())})" for brand in drug.brands]
+    return re.compile(rf"(?<![\w-])(?:{'|'.join([*generic, *brands]) or '(?!)'})(?![\w-])")
+
+
+def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern, str]]:
+    """A class both drugs share is that of the label's own drug, unless the label says "other NSAIDs"."""
+    shared = {word for name in own.classes for word in wordings(name)}
+    patterns = []
+    for name in other.classes:
+        for word in wordings(name):
+            before = ANOTHER if word in shared else ""
+            patterns.append((re.compile(rf"(?<![\w-]){before}(?:{word})(?![\w-])", re.IGNORECASE), name))
+    return patterns
+
+
+def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str | None]]) -> Iterable[Finding]:
+    for index, sentence in enumerate(parts):
+        for pattern, by_class in patterns:
+            match = pattern.search(sentence)
+            finding = match and _finding(parts, index, match, field, by_class)
+            if finding:
+                yield finding
+                break  # patterns are in order: by name, then by class
+
+
+def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class: str | None) -> Finding | None:
+    sentence = parts[index]
+    near = _row(sentence, match)
+    if field != "drug_interactions" and ALLERGY.search(near) and not TOGETHER.search(near):
+        return None
+    advice = [part for part in _following(parts, index, match.re) if grade(part)]
+    advice = [part for part in advice if match.re.search(part)] or advice  # what names the drug is meant for it
+    said = grade(near)
+    if said is None and field == "contraindications":
+        said = (0, "contraindicated")
+    if not advice and DENIED.search(near) and (said is None or DENIED.search(sentence[match.end() :][:40])):
+        return None
+    if said is None and not advice and _is_list(sentence):
+        advice = [part for part in parts[:index] if grade(part) and GENERAL.search(part)][-1:]
+    grades = [item for item in (said, *map(grade, advice)) if item]
+    rank, severity = min(grades, default=(len(SEVERITIES), UNGRADED))
+    quote = around(sentence, match.start(), match.end(), QUOTE)
+    management = " ".join(advice) or (quote if rank < RISK_ONLY else "")
+    some = bool(by_class and SOME.search(sentence[: match.start()]))
+    wording = f"{severity} for some of its class" if some else severity
+    return Finding(wording, rank, quote, clip(management, QUOTE), by_class, some)
+
+
+def grade(text: str) -> tuple[int, str] | None:
+    """The gravest wording of a piece of text: (rank, the words themselves in lower case)."""
+    for rank, pattern in enumerate(SEVERITIES):
+        match = pattern.search(text)
+        if match:
+            return rank, " ".join(match[0].lower().split())
+    return None
+
+
+def _following(parts: list[str], index: int, pattern: re.Pattern) -> list[str]:
+    """The sentences after a mention that go on about it."""
+    taken = []
+    for part in parts[index + 1 : index + 4]:
+        if not (GOES_ON.match(part) or pattern.search(part)):
+            break
+        taken.append(part)
+    return taken
+
+
+def _row(sentence: str, match: re.Match) -> str:
+    """What is said near a mention. A table arrives as one long sentence; its rows begin with "Name:"."""
+    starts = [row.start() for row in ROW.finditer(sentence) if row.start() <= match.start()]
+    ends = [row.start() for row in ROW.finditer(sentence, match.end())]
+    left, right = (starts or [0])[-1], (ends or [len(sentence)])[0]
+    return around(sentence[left:right], match.start() - left, match.end() - left, NEAR)
+
+
+def _is_list(sentence: str) -> bool:
+    return sentence.count(",") >= 3 or "Table" in sentence
