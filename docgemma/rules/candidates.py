@@ -1,0 +1,90 @@
+"""Candidate narrowing: before the model chooses a tool, code removes those that cannot apply.
+
+Where the task patterns still miss something that can be done now, its first tool stands alone: the order lookup,
+reading, knowledge, writes is control flow, and control flow belongs to code. Otherwise the model chooses.
+"""
+
+from collections.abc import Sequence
+
+from docgemma.rules import known
+from docgemma.rules.asked import writes_asked
+from docgemma.rules.completion import NEEDS_PATIENT, missing_tools
+from docgemma.rules.drugs import DrugNames
+from docgemma.state import AgentState
+
+WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
+
+
+def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None = None) -> list[str]:
+    """The tools that can apply now, in the order given; never an empty list.
+
+    Args:
+        names: all tools.
+        state: of the turn, entities extracted.
+        dictionary: finds drugs in the history's texts as well; without it only calls and charts count.
+    """
+    missing = [name for name in missing_tools(state) if name in names]
+    possible = [name for name in names if _applies(name, state, missing, dictionary)]
+    ready = [name for name in missing if name in possible]
+    if len(missing) == 1 and ready:
+        return ready
+    if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
+        return ready[:1]  # the rest needs what this finds
+    return ready or possible or missing[:1] or list(names)
+
+
+def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: DrugNames | None) -> bool:
+    entities = state.get("extracted_entities") or {}
+    required = name in missing
+    if name == "analyze_medical_image":
+        return bool(entities.get("has_image"))
+    if name in WRITES and name not in writes_asked(state["user_query"], entities):
+        return False
+    if name in NEEDS_PATIENT and not known.patient_ids(state):
+        # with nobody to search for either, the call itself asks for the patient
+        return required and not _can_search(state)
+    if name == "search_patient" and not required and not _new_name(state):
+        return False
+    if name == "check_drug_interactions" and len(known.drugs(state, dictionary)) < 2:
+        return required and not {"search_patient", "get_patient_chart"} & set(missing)
+    return required or not _served(name, state)
+
+
+def _can_search(state: AgentState) -> bool:
+    names = (state.get("extracted_entities") or {}).get("patient_names")
+    searched = any(item["tool_name"] == "search_patient" for item in state.get("tool_results") or [])
+    return bool(names) and not searched
+
+
+def _new_name(state: AgentState) -> bool:
+    """Whether somebody is named whom no search of this turn has looked for, and whose id is not known."""
+    entities = state.get("extracted_entities") or {}
+    names = entities.get("patient_names", [])
+    active = state.get("active_patient")
+    if not names:
+        return not entities.get("patient_ids") and not active and not known.found_patients(state)
+    tried = [
+        known.name_words(str(item["args"].get("name", "")))
+        for item in state.get("tool_results") or []
+        if item["tool_name"] == "search_patient"
+    ]
+    settled = [known.name_words(active["name"])] if active else []
+    return any(not any(known.name_words(name) <= words for words in [*tried, *settled]) for name in names)
+
+
+def _served(name: str, state: AgentState) -> bool:
+    """Whether a tool has answered already and nothing is left that it was not asked about."""
+    done = [item for item in known.succeeded(state) if item["tool_name"] == name]
+    if not done:
+        return False
+    asked = {str(value).casefold() for item in done for value in _flat(item["args"].values())}
+    entities = state.get("extracted_entities") or {}
+    if name == "get_patient_chart":
+        return all(item.casefold() in asked for item in entities.get("patient_ids", []))
+    if name == "check_drug_safety":
+        return all(item.casefold() in asked for item in entities.get("drug_mentions", []))
+    return True
+
+
+def _flat(values) -> list:
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]

@@ -1,0 +1,34 @@
+"""The deterministic router (v3 spec, node 6): the model says what happened, code says what is next."""
+
+from typing import Literal
+
+from docgemma.errors import RETRYABLE
+from docgemma.rules.completion import task_complete
+from docgemma.schemas import Quality
+from docgemma.state import AgentState, ToolResult
+
+ERRORS = frozenset({"error_retryable", "error_fatal"})
+
+
+def route(state: AgentState) -> Literal["error_handler", "tool_select", "synthesize"]:
+    """Where the turn goes after a result was classified, after the model proposed no tool, or after a clarification."""
+    if state.get("clarification"):
+        return "synthesize"
+    if _just_failed(state):
+        return "error_handler"
+    return "synthesize" if task_complete(state) else "tool_select"
+
+
+def known_quality(result: ToolResult) -> Quality | None:
+    """What code knows of a result: typed errors and empty results. None: a payload, which the model judges."""
+    if result["error"] or result["error_type"]:
+        return "error_retryable" if result["error_type"] in RETRYABLE else "error_fatal"
+    return "no_results" if result["empty"] else None
+
+
+def _just_failed(state: AgentState) -> bool:
+    """Whether the last thing that happened was a failed call. A call that the model misjudged as failed was not."""
+    results = state.get("tool_results") or []
+    if state.get("last_result_classification") not in ERRORS or state.get("proposed_none"):
+        return False
+    return not results or bool(results[-1]["error"] or results[-1]["error_type"])
