@@ -225,6 +225,10 @@ def _item_of_patient(question: str, entities: ExtractedEntities) -> bool:
     """ "labs for abc-123", "the medications of John Smith"."""
     names = {word.casefold() for name in entities["patient_names"] for word in name.split()}
     for match in ITEM_OF.finditer(question):
+        if re.search(
+            r"\b(?:order|send|draw|repeat)\s+(?:\w+\s+){0,2}$", question[: match.start()][-40:], re.IGNORECASE
+        ):
+            continue
         who = match["who"].casefold().rstrip("'’s")
         following = question[match.end("who") : match.end("who") + 40]
         if (

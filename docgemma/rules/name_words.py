@@ -31,7 +31,8 @@ RECORD_WORDS = _words(
     """
     allergies allergy bloods chart charts conditions diagnoses diagnosis file history lab labs medication
     medications medicines meds notes prescriptions problems profile record records results summary vitals drugs age
-    dob treatment
+    dob creatinine egfr a1c hba1c potassium sodium inr
+    weight bmi ecg bp blood treatment
     """
 )
 # a capitalised word before one of these is a topic: "Find Keytruda trials"
