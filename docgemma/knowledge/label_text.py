@@ -1,6 +1,7 @@
 """Label and abstract text as the APIs send it, made plain and cut into sentences. Pure functions."""
 
 import re
+from collections.abc import Iterable
 from html import unescape
 
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -36,14 +37,14 @@ def plain(text: str) -> str:
     return " ".join(CONTROL.sub(" ", unescape(TAG.sub(" ", text))).split())
 
 
-def section(parts: list[str]) -> str:
+def section(parts: Iterable[str]) -> str:
     """One label section: plain, without its heading and without references to other sections."""
     text = NUMBERS.sub("", SEE.sub("", plain(" ".join(parts))))
     text = HEADING.sub("", re.sub(r"\s+([.,;:])", r"\1", " ".join(text.split())))
     return re.sub(r"\.{2,}", ".", text).strip()
 
 
-def boxed(parts: list[str]) -> str:
+def boxed(parts: Iterable[str]) -> str:
     """The boxed warning, once: labels repeat it, shortened, from their Highlights page."""
     text = section(parts)
     again = HIGHLIGHTS.search(text)

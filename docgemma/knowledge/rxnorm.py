@@ -1,0 +1,200 @@
+"""Drug names by RxNorm (RxNav): what a name means, which class it has, and which name may have been meant.
+
+RxNav says "unknown" with a 200 and an empty envelope. Its approximate match is no spelling corrector (its first answer
+to "metfromin" is merbromin), so suggestions are only ever suggested.
+
+Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was discontinued on 2024-01-02.
+"""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+from rapidfuzz import fuzz
+
+from docgemma.errors import ErrorType, ToolError
+from docgemma.knowledge.http import Http
+from docgemma.knowledge.service import Deadline, Service
+from docgemma.knowledge.wire import Wire
+
+ALIKE = 70  # of 100; below it a suggestion is noise
+SUGGESTIONS = 5
+SENSES = 3  # concepts of one name that are looked at
+
+
+class IdGroup(Wire):
+    rxnormId: tuple[str, ...] = ()
+
+
+class Ids(Wire):
+    """/rxcui.json"""
+
+    idGroup: IdGroup = Field(default_factory=IdGroup)
+
+
+class Concept(Wire):
+    rxcui: str = ""
+    name: str = ""
+    tty: str = ""
+
+
+class ConceptGroup(Wire):
+    tty: str = ""
+    conceptProperties: tuple[Concept, ...] = ()
+
+
+class RelatedGroup(Wire):
+    conceptGroup: tuple[ConceptGroup, ...] = ()
+
+
+class Related(Wire):
+    """/rxcui/{id}/related.json"""
+
+    relatedGroup: RelatedGroup = Field(default_factory=RelatedGroup)
+
+
+class Properties(Wire):
+    """/rxcui/{id}/properties.json"""
+
+    properties: Concept | None = None
+
+
+class SuggestionList(Wire):
+    suggestion: tuple[str, ...] = ()
+
+
+class SuggestionGroup(Wire):
+    suggestionList: SuggestionList | None = None
+
+
+class Spellings(Wire):
+    """/spellingsuggestions.json"""
+
+    suggestionGroup: SuggestionGroup = Field(default_factory=SuggestionGroup)
+
+
+class Candidate(Wire):
+    rxcui: str = ""
+    name: str = ""
+    source: str = ""
+
+
+class ApproximateGroup(Wire):
+    candidate: tuple[Candidate, ...] = ()
+
+
+class Approximate(Wire):
+    """/approximateTerm.json: several rows a concept, some without a name."""
+
+    approximateGroup: ApproximateGroup = Field(default_factory=ApproximateGroup)
+
+
+class DrugClass(Wire):
+    className: str = ""
+    classType: str = ""
+
+
+class ClassInfo(Wire):
+    rxclassMinConceptItem: DrugClass = Field(default_factory=DrugClass)
+
+
+class ClassInfoList(Wire):
+    rxclassDrugInfo: tuple[ClassInfo, ...] = ()
+
+
+class Classes(Wire):
+    """/rxclass/class/byRxcui.json"""
+
+    rxclassDrugInfoList: ClassInfoList | None = None
+
+
+@dataclass(frozen=True)
+class DrugName:
+    """What RxNorm knows a name as: ingredients, lower case, sorted; several in a combination product."""
+
+    ingredients: tuple[str, ...]
+    rxcuis: tuple[str, ...]  # of the ingredients
+
+    @property
+    def generic(self) -> str | None:
+        """ "warfarin", or "metformin / sitagliptin" as RxNorm writes combinations."""
+        return " / ".join(self.ingredients) or None
+
+
+class RxNorm:
+    """RxNav's answers, each bounded by the caller's deadline."""
+
+    def __init__(self, http: Http, service: Service):
+        self._http, self._service = http, service
+
+    def resolve(self, name: str, deadline: Deadline) -> DrugName | None:
+        """The drug of a brand, generic or product name, exact or normalised; None if RxNorm does not know the name.
+
+        Raises:
+            ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
+        """
+        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids, deadline).idGroup.rxnormId
+        if not ids:
+            return None
+        senses = {
+            tuple(sorted(found.items())) for rxcui in ids[:SENSES] if (found := self._ingredients(rxcui, deadline))
+        }
+        if len(senses) > 1:
+            raise ambiguous(name, sorted(" / ".join(item for item, _ in sense) for sense in senses))
+        sense = senses.pop() if senses else ()
+        return DrugName(tuple(item for item, _ in sense), tuple(rxcui for _, rxcui in sense))
+
+    def _ingredients(self, rxcui: str, deadline: Deadline) -> dict[str, str]:
+        """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
+        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related, deadline).relatedGroup
+        found = [item for group in related.conceptGroup if group.tty == "IN" for item in group.conceptProperties]
+        if not found:
+            own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties, deadline).properties
+            found = [own] if own and own.tty in ("IN", "PIN", "MIN") else []
+        return {item.name.lower(): item.rxcui for item in found if item.name}
+
+    def classes(self, drug: DrugName, deadline: Deadline) -> list[str]:
+        """FDA's established classes and mechanisms of a single-ingredient drug, "Vitamin K Antagonist [EPC]"."""
+        if len(drug.ingredients) != 1:
+            return []
+        params = {"rxcui": drug.rxcuis[0]}
+        found = self._get("rxclass/class/byRxcui.json", params, Classes, deadline).rxclassDrugInfoList
+        items = [info.rxclassMinConceptItem for info in found.rxclassDrugInfo] if found else []
+        kinds = {"EPC": "EPC", "MOA": "MoA"}
+        ordered = sorted((item for item in items if item.classType in kinds), key=lambda item: item.classType)
+        return list(dict.fromkeys(f"{item.className} [{kinds[item.classType]}]" for item in ordered))
+
+    def suggestions(self, name: str, deadline: Deadline) -> list[str]:
+        """Known names that look like this one, likeliest first. Never to be taken without asking."""
+        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings, deadline).suggestionGroup
+        near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate, deadline)
+        by_concept: dict[str, str] = {}
+        for row in sorted(near.approximateGroup.candidate, key=lambda row: row.source != "RXNORM"):
+            if row.name:
+                by_concept.setdefault(row.rxcui, row.name)
+        words = [*(spelled.suggestionList.suggestion if spelled.suggestionList else []), *by_concept.values()]
+        scores = {word.lower(): fuzz.ratio(name.lower(), word.lower()) for word in words}
+        alike = [word for word, score in scores.items() if score >= ALIKE]
+        return sorted(alike, key=lambda word: -scores[word])[:SUGGESTIONS]
+
+    def unknown(self, name: str, deadline: Deadline) -> ToolError:
+        """The error for a name that is not known: `ambiguous_drug_name` where it is nearly one that is."""
+        alike = self.suggestions(name, deadline)
+        if alike:
+            return ambiguous(name, alike)
+        return ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=name)
+
+    def _get(self, path: str, params: dict[str, str], shape: type[Wire], deadline: Deadline):
+        def missing(body: bytes):
+            if body.lstrip()[:1] == b"<":
+                raise ValueError("a web page, not RxNav")
+            return shape()
+
+        return self._http.get(self._service, path, params, shape.model_validate, deadline, missing=missing).data
+
+
+def ambiguous(name: str, suggestions: list[str]) -> ToolError:
+    options = [{"id": item, "label": item} for item in suggestions]
+    message = "A drug name has more than one possible meaning."
+    return ToolError(
+        ErrorType.AMBIGUOUS_DRUG_NAME, message, entity=name, suggestions=suggestions, options=options
+    )  # fmt: skip
