@@ -17,7 +17,7 @@ notebooks: .venv/.test
 	$(BIN)/python -m pytest --nbmake --nbmake-timeout=600 notebooks
 
 bench: .venv/.test
-	$(BIN)/python -m pytest -m benchmark tests --benchmark-only
+	$(BIN)/python -m pytest -m benchmark tests --benchmark-enable --benchmark-only
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, create_model
 
 from docgemma.nodes.context import Context
 from docgemma.rules.candidates import narrow
-from docgemma.rules.completion import is_repeat
+from docgemma.rules.completion import is_repeat, missing_tools
 from docgemma.rules.spans import choices
 from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
@@ -36,9 +36,10 @@ def _nothing_more(calls: list[dict[str, Any]]) -> dict[str, Any]:
 def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) -> str:
     names = [tool.name for tool in context.toolbox]
     if context.settings.narrowing:
-        names = narrow(names, state)
-    allow_none = bool(state.get("tool_results"))
-    if len(names) == 1 and not (allow_none and not context.settings.narrowing):
+        names = narrow(names, state, context.drugs)
+    # "nothing more" is an answer only while code has not already checked it and found something missing
+    allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not missing_tools(state)
+    if len(names) == 1 and not allow_none:
         return names[0]  # a closed set of one needs no model
     ask = context.profile.select(state, [context.toolbox[name] for name in names], allow_none)
     value, made = context.ask(ask)

@@ -1,0 +1,107 @@
+"""What the notebooks share: an agent in one line, an answer as a page, a turn as a picture. Needs the notebooks extra."""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from docgemma.agent import Agent
+from docgemma.settings import Settings, read_settings
+
+NODES = (
+    "input_assembly", "intent_classify", "tool_select", "tool_execute", "result_classify", "router", "error_handler",
+    "synthesize",
+)  # fmt: skip
+COLOURS = {
+    "input_assembly": "#2e7d32", "tool_execute": "#2e7d32", "router": "#2e7d32",
+    "intent_classify": "#1565c0", "tool_select": "#1565c0", "result_classify": "#1565c0",
+    "error_handler": "#c62828", "synthesize": "#e65100",
+}  # fmt: skip
+
+
+def start(model: str | None = None, **settings: Any) -> Agent:
+    """An agent on a fresh data home, so that a notebook gives the same result every time it runs.
+
+    Args:
+        model: None takes MedGemma where a GPU and its weights are found, else the edge model.
+        settings: any field of `Settings`, for example `narrowing=False`.
+    """
+    import tempfile
+
+    home = tempfile.mkdtemp(prefix="docgemma-notebook-")
+    given: Settings = read_settings(**{"home": home, **settings})
+    agent = Agent(given, model=model, on_progress=print)
+    print(f"{agent.llm.name} is loaded.")
+    return agent
+
+
+def show(result: dict[str, Any]) -> Any:
+    """The answer, what it rests on, and the timeline, as a clinician would read them."""
+    from IPython.display import HTML
+
+    steps = "".join(
+        f"<tr><td style='text-align:right'>{step['seconds']:.2f} s</td><td>{html.escape(step['label'])}</td>"
+        f"<td style='text-align:left'>{html.escape(step['detail'])}</td></tr>"
+        for step in result["timeline"]
+    )
+    sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
+    return HTML(
+        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {result['llm_calls']} model calls · "
+        f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
+        f"<ul>{sources}</ul><table>{steps}</table>"
+    )
+
+
+def source_line(source: dict[str, Any]) -> str:
+    """Where one result comes from and as of when, in one line."""
+    name = source.get("source") or source.get("title") or ""
+    label = f"{source['label']}: " if source.get("label") else ""
+    return f"{label}{name}" + (f", as of {source['as_of']}" if source.get("as_of") else "")
+
+
+def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
+    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose."""
+    import matplotlib.pyplot as plt
+
+    longest = max(len(result["path"]) for result in results)
+    figure, axes = plt.subplots(figsize=(min(1.0 + 0.62 * longest, 12), 0.9 + 0.75 * len(results)))
+    for row, (result, title) in enumerate(zip(results, titles, strict=True)):
+        y = len(results) - row
+        axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
+        axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
+                     color=[COLOURS[node] for node in result["path"]])  # fmt: skip
+        axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
+    for node in NODES:
+        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
+    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
+    axes.set_ylim(0.4, len(results) + 0.8)
+    axes.axis("off")
+    figure.tight_layout()
+    plt.close(figure)
+    return figure
+
+
+def ask_box(agent: Agent, question: str) -> Any:
+    """A line to type another question into, and its answer below."""
+    import ipywidgets
+
+    text = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
+    button, out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
+
+    def run(_: Any) -> None:
+        from IPython.display import display
+
+        from docgemma.errors import DocGemmaError
+
+        out.clear_output()
+        with out:
+            try:
+                display(show(agent.ask(text.value)))
+            except DocGemmaError as error:
+                print(error.line())
+
+    button.on_click(run)
+    return ipywidgets.VBox([ipywidgets.HBox([text, button]), out])
+
+
+def _paragraphs(text: str) -> str:
+    return html.escape(text).replace("\n", "<br>")

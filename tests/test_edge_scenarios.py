@@ -1,0 +1,53 @@
+"""The scenarios of the specification once more, with the real edge model. Its paths may differ where a 135M model errs;
+what follows may not: an answer, no tool names, no raw errors, the call budget, no plan, no question "is this enough?"."""
+
+import json
+
+import pytest
+
+from docgemma.agent import Agent
+from docgemma.schemas import TOOL_ARG_SCHEMAS
+
+SCENARIOS = [
+    "Hello, how are you?",
+    "What is hypertension?",
+    "Check FDA warnings for dofetilide",
+    "Find patient Maria Garcia and check her chart",
+    "Check interactions between warfarin, aspirin, and ibuprofen",
+    "Check FDA warnings for amiodarone",
+    "Search for patient James Wilson",
+    "Prescribe metformin 500mg for abc-123",
+    "Find patient John Smith, check his chart, and verify metformin safety",
+    "Any studies on SGLT2 inhibitors in heart failure?",
+    "Find recruiting trials for type 2 diabetes",
+    "Document that abc-123 is allergic to penicillin, it gave him hives",
+    "Save a progress note for def-456: blood pressure controlled, continue treatment",
+]
+
+
+@pytest.mark.parametrize("question", SCENARIOS)
+def test_scenario_holds_its_invariants_on_the_edge_model(edge_agent: Agent, valid, question: str) -> None:
+    result = valid(edge_agent.ask(question))
+    assert_invariants(result)
+    if result["status"] == "needs_approval":
+        result = valid(edge_agent.decide(result["thread"], "approve"))
+        assert_invariants(result)
+        assert result["status"] == "answered"
+
+
+def test_image_question_is_refused_honestly_with_the_header(edge_agent: Agent, valid, png) -> None:
+    result = valid(edge_agent.ask("What do you see in this chest X-ray?", image=png))
+    assert_invariants(result)
+    assert "64 x 48" in result["answer"] and "cannot" in result["answer"]
+
+
+def assert_invariants(result: dict) -> None:
+    assert result["answer"].strip()
+    assert not [name for name in TOOL_ARG_SCHEMAS if name in result["answer"]]
+    assert "Traceback" not in result["answer"] and "Error:" not in result["answer"]
+    executed = [tool for tool in result["tools"] if tool["retries"] == 0]
+    budget = 2 if not executed else 5 + 3 * (len(executed) - 1)
+    assert result["llm_calls"] <= budget + sum(2 for tool in result["tools"] if tool["retries"])
+    assert len(executed) <= 4
+    said = json.dumps(result["timeline"]).lower()
+    assert "plan" not in said and "enough" not in said
