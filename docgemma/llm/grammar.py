@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from docgemma.llm.layout import ABSENT, SEPARATOR, Layout, Line, fields
 
 COMPACT = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+DECIMALS = 0.01
 
 
 @lru_cache(maxsize=128)
@@ -23,22 +24,27 @@ def grammar(schema: type[BaseModel], layout: Layout) -> str:
     """
     if layout == "lines":
         return lines_grammar(schema)
-    return "start: %json " + json.dumps(json_schema(schema) | {"x-guidance": COMPACT}, ensure_ascii=False)
+    bounded = _tighten(schema.model_json_schema(), decimals=DECIMALS) | {"x-guidance": COMPACT}
+    return "start: %json " + json.dumps(bounded)
 
 
 def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The schema's JSON schema with extra keys forbidden at every level and numbers of bounded length."""
+    """The schema's JSON schema, extra keys forbidden at every level."""
     return _tighten(schema.model_json_schema())
 
 
-def _tighten(node: Any) -> Any:
+def _tighten(node: Any, *, decimals: float | None = None) -> Any:
+    """Forbid extra keys; with `decimals`, also digits without end: a small model writes 0.9500000… until its budget
+    is spent."""
     if isinstance(node, list):
-        return [_tighten(item) for item in node]
+        return [_tighten(item, decimals=decimals) for item in node]
     if not isinstance(node, dict):
         return node
-    node = {key: _tighten(value) for key, value in node.items()}
+    node = {key: _tighten(value, decimals=decimals) for key, value in node.items()}
     if node.get("type") == "object" and "properties" in node:
         node["additionalProperties"] = False
+    if node.get("type") == "number" and decimals:
+        node.setdefault("multipleOf", decimals)
     return node
 
 
@@ -56,7 +62,9 @@ def _line(field: Line) -> str:
 
 def _list(field: Line) -> str:
     item, more = _value(field, r";\n"), f"{_quote(SEPARATOR)} "
-    low, high = max(field.min_items, 1), field.max_items
+    low, high = field.min_items, field.max_items
+    if high == 1:
+        return f"({item})"
     repeat = f"{{{low - 1},{high - 1}}}" if high is not None else f"{{{low - 1},}}"
     return f"({item}) ({more}({item})){repeat}"
 
@@ -69,4 +77,5 @@ def _value(field: Line, excluded: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """A Lark string: JSON's escapes, ASCII only, since a raw control character ends llguidance's lexer."""
+    return json.dumps(text)

@@ -1,0 +1,112 @@
+"""Loads a Hugging Face model as its device needs it: NF4 for MedGemma, a compute type that works, PIL for images."""
+
+import importlib.util
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from docgemma.errors import ConfigError, ModelError
+from docgemma.llm.compute import ComputeType, compute_type
+from docgemma.llm.convert import as_safetensors
+from docgemma.llm.medgemma import HUB_ID, find_weights, hub_token
+from docgemma.llm.transformers_ import Loaded
+from docgemma.settings import Settings
+
+INSTALL = "Run: pip install torch==2.13.0, then pip install 'docgemma[transformers]'"
+NEEDED = ("torch", "transformers", "accelerate", "outlines", "llguidance")
+KEPT_WHOLE = ["lm_head", "vision_tower", "multi_modal_projector"]  # not quantized: small, and what the model sees
+
+
+def load(
+    name: str, settings: Settings, on_progress: Callable[[str], object], *, nf4: bool | None = None
+) -> Loaded:  # fmt: skip
+    """Load `medgemma`, a model folder (safetensors, or one GGUF file) or a hub id.
+
+    Args:
+        nf4: quantize to 4 bits (NF4, double quantization); None does so for MedGemma.
+
+    Raises:
+        ConfigError: a library is missing.
+        ModelError: no such model, no access to it, or too little memory.
+    """
+    nf4 = name == "medgemma" if nf4 is None else nf4
+    require([*NEEDED, "bitsandbytes"] if nf4 else NEEDED)
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    capability = torch.cuda.get_device_capability() if device == "cuda" else None
+    compute = compute_type(device, capability)
+    source = locate(name, settings, on_progress)
+    on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
+    start = time.perf_counter()
+    loaded = _load(source, device, compute, nf4)
+    memory = loaded.model.get_memory_footprint() / 2**30
+    seconds = time.perf_counter() - start
+    on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB, {seconds:.0f} s.")
+    return loaded
+
+
+def require(names: Any) -> None:
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"This model needs {', '.join(missing)}.", hint=INSTALL)
+
+
+def locate(name: str, settings: Settings, on_progress: Callable[[str], object]) -> str:
+    """A folder that transformers can load, or a hub id."""
+    if name == "medgemma":
+        return str(find_weights(settings.home) or HUB_ID)
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        return name
+    if (folder / "config.json").is_file():
+        return str(folder)
+    files = sorted(folder.glob("*.gguf"))
+    if len(files) != 1:
+        raise ModelError(f"{folder} is not a model folder.", hint="It needs a config.json, or one .gguf file.")
+    return str(as_safetensors(files[0], settings.home, on_progress))
+
+
+def _load(source: str, device: str, compute: ComputeType, nf4: bool) -> Loaded:
+    import torch
+    import transformers
+
+    access = {"token": hub_token()} if not Path(source).is_dir() else {}
+    dtype = getattr(torch, compute.name)
+    options: dict[str, Any] = {"dtype": dtype, "device_map": {"": 0 if device == "cuda" else "cpu"}, **access}
+    if nf4:
+        options["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+            llm_int8_skip_modules=KEPT_WHOLE,
+        )
+    try:
+        config = transformers.AutoConfig.from_pretrained(source, **access)
+        sees = hasattr(config, "vision_config")
+        kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+        model = kind.from_pretrained(source, **options).eval()
+        processor = transformers.AutoProcessor.from_pretrained(source, backend="pil", **access) if sees else None
+        tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(source, **access)
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            f"{source} does not fit into this GPU's memory.", hint="Close other programs on it."
+        ) from error
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise ModelError(f"The model {source} cannot be loaded ({_first_line(error)}).", hint=_advice(error)) from error
+    return Loaded(model, tokenizer, processor, source, "NF4, double quantization" if nf4 else "none", compute)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def _advice(error: Exception) -> str:
+    text = str(error).lower()
+    if "gated" in text or "401" in text or "403" in text:
+        return "Accept the model's licence on the hub and set HF_TOKEN."
+    if "connect" in text or "resolve" in text or "offline" in text or "not a valid model identifier" in text:
+        return "Check the name and the network, or use --model edge, which needs neither."
+    return "Check that the folder or hub id holds a chat model."
