@@ -20,7 +20,7 @@ from docgemma.llm.layout import Layout, parse
 T = TypeVar("T")
 OnToken = Callable[[str], Any]
 
-THINKING = re.compile(r"<unused94>.*?(?:<unused95>|\Z)", re.DOTALL)  # MedGemma 1.5; unclosed runs to the end
+MARKS = re.compile("(<unused94>|<unused95>)")
 
 
 @dataclass(frozen=True)
@@ -165,33 +165,42 @@ class LLM(ABC):
 
 def strip_thinking(text: str) -> str:
     """Remove MedGemma's thinking spans, closed or not, wherever they stand."""
-    return THINKING.sub("", text).replace("<unused95>", "")
+    pieces: list[str] = []
+    visible = ThinkingFilter(pieces.append)
+    visible(text)
+    visible.flush()
+    return "".join(pieces)
 
 
 class ThinkingFilter:
-    """Passes streamed text on, holding back thinking spans and a tail that might begin one."""
+    """Passes streamed text on, holding back thinking spans and a tail that might begin or end one."""
 
-    OPEN, CLOSE = "<unused94>", "<unused95>"
+    OPEN, CLOSE = "<unused94>", "<unused95>"  # MedGemma 1.5; a span that is not closed runs to the end
 
     def __init__(self, sink: OnToken):
         self.sink, self.held, self.inside = sink, "", False
 
     def __call__(self, piece: str) -> None:
-        self.held += piece
-        while True:
-            mark = self.CLOSE if self.inside else self.OPEN
-            before, found, after = self.held.partition(mark)
-            if not found:
-                break
-            if not self.inside and before:
-                self.sink(before)
-            self.held, self.inside = after, not self.inside
-        keep = max((n for n in range(1, len(mark)) if self.held.endswith(mark[:n])), default=0)
+        *parts, self.held = MARKS.split(self.held + piece)
+        for part in parts:
+            if part == self.OPEN:
+                self.inside = True
+            elif part == self.CLOSE:
+                self.inside = False
+            else:
+                self._pass(part)
+        lengths = range(1, min(len(self.OPEN), len(self.held) + 1))
+        keep = max((n for n in lengths if self._may_begin_a_mark(self.held[-n:])), default=0)
         ready, self.held = self.held[: len(self.held) - keep], self.held[len(self.held) - keep :]
-        if ready and not self.inside:
-            self.sink(ready)
+        self._pass(ready)
+
+    def _may_begin_a_mark(self, tail: str) -> bool:
+        return self.OPEN.startswith(tail) or self.CLOSE.startswith(tail)
+
+    def _pass(self, text: str) -> None:
+        if text and not self.inside:
+            self.sink(text)
 
     def flush(self) -> None:
-        if self.held and not self.inside:
-            self.sink(self.held)
+        self._pass(self.held)
         self.held = ""
