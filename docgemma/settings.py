@@ -35,6 +35,8 @@ class Settings(BaseSettings):
     ehr_client_secret: str | None = Field(default=None, repr=False)
     ehr_token_url: str | None = None
     db: str | None = None  # SQLite path or postgresql://
+    mcp_url: str | None = None  # a remote MCP server whose tools take the place of the built-in ones
+    mcp_token: str | None = Field(default=None, repr=False)  # bearer token of `docgemma mcp --http`, both ends
     home: Path = Path(user_data_dir("docgemma", appauthor=False))
 
     narrowing: bool = True  # code removes tools that cannot apply before the model chooses

@@ -30,7 +30,11 @@ class ToolOutput:
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a call may use. `write_key` makes a write happen once: same key, same resource."""
+    """What a call may use.
+
+    `write_key` makes a write happen once: same key, same resource. `approved` holds the findings that a person saw
+    when approving the write; None where nobody was asked.
+    """
 
     settings: Settings
     store: RecordStore
@@ -40,6 +44,7 @@ class ToolContext:
     thread: str = ""
     actor: str = "clinician"
     write_key: str = ""
+    approved: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
