@@ -39,3 +39,21 @@ def allowed_edits(token: str, alone: bool) -> int:
     if len(token) < (4 if alone else 3):
         return 0
     return 1 if len(token) < 8 else MAX_EDITS
+
+
+def closeness(tokens: list[str], words: set[str]) -> int | None:
+    """How near a typed name is to a recorded one: 0 as spelt, 1 its beginnings, 2 or more with typing errors or a word
+    too many; None is another name. The rule of search.py, for names that come from a server."""
+    from rapidfuzz.distance import OSA
+
+    if words.issuperset(tokens):
+        return 0
+    if max(map(len, tokens)) >= 3 and all(any(word.startswith(token) for word in words) for token in tokens):
+        return 1
+    costs = [
+        min((OSA.distance(token, word), allowed_edits(token, len(tokens) == 1)) for word in words) for token in tokens
+    ]
+    if all(edits <= allowed for edits, allowed in costs) and sum(edits for edits, _ in costs) <= MAX_EDITS:
+        return 1 + sum(edits for edits, _ in costs)
+    spare = [token for token in tokens if token not in words]
+    return 2 + MAX_EDITS if len(tokens) >= 3 and len(spare) == 1 else None

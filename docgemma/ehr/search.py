@@ -28,9 +28,9 @@ class NameIndex:
         if not tokens:
             return []
         if found := self._exact(tokens):
-            return _ranked(found, name)[:limit]
+            return ranked(found, name)[:limit]
         guesses = self._beginnings(tokens) or self._near(tokens) or self._without_extra_words(tokens)
-        return [replace(match, guessed=True) for match in _ranked(guesses, name)[:limit]]
+        return [replace(match, guessed=True) for match in ranked(guesses, name)[:limit]]
 
     def _exact(self, tokens: list[str]) -> list[PatientMatch]:
         return self._having([[token] for token in tokens])
@@ -98,7 +98,7 @@ class NameIndex:
         return [PatientMatch(*row) for row in self.connection.execute(_PERSON + where, values)]
 
 
-def _ranked(matches: list[PatientMatch], name: str) -> list[PatientMatch]:
+def ranked(matches: list[PatientMatch], name: str) -> list[PatientMatch]:
     """Fewest further names first, then words in the order typed, then by name and birth date."""
     tokens = query_tokens(name)
 

@@ -14,8 +14,8 @@ import yaml
 
 from docgemma.ehr.fhir import Resource
 from docgemma.errors import StoreError
+from docgemma.paths import data_file
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "ehr"
 NAMESPACE = uuid.UUID("5d3ad9a0-5f0f-4d6e-9c4c-0c1f6d0c8a11")  # of the ids of everything but the patients
 
 SNOMED = "http://snomed.info/sct"
@@ -27,12 +27,14 @@ HL7 = "http://terminology.hl7.org/CodeSystem/"
 QUANTITY = re.compile(r"([\d.]+) ?([A-Za-z%]+)$")
 
 
-def seed_resources(folder: Path = DATA) -> Iterator[Resource]:
+def seed_resources(folder: Path | None = None) -> Iterator[Resource]:
     """Every resource of every synthetic patient, patients first among their own. Read when first asked for.
 
     Raises:
-        StoreError: the files are missing or unreadable.
+        ConfigError: there is no data folder.
+        StoreError: the files are unreadable.
     """
+    folder = folder or data_file("ehr")
     codes, patients = _load(folder / "codes.yaml"), _load(folder / "patients.yaml")
     for patient in patients:
         yield from _Record(patient, codes).resources()

@@ -1,0 +1,258 @@
+"""The record store on any FHIR R4 server: Medplum, HAPI, OpenEMR. An outage is an error and never an empty chart."""
+
+import logging
+import re
+from dataclasses import replace
+from urllib.parse import quote
+
+import anyio
+
+from docgemma.ehr.auth import ClientCredentials, Token, auth_from
+from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.client import Server, Session
+from docgemma.ehr.fhir import (
+    ID,
+    KEY_SYSTEM,
+    Resource,
+    build_chart,
+    checked_write,
+    local_reference,
+    medication_named,
+    name_text,
+    now,
+    patient_id_of,
+    patient_match,
+    provenance_resource,
+)
+from docgemma.ehr.names import TITLES, closeness, fold, index_tokens, query_tokens
+from docgemma.ehr.outcome import RemoteError
+from docgemma.ehr.search import ranked
+from docgemma.ehr.validate import validate_resource
+from docgemma.errors import ConfigError, ErrorType, ToolError
+from docgemma.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+CANDIDATES = 1000  # patients read to find the ones whose name fits
+WIDENED = 100  # of each word, when nobody has the whole name
+QUERY_CHARS, QUERY_WORDS = 400, 4
+PAGE = ("_count", "100")
+NEWEST = [("_sort", "-date"), PAGE]
+# kind -> further parameters, and how many are read (None: all)
+CHART = {
+    "Condition": ([PAGE], None),
+    "MedicationRequest": ([PAGE], None),
+    "AllergyIntolerance": ([PAGE], None),
+    "Immunization": ([PAGE], None),
+    "Observation": (NEWEST, 500),
+    "DocumentReference": (NEWEST, 50),
+}
+SIGNING_S = 3.0  # at least, to record who wrote
+
+
+class RemoteStore:
+    """RecordStore over HTTP. Threads may share it.
+
+    Observations and notes are the newest 500 and 50; everything else is read whole.
+
+    Args:
+        base_url: of the server, "https://host/fhir/R4".
+        auth: how it knows us.
+        timeout_s: for all requests of one method together.
+
+    Every method raises RemoteError, which is both a StoreError and a typed ToolError, when the server fails.
+    """
+
+    def __init__(self, base_url: str, auth: Token | ClientCredentials | None = None, timeout_s: float = 10.0):
+        if not re.match(r"https?://[^/?#@\s]+[^?#\s]*$", base_url, re.IGNORECASE):
+            hint = "Write DOCGEMMA_EHR like https://host/fhir/R4; credentials have settings of their own."
+            raise ConfigError("The address of the FHIR server is not a plain web address.", hint=hint)
+        self._server = Server(base_url, auth or Token(), timeout_s)
+        self.name = self._server.name
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "RemoteStore":
+        base_url = settings.ehr_location.rstrip("/")
+        return cls(base_url, auth_from(settings, base_url), settings.tool_timeout)
+
+    def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
+        """Patients whose name, or whose id, is this; best first; [] if none.
+
+        The server finds candidates; which of them fit, and which are guesses, is decided as in the SQLite store. A
+        typing error within the first three letters of the only word typed is not forgiven: servers search beginnings.
+        """
+        text = name[:QUERY_CHARS].strip()
+        if not query_tokens(text):
+            return []
+        return self._server.run(lambda session: _find(session, text))[:limit]
+
+    def patient(self, patient_id: str) -> PatientMatch | None:
+        if not ID.fullmatch(patient_id):
+            return None
+        found = self._server.run(lambda session: session.read("Patient", patient_id))
+        return patient_match(found) if found else None
+
+    def chart(self, patient_id: str) -> Chart | None:
+        return self._server.run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None
+
+    def create(self, resource: Resource, provenance: Provenance) -> Resource:
+        """Store a new resource once per key: looked up first, then created on condition that it is not there."""
+        resource = checked_write(resource, provenance)
+        return self._server.run(lambda session: _create(session, resource, provenance))
+
+    def update(self, resource: Resource, provenance: Provenance) -> Resource:
+        """Store a new version of a resource, if `meta.versionId` is still the current one.
+
+        Raises:
+            ToolError: `not_found` if it is not there, `invalid_args` if it is invalid or was changed meanwhile.
+        """
+        validate_resource(resource)
+        if not (resource.get("id") and (resource.get("meta") or {}).get("versionId")):
+            raise ToolError(ErrorType.INVALID_ARGS, "Only a resource that was read can be changed.")
+        return self._server.run(lambda session: _update(session, resource, provenance))
+
+    def close(self) -> None:
+        """Nothing is kept open between calls."""
+
+
+async def _find(session: Session, text: str) -> list[PatientMatch]:
+    if ID.fullmatch(text) and any(char.isdigit() for char in text) and (known := await session.read("Patient", text)):
+        return [patient_match(known)]
+    words = [word for word in re.findall(r"[\w'’-]+", text) if fold(word) not in TITLES][:QUERY_WORDS] or [text]
+    found = _fitting(await _named(session, words, CANDIDATES), text)
+    if found and not found[0].guessed:
+        return found
+    for part in (words, [word[:3] for word in words]):
+        wider: list[Resource] = []
+        for word in dict.fromkeys(part):
+            wider += await _named(session, [word], WIDENED)
+        found = found or _fitting(wider, text)
+    return found
+
+
+async def _named(session: Session, words: list[str], limit: int) -> list[Resource]:
+    return await session.search("Patient", [*(("name", _escaped(word)) for word in words), PAGE], limit)
+
+
+def _fitting(patients: list[Resource], text: str) -> list[PatientMatch]:
+    """The nearest of these, best first; guesses if none is spelt this way."""
+    tokens, fits = query_tokens(text), {}
+    for patient in patients:
+        if any(link.get("type") == "replaced-by" for link in patient.get("link") or []):
+            continue
+        words = {word for name in patient.get("name") or [] for word in index_tokens(name_text(name))}
+        if words and (near := closeness(tokens, words)) is not None:
+            fits.setdefault(near, {})[patient["id"]] = patient_match(patient)
+    if not fits:
+        return []
+    best = min(fits)
+    return [replace(match, guessed=best > 0) for match in ranked(list(fits[best].values()), text)]
+
+
+async def _chart(session: Session, patient_id: str) -> Chart | None:
+    patient = await session.read("Patient", patient_id)
+    if patient is None:
+        return None
+    found: dict[str, list[Resource]] = {}
+
+    async def fetch(kind: str) -> None:
+        further, limit = CHART[kind]
+        found[kind] = await session.search(kind, [("patient", f"Patient/{patient_id}"), *further], limit)
+
+    try:
+        async with anyio.create_task_group() as group:
+            for kind in CHART:
+                group.start_soon(fetch, kind)
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from failures
+    resources = [item for kind in CHART for item in found[kind]]
+    if any(patient_id_of(item) != patient_id for item in resources):
+        # a server that ignores a parameter it does not know would mix patients
+        raise session.failed(ErrorType.INVALID_RESPONSE, "entries of another patient")
+    return build_chart(patient, [await _with_medication_name(session, item) for item in resources])
+
+
+async def _with_medication_name(session: Session, resource: Resource) -> Resource:
+    reference = resource.get("medicationReference") or {}
+    kind, _, identifier = local_reference(reference).partition("/")
+    if kind != "Medication" or reference.get("display"):
+        return resource
+    return medication_named(resource, await session.read(kind, identifier))
+
+
+async def _create(session: Session, resource: Resource, provenance: Provenance) -> Resource:
+    kind, patient_id = resource["resourceType"], patient_id_of(resource)
+    if kind != "Patient" and not (patient_id and await session.read("Patient", patient_id)):
+        raise ToolError(ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.")
+    # looked up first, because not every server honours If-None-Exist
+    stored = await _written(session, kind, provenance.key) or await _post(session, resource, provenance.key)
+    await _sign(session, stored, provenance)
+    return stored
+
+
+async def _written(session: Session, kind: str, key: str) -> Resource | None:
+    found = await session.search(kind, [("identifier", _key(key)), ("_count", "5")])
+    mine = {"system": KEY_SYSTEM, "value": key}
+    return next((item for item in found if mine in (item.get("identifier") or [])), None)
+
+
+async def _post(session: Session, resource: Resource, key: str) -> Resource:
+    kind = resource["resourceType"]
+    condition = {"If-None-Exist": f"identifier={quote(_key(key), safe='')}", "Prefer": "return=representation"}
+    _, answer = await session.send("POST", _url(session, kind), retry=True, body=resource, headers=condition)
+    if isinstance(answer, dict) and answer.get("resourceType") == kind and answer.get("id"):
+        return answer
+    if stored := await _written(session, kind, key):
+        return stored
+    raise session.failed(ErrorType.INVALID_RESPONSE, "the entry was accepted and cannot be read back")
+
+
+async def _update(session: Session, resource: Resource, provenance: Provenance) -> Resource:
+    kind, version = resource["resourceType"], resource["meta"]["versionId"]
+    headers = {"If-Match": f'W/"{version}"', "Prefer": "return=representation"}
+    try:
+        url = _url(session, f"{kind}/{resource['id']}")
+        _, answer = await session.send("PUT", url, retry=False, body=resource, headers=headers)
+    except RemoteError as error:
+        if error.status in (409, 412):
+            raise ToolError(ErrorType.INVALID_ARGS, f"This {kind} was changed since it was read.") from error
+        raise
+    if not (isinstance(answer, dict) and answer.get("resourceType") == kind):
+        answer = await session.read(kind, resource["id"])
+    if answer is None:
+        raise session.failed(ErrorType.INVALID_RESPONSE, "the change was accepted and cannot be read back")
+    await _sign(session, answer, provenance)
+    return answer
+
+
+async def _sign(session: Session, stored: Resource, provenance: Provenance) -> None:
+    """Record who wrote. The entry is stored already, so a refusal here must not look like a failed write."""
+    version = (stored.get("meta") or {}).get("versionId")
+    target = f"{stored['resourceType']}/{stored['id']}" + (f"/_history/{version}" if version else "")
+    session.extend(SIGNING_S)
+    try:
+        known = await session.search("Provenance", [("target", f"{stored['resourceType']}/{stored['id']}")])
+        if not any({"reference": target} in (item.get("target") or []) for item in known):
+            record = provenance_resource(target, provenance, now())
+            await session.send("POST", _url(session, "Provenance"), retry=False, body=record)
+    except RemoteError as error:
+        logger.warning("A write was stored, and who made it was not: %s", error)
+
+
+def _url(session: Session, path: str) -> str:
+    return f"{session.server.base_url}/{path}"
+
+
+def _key(key: str) -> str:
+    return f"{KEY_SYSTEM}|{_escaped(key)}"
+
+
+def _escaped(text: str) -> str:
+    """A value of a FHIR search, in which these characters have a meaning."""
+    return re.sub(r"([\\,$|])", r"\\\1", text)
+
+
+def _first(failures: BaseExceptionGroup) -> BaseException:
+    """The failure that ended parallel requests; the others followed from it."""
+    first = failures.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
