@@ -24,7 +24,8 @@ ORDINAL = re.compile(
     r"^(?:(?:i\s+mean(?:t)?|it['’]?s|that['’]?s|the|please|use|take|pick|choose|select|number|"
     r"n[or]\.?\s*(?=\d)|option|#|\()\s*){0,4}"
     r"(?P<which>\d{1,2}|[a-z]+|\d{1,2}(?:st|nd|rd|th))"
-    r"(?:\s*\)|\.)?(?:\s+(?:one|option|patient|drug|choice|please|of\s+them|in\s+the\s+list|thanks|thank\s+you)){0,3}[\s.!]*$",
+    r"(?:\s*\)|\.)?(?:\s+(?:one|option|patient|drug|choice|please|of\s+them|in\s+the\s+list|thanks|"
+    r"thank\s+you)){0,3}[\s.!]*$",
     re.IGNORECASE,
 )
 YES = re.compile(
@@ -32,9 +33,11 @@ YES = re.compile(
     r"(?:yes,?\s+)?(?:that|this)\s+one|affirmative|confirmed?)[\s,.!]*(?:please|it['’]?s\s+correct)?[\s.!]*$",
     re.IGNORECASE,
 )
-FILLER = frozenset(
-    ["a", "an", "and", "born", "called", "chart", "date", "dob", "drug", "for", "from", "he", "her", "him", "his", "i", "id", "is", "it", "its", "mean", "meant", "mr", "mrs", "ms", "named", "of", "on", "one", "option", "patient", "please", "s", "she", "that", "the", "their", "them", "this", "use", "with", "yes", "year", "years"]
+FILLER_WORDS = (
+    "a an and born called chart date dob drug for from he her him his i id in is it its mean meant mr mrs ms named of "
+    "on one option patient please s she that the their them this use with yes year years"
 )
+FILLER = frozenset(FILLER_WORDS.split())
 QUESTION = re.compile(
     r"\?|^(?:what|who|when|where|why|how|which|is|are|does|do|did|can|could|should|would|will|check|find|search|show|"
     r"look|prescribe|order|start|add|write|document|save|list|explain|tell|never\s*mind|forget|cancel|stop)\b",
@@ -106,7 +109,7 @@ def read_missing(text: str, clarification: Clarification) -> dict[str, str | lis
 
 
 def birth_dates(text: str) -> set[str]:
-    """Dates in a text as ISO, whatever their notation; 03/04/1970 is both the third of April and the fourth of March."""
+    """Dates in a text as ISO, in any notation; 03/04/1970 is both the third of April and the fourth of March."""
     found = {_iso(*map(int, match.groups())) for match in ISO.finditer(text)}
     for match in NUMERIC.finditer(text):
         first, second, year = map(int, match.groups())
