@@ -122,7 +122,7 @@ class Http:
                     pause = failure.retry_after_s
                 if attempt == ATTEMPTS - 1 or pause >= deadline.remaining():
                     raise failure.error from failure.__cause__
-                logger.info("%s; waiting %.1f s", failure.error, pause)
+                logger.info("%s Waiting %.1f s.", failure.error, pause)
                 await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 

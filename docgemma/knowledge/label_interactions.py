@@ -6,7 +6,7 @@ sentence about allergy to the other drug is not one about taking both.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docgemma.knowledge.class_words import wordings
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
@@ -20,10 +20,10 @@ SEVERITIES = [
     for pattern in (
         r"(?<!not )contraindicated",
         r"(?:do not|must not|should not be|never) (?:be )?(?:concomitantly |concurrently )?"
-        r"(?:use|used|administer|administered|co-?administer|co-?administered|take|taken|give|given|combine|combined)\b",
+        r"(?:use|used|administer|administered|co-?administer|co-?administered|take|taken|give|given|combine|combined|start|initiate)\b",
         r"avoid(?:ed|ing)?(?: (?:the )?(?:concomitant|concurrent|combined|simultaneous|co-?administ\w+)"
         r"(?: (?:use|administration|treatment))?)?\b",
-        r"(?:is|are) not recommended|not recommended",
+        r"not (?:generally |usually )?recommended",
         r"(?:reduce|lower|decrease|limit|adjust|halve)(?:d|ing)? (?:the )?(?:[\w-]+ ){0,4}?"
         r"(?:dos(?:es?|age|ing)\b|[\w-]+(?= by\b))"
         r"|do not exceed(?: [\w ]{0,30}?\d+ ?m?c?g(?: (?:once )?daily)?)?"
@@ -94,6 +94,7 @@ def find(sections: dict[str, str], own: Drug, other: Drug) -> Finding | None:
         own: the drug that the label belongs to.
         other: the drug looked for.
     """
+    other = replace(other, names=tuple(name for name in other.names if name not in own.names))
     patterns = [(name_pattern(other), None), *class_patterns(own, other)]
     found = [
         finding

@@ -11,7 +11,7 @@ SECTION = r"1?\d(?:\.\d{1,2})?"
 NUMBERS = re.compile(rf"\(\s*{SECTION}(?:\s*,\s*{SECTION})*\s*\)")
 HEADING = re.compile(
     r"^\s*(?:\d{1,2}(?:\.\d+)?\s+)?(?:DRUG INTERACTIONS|CONTRAINDICATIONS|WARNINGS AND PRECAUTIONS|WARNINGS"
-    r"|PRECAUTIONS|BOXED WARNING|DO NOT USE(?= if\b))\b\s*:?\s*",
+    r"|PRECAUTIONS|BOXED WARNING)\b\s*:?\s*",
     re.IGNORECASE,
 )
 HIGHLIGHTS = re.compile(
@@ -41,7 +41,7 @@ def section(parts: Iterable[str]) -> str:
     """One label section: plain, without its heading and without references to other sections."""
     text = NUMBERS.sub("", SEE.sub("", plain(" ".join(parts))))
     text = HEADING.sub("", re.sub(r"\s+([.,;:])", r"\1", " ".join(text.split())))
-    return re.sub(r"\.{2,}", ".", text).strip()
+    return re.sub(r"^\d{1,2}\.\d{1,2}\s+(?=[A-Z])", "", re.sub(r"\.{2,}", ".", text)).strip()
 
 
 def boxed(parts: Iterable[str]) -> str:

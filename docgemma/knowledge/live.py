@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 HOUR = 3600.0
 NAMING_SHARE = 0.4  # of the time of a call; a name service that hangs must leave time for the labels
 MAX_NAME = 200
+MAX_READ = 5
 MAX_LIMIT = 100
 
 
@@ -35,6 +37,12 @@ class Found:
     classes: list[str]
     classes_error: ToolError | None
 
+    @cached_property
+    def texts(self) -> list[tuple[Label, dict[str, str]]]:
+        """The labels that are read for other drugs, and their sections; further ones repeat these."""
+        return [(label, scanned_sections(label)) for label in leading(self.labels)[:MAX_READ]]
+
+    @cached_property
     def as_drug(self) -> Drug:
         names = dict.fromkeys([self.given.lower(), *self.name.split(" / ")])
         brands = [brand for brand in openfda.brands(self.labels, self.name) if brand.isalpha() and len(brand) > 3]
@@ -158,7 +166,7 @@ class LiveKnowledge:
 
 def interaction(a: Found, b: Found) -> Interaction | None:
     """The gravest finding of both directions; both are quoted."""
-    ways = [way for way in (first_finding(a, b), first_finding(b, a)) if way]
+    ways = [way for way in (gravest_finding(a, b), gravest_finding(b, a)) if way]
     if not ways:
         return None
     ways.sort(key=lambda way: weight(way[2]))
@@ -166,24 +174,22 @@ def interaction(a: Found, b: Found) -> Interaction | None:
     return Interaction(
         drugs=(a.name, b.name),
         severity=gravest.severity,
-        mechanism=" ".join(quoted(way[0], way[2]) for way in ways),
+        mechanism=" ".join(quoted(way[0], b if way[0] is a else a, way[2]) for way in ways),
         management=gravest.management or next((way[2].management for way in ways if way[2].management), ""),
         reference=label.reference,
     )
 
 
-def first_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | None:
-    """What the leading label of a drug, or else the newest that speaks of it, says of another drug."""
-    own_drug, other_drug = own.as_drug(), other.as_drug()
-    for label in leading(own.labels):
-        if finding := find(scanned_sections(label), own_drug, other_drug):
-            return own, label, finding
-    return None
+def gravest_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | None:
+    """The gravest that the labels of one drug say of another; of equal ones the leading label's, then the newest's."""
+    own_drug, other_drug = own.as_drug, other.as_drug
+    found = [(own, label, finding) for label, text in own.texts if (finding := find(text, own_drug, other_drug))]
+    return min(found, key=lambda item: weight(item[2]), default=None)
 
 
-def quoted(drug: Found, finding: Finding) -> str:
-    of_class = f" (on its class, {finding.by_class.split(' [')[0]})" if finding.by_class else ""
-    return f"The {drug.name} label says{of_class}: “{finding.quote}”"
+def quoted(own: Found, other: Found, finding: Finding) -> str:
+    of_class = f" of the class of {other.name} ({finding.by_class.split(' [')[0]})" if finding.by_class else ""
+    return f"The {own.name} label says{of_class}: “{finding.quote}”"
 
 
 def in_parallel(work: Callable[[str], T], given: list[str]) -> list[T]:

@@ -114,7 +114,7 @@ class Labels:
 def find_labels(http: Http, service: Service, names: Iterable[str], deadline: Deadline) -> Labels:
     """Labels of a drug by any of its names; [] means that openFDA has none.
 
-    Labels with a boxed warning are asked for first: among hundreds of labels of one drug, the newest may all be
+    Labels with a boxed warning are asked for by themselves: among hundreds of labels of one drug, the newest may all be
     over-the-counter or combination products, and a missed boxed warning would read as none.
 
     Raises:
@@ -122,12 +122,10 @@ def find_labels(http: Http, service: Service, names: Iterable[str], deadline: De
     """
     names = list(dict.fromkeys(names))
     query = search(names)
-    page = _query(http, service, f"{query} AND _exists_:boxed_warning", deadline)
-    chosen = choose(page.data.results, names)
-    if not chosen or len(chosen[0].ingredients) > 1:
-        warned, page = page, _query(http, service, query, deadline)
-        chosen = choose([*page.data.results, *warned.data.results], names)
-    return Labels(chosen, page.data.meta.last_updated or page.as_of)
+    warned = _query(http, service, f"{query} AND _exists_:boxed_warning", deadline)
+    newest = _query(http, service, query, deadline)
+    chosen = choose([*warned.data.results, *newest.data.results], names)
+    return Labels(chosen, newest.data.meta.last_updated or newest.as_of)
 
 
 def search(names: list[str]) -> str:
@@ -180,11 +178,13 @@ def leading(labels: list[Label]) -> list[Label]:
 def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
     """One label out of many of the same drug: each section from the leading label, else from the newest that has it.
 
-    `reference` and `effective` are the leading label's.
+    `reference` and `effective` are the leading label's. Where there are only combination products, `name` says so: a
+    warning of the combination is not one of the ingredient that was asked for.
     """
     labels = leading(labels)
+    combination = len(labels[0].ingredients) > len(name.split(" / "))
     return DrugLabel(
-        name=name,
+        name=generic_of(labels) if combination else name,
         brand_names=brands(labels, name),
         drug_classes=[re.sub(r"\s*\[\w+\]$", "", item) for item in classes],
         boxed_warning=boxed(_first(labels, "boxed_warning")),

@@ -94,9 +94,7 @@ def fda(path: str, params: dict) -> tuple[int, dict]:
     if search.count('"') % 2:
         return 500, {"error": {"code": "SERVER_ERROR", "message": "Check your request and try again"}}
     wanted = re.findall(r'openfda\.(\w+):"([^"]*)"', search)
-    found = [
-        item for item in LABELS if any(phrase_in(phrase, item["openfda"].get(part, [])) for part, phrase in wanted)
-    ]
+    found = [item for item in LABELS if any(phrase_in(text, item["openfda"].get(part, [])) for part, text in wanted)]
     if "_exists_:boxed_warning" in search:
         found = [item for item in found if "boxed_warning" in item]
     found = sorted(found, key=lambda item: item["effective_time"], reverse="desc" in params.get("sort", ""))
