@@ -6,7 +6,6 @@ with one of the last ones. Several threads may call one model; their generations
 
 import base64
 import io
-import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from docgemma.llm.chat import ChatFormat, chatml, from_template, gemma
 from docgemma.llm.gguf_header import GGUFHeader, read_header
 from docgemma.llm.grammar import grammar
 from docgemma.llm.layout import Layout
+from docgemma.llm.machine import resident_bytes, threads_to_use
 
 CONTEXT = 8192  # tokens, shared by the conversations in flight
 SLOTS = 4  # prompts whose key values are kept ready, and generations at a time
@@ -40,7 +40,7 @@ class LlamaCppLLM(LLM):
         adapter: a GGUF LoRA file.
         mmproj: the vision projector, a GGUF file; without it the model cannot look at images.
         profile: the prompt profile it was measured with.
-        threads: CPU threads; None takes what this process may use.
+        threads: CPU threads; None takes the cores that are free.
 
     Raises:
         ModelError: the files are unreadable or llama.cpp refuses them.
@@ -63,7 +63,7 @@ class LlamaCppLLM(LLM):
         header = read_header(weights)
         self.quantization = quantization(header, weights)
         self.context = min(context or CONTEXT, header.context_length)
-        self.threads = threads or usable_cpus()
+        self.threads = threads or threads_to_use()
         self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
         self._server: Any = _start(self._parameters(mmproj))
         self.chat = chat_format(header, edge=profile == "edge")
@@ -231,23 +231,6 @@ def quantization(header: GGUFHeader, weights: Path) -> str:
     types = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 14: "Q4_K_S", 15: "Q4_K_M", 17: "Q5_K_M", 18: "Q6_K"}
     kind = header.values.get("general.file_type")
     return types.get(kind, f"GGUF file type {kind}")
-
-
-def usable_cpus() -> int:
-    """CPUs that this process may run on; a container's quota counts."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = Path("/sys/fs/cgroup/cpu.max")
-    if quota.is_file():
-        limit, period = quota.read_text().split()
-        if limit != "max":
-            count = min(count, max(1, round(int(limit) / int(period))))
-    return count
-
-
-def resident_bytes() -> int | None:
-    """Memory of this process; None where the system does not say."""
-    status = Path("/proc/self/statm")
-    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.is_file() else None
 
 
 def encode_png(image: Image) -> str:

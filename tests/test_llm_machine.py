@@ -1,0 +1,57 @@
+"""How many threads a model gets, from what Linux would report."""
+
+import pytest
+
+from docgemma.llm import machine
+
+
+@pytest.fixture
+def computer(monkeypatch, tmp_path):
+    """A machine on paper: `cpus` logical processors, two a core where `threads_a_core` is 2."""
+
+    def make(cpus: int, *, threads_a_core: int = 1, quota: str = "max 100000", running: int = 1):
+        for cpu in range(cpus):
+            folder = tmp_path / f"devices/system/cpu/cpu{cpu}/topology"
+            folder.mkdir(parents=True)
+            first = cpu - cpu % threads_a_core
+            (folder / "thread_siblings_list").write_text(f"{first}-{first + threads_a_core - 1}\n")
+        (tmp_path / "fs/cgroup").mkdir(parents=True)
+        (tmp_path / "fs/cgroup/cpu.max").write_text(quota + "\n")
+        (tmp_path / "loadavg").write_text(f"0.50 0.40 0.30 {running}/200 4711\n")
+        monkeypatch.setattr(machine, "SYS", tmp_path)
+        monkeypatch.setattr(machine, "PROC", tmp_path)
+        monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(cpus)), raising=False)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("cpus", "options", "threads"),
+    [
+        (1, {}, 1),
+        (2, {}, 2),
+        (2, {"running": 2}, 1),  # one other thread is busy
+        (2, {"running": 9}, 1),
+        (8, {"threads_a_core": 2}, 4),
+        (8, {"quota": "200000 100000"}, 2),
+        (8, {"quota": "50000 100000"}, 1),
+        (8, {"running": 4}, 5),
+        (64, {"running": 40}, 64),  # a shared host's load says little about our share
+    ],
+)
+def test_threads_are_the_cores_that_are_free(computer, cpus, options, threads):
+    computer(cpus, **options)
+    assert machine.threads_to_use() == threads
+
+
+def test_a_system_that_reports_nothing_still_gets_its_cores(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "SYS", tmp_path)
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert machine.threads_to_use() == 3
+    assert machine.resident_bytes() is None
+
+
+def test_this_machine_has_threads_and_memory():
+    assert machine.threads_to_use() >= 1
+    assert machine.resident_bytes() is None or machine.resident_bytes() > 1_000_000
