@@ -16,9 +16,9 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     """Safety sections of one drug's label.
 
     Data: `drug` (generic name), `asked` (as the clinician wrote it), `brand_names: list[str]`,
-    `drug_classes: list[str]`, `boxed_warning: str`, `has_boxed_warning: bool` (False: known absent), `contraindications: list[str]`,
-    `warnings: list[str]`, `interactions: str`, `max_daily_dose: str` ("" where the label states none),
-    `reference: str`, `effective: str | None` (ISO date of the label), `fell_back: str | None`.
+    `drug_classes: list[str]`, `boxed_warning: str`, `has_boxed_warning: bool` (False: known absent),
+    `contraindications: list[str]`, `warnings: list[str]`, `interactions: str`, `max_daily_dose: str` ("" where the
+    label states none), `reference: str`, `effective: str | None` (ISO date of the label), `fell_back: str | None`.
 
     Raises:
         ToolError: `drug_not_in_database`, `ambiguous_drug_name` (with `suggestions`), or an outage.

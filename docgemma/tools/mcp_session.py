@@ -46,9 +46,10 @@ class Session:
         except ToolError:
             raise
         except Exception as error:
-            if client is self._client and self._broken(error):
+            cause = _first(error)
+            if client is self._client and self._broken(cause):
                 await self.close()
-            raise ToolError(self._kind(error), f"MCP: {type(error).__name__}") from None
+            raise ToolError(self._kind(cause), f"MCP: {type(cause).__name__}") from None
 
     async def decide(self, ctx: Any, params: Any) -> Any:
         """Answer the server's question by what the person has decided already; anything else is declined."""
@@ -126,7 +127,7 @@ class Session:
             if self._keeper is asyncio.current_task():
                 self._client = self._keeper = None
 
-    def _broken(self, error: Exception) -> bool:
+    def _broken(self, error: BaseException) -> bool:
         """Whether the next call needs a new session. A slow or refused call does not spoil it for the others."""
         from mcp.shared.exceptions import MCPError
         from mcp.types import CONNECTION_CLOSED, INVALID_PARAMS, REQUEST_TIMEOUT
@@ -143,8 +144,6 @@ class Session:
         from mcp.types import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR, REQUEST_TIMEOUT
         from pydantic import ValidationError
 
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
             return ErrorType.TIMEOUT
         if self._status is not None:
@@ -160,6 +159,12 @@ class Session:
         if isinstance(error, ValidationError | RuntimeError | ValueError):
             return ErrorType.INVALID_RESPONSE
         return ErrorType.SERVICE_UNAVAILABLE
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _status_kind(status: int) -> ErrorType:

@@ -1,0 +1,165 @@
+"""Making a snapshot. The shipped one comes from the reviewable files in `data/knowledge`, one record a line.
+
+`write_snapshot` takes any four streams of records, so that one built from public bulk files needs nothing but a
+reader for each kind.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from docgemma.errors import StoreError
+from docgemma.knowledge.base import Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.snapshot import REBUILD, SCHEMA, VERSION
+
+SOURCE_DIR = Path(__file__).parents[2] / "data" / "knowledge"
+KINDS = ("drugs", "interactions", "literature", "trials")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of records: where they are from, as of when, and the records, read once.
+
+    `records` yields (record, search words); the words are further names of a drug, or keywords of a text.
+    """
+
+    source: str
+    as_of: str
+    records: Iterable[tuple[Any, list[str]]]
+
+
+def shipped_snapshot(home: Path, source_dir: Path = SOURCE_DIR) -> Path:
+    """The file made from the shipped records; built now if these records have not been built before.
+
+    Raises:
+        StoreError: the records are missing or broken, or `home` cannot be written.
+    """
+    content = content_hash(source_dir)
+    path = home / f"knowledge-{content}.sqlite"
+    return path if path.is_file() else build_shipped(home, source_dir)
+
+
+def build_shipped(home: Path, source_dir: Path = SOURCE_DIR) -> Path:
+    """Build it whether or not it is there. Raises as `shipped_snapshot`."""
+    content = content_hash(source_dir)
+    path = home / f"knowledge-{content}.sqlite"
+    write_snapshot(path, {kind: read_part(source_dir / f"{kind}.jsonl", kind) for kind in KINDS}, content)
+    return path
+
+
+def content_hash(source_dir: Path) -> str:
+    """Twelve hex digits that change with any record and with the layout of the tables."""
+    digest = hashlib.sha256(f"{VERSION}{SCHEMA}".encode())
+    for kind in KINDS:
+        digest.update(_read(source_dir / f"{kind}.jsonl").encode())
+    return digest.hexdigest()[:12]
+
+
+def read_part(path: Path, kind: str) -> Part:
+    """One shipped file: a head line with `source` and `as_of`, then a record a line."""
+    lines = enumerate(_read(path).splitlines(), 1)
+    head = json.loads(next(lines)[1])
+    return Part(head["source"], head["as_of"], _records(path, kind, lines))
+
+
+def write_snapshot(path: Path, parts: dict[str, Part], content: str) -> None:
+    """Write a snapshot in one piece: a reader sees the old file or the whole new one.
+
+    Raises:
+        StoreError: a record is broken or doubled, or the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".knowledge-")
+        os.close(handle)
+    except OSError as error:
+        raise StoreError("The data home cannot be written.", hint="Set DOCGEMMA_HOME to a folder that can.") from error
+    try:
+        with closing(sqlite3.connect(temporary)) as connection, connection:
+            _fill(connection, parts, content)
+        os.replace(temporary, path)
+    except sqlite3.Error as error:
+        raise StoreError(f"The snapshot could not be built ({error}).", hint="Check the records.") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _fill(connection: sqlite3.Connection, parts: dict[str, Part], content: str) -> None:
+    connection.executescript(SCHEMA)
+    adders = {"drugs": add_drug, "interactions": add_interaction, "literature": add_article, "trials": add_trial}
+    for kind, part in parts.items():
+        for record, words in part.records:
+            adders[kind](connection, record, words)
+        _meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
+    built = datetime.now(UTC).isoformat(timespec="seconds")
+    _meta(connection, {"version": str(VERSION), "content": content, "built": built})
+
+
+def add_drug(connection: sqlite3.Connection, record: DrugLabel, words: list[str]) -> None:
+    connection.execute("INSERT INTO drug VALUES (?, ?)", (record.name, _json(record)))
+    names = {name.lower() for name in (record.name, *record.brand_names, *words)}
+    connection.executemany("INSERT INTO drug_name VALUES (?, ?)", [(name, record.name) for name in sorted(names)])
+
+
+def add_interaction(connection: sqlite3.Connection, record: Interaction, words: list[str]) -> None:
+    connection.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(record)))
+    # a drug may be listed for its interactions alone: St John's wort has no label
+    connection.executemany("INSERT OR IGNORE INTO drug_name VALUES (?, ?)", [(name, name) for name in record.drugs])
+
+
+def add_article(connection: sqlite3.Connection, record: Article, words: list[str]) -> None:
+    row = connection.execute("INSERT INTO article (id, data) VALUES (?, ?)", (record.id, _json(record))).lastrowid
+    text = (row, record.title, record.abstract, " ".join(words))
+    connection.execute("INSERT INTO article_text (rowid, title, abstract, keywords) VALUES (?, ?, ?, ?)", text)
+
+
+def add_trial(connection: sqlite3.Connection, record: Trial, words: list[str]) -> None:
+    values = (record.id, record.status, _json(record))
+    row = connection.execute("INSERT INTO trial (id, status, data) VALUES (?, ?, ?)", values).lastrowid
+    conditions, interventions = " ; ".join(record.conditions), " ; ".join(record.interventions)
+    connection.execute(
+        "INSERT INTO trial_text (rowid, title, conditions, interventions, summary, keywords) VALUES (?, ?, ?, ?, ?, ?)",
+        (row, record.title, conditions, interventions, record.summary, " ".join(words)),
+    )
+
+
+def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Any, list[str]]]:
+    types = {"drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial}
+    for number, line in lines:
+        try:
+            data = json.loads(line)
+            words = data.pop("synonyms", []) + data.pop("keywords", [])
+            if kind == "drugs" and data["boxed_warning"] == "none":  # looked up, and known to have none
+                data["boxed_warning"] = ""
+            yield types[kind](**data), words
+        except (ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
+
+
+def _meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
+
+
+def _json(record: Any) -> str:
+    return json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":"))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"The shipped records are missing ({path.name}).", hint="Clone the whole repository, data folder included."
+        ) from error
+
+
+__all__ = ["KINDS", "REBUILD", "Part", "build_shipped", "content_hash", "read_part", "shipped_snapshot",
+           "write_snapshot"]  # fmt: skip

@@ -1,0 +1,145 @@
+"""The offline snapshot: one SQLite file with FTS5, opened read-only. `build.py` makes it.
+
+Tables: `meta(key, value)`, `drug(name, data)`, `drug_name(alias, name)`, `interaction(a, b, data)` with a < b,
+`article` and `trial` (id, data) with their full-text twins. `data` is the JSON of the record's dataclass.
+"""
+
+import json
+import sqlite3
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from docgemma.errors import ErrorType, StoreError, ToolError
+from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.search import match_expression, statuses
+from docgemma.rules.drugs import DrugNames
+
+VERSION = 1  # of the tables
+REBUILD = "Rebuild it: docgemma snapshot build."
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE TABLE article (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, data TEXT NOT NULL);
+CREATE VIRTUAL TABLE article_text USING fts5(title, abstract, keywords,
+    tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE trial (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
+CREATE VIRTUAL TABLE trial_text USING fts5(title, conditions, interventions, summary, keywords,
+    tokenize='porter unicode61 remove_diacritics 2');
+"""
+
+
+class Snapshot:
+    """`Knowledge` from one file; safe to share between threads (a connection a call).
+
+    Args:
+        path: the file.
+        names: the drug dictionary, for brand names that the snapshot does not list and for "did you mean".
+
+    Raises:
+        StoreError: missing, corrupt, or of another version.
+    """
+
+    def __init__(self, path: Path, names: DrugNames | None = None):
+        self.path, self.names = path, names
+        if not path.is_file():
+            raise StoreError("The knowledge snapshot is missing.", hint=REBUILD)
+        self.meta = dict(self._rows("SELECT key, value FROM meta"))
+        if self.meta.get("version") != str(VERSION):
+            raise StoreError("The knowledge snapshot was made by another version.", hint=REBUILD)
+
+    def label(self, drug_name: str) -> Answer[DrugLabel]:
+        rows = self._rows("SELECT data FROM drug WHERE name = ?", self._known(drug_name))
+        return self._answer("drugs", [DrugLabel(**json.loads(data)) for (data,) in rows])
+
+    def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
+        drugs = list(dict.fromkeys(self._known(name) for name in drug_names))
+        found = []
+        for pair in combinations(drugs, 2):
+            rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted(pair))
+            found += [_interaction(json.loads(data)) for (data,) in rows]
+        return self._answer("interactions", found)
+
+    def literature(self, query: str, limit: int = 5) -> Answer[Article]:
+        sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid
+                 WHERE article_text MATCH ? ORDER BY bm25(article_text, 4.0, 1.0, 3.0), article.id LIMIT ?"""
+        expression = match_expression(query)
+        rows = self._rows(sql, expression, limit) if expression else []
+        return self._answer("literature", [Article(**json.loads(data)) for (data,) in rows])
+
+    def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
+        wanted = statuses(status)
+        only = f"AND trial.status IN ({', '.join('?' * len(wanted))})" if wanted else ""
+        sql = f"""SELECT trial.data FROM trial_text JOIN trial ON trial.rowid = trial_text.rowid
+                  WHERE trial_text MATCH ? {only}
+                  ORDER BY bm25(trial_text, 4.0, 6.0, 2.0, 1.0, 3.0), trial.id LIMIT ?"""
+        expression = match_expression(condition)
+        rows = self._rows(sql, expression, *wanted, limit) if expression else []
+        return self._answer("trials", [Trial(**json.loads(data)) for (data,) in rows])
+
+    def generic_name(self, drug_name: str) -> str | None:
+        name = " ".join(drug_name.lower().split())
+        return self._listed(name) or (self.names.generic(name) if self.names else None)
+
+    def info(self) -> dict[str, Any]:
+        """`path`, `content` (hash of what it was made from), `built` (ISO time), and per kind `count`, `source`,
+        `as_of`."""
+        kinds = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
+        return {
+            "path": str(self.path),
+            "content": self.meta.get("content", ""),
+            "built": self.meta.get("built", ""),
+            "kinds": {
+                kind: {
+                    "count": self._rows(f"SELECT count(*) FROM {table}")[0][0],
+                    "source": self.meta.get(f"{kind}.source", ""),
+                    "as_of": self.meta.get(f"{kind}.as_of") or None,
+                }
+                for kind, table in kinds.items()
+            },
+        }
+
+    def close(self) -> None:
+        """Nothing stays open between calls."""
+
+    def _known(self, drug_name: str) -> str:
+        """The name under which the snapshot lists a drug.
+
+        Raises:
+            ToolError: `ambiguous_drug_name` for what is nearly a listed name, else `drug_not_in_database`.
+        """
+        name = " ".join(drug_name.lower().split())
+        if found := self._listed(name):
+            return found
+        if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
+            near = [item for item in self.names.suggest(name) if self._listed(item)]
+            if near:
+                raise ToolError(ErrorType.AMBIGUOUS_DRUG_NAME, "near a name", entity=drug_name, suggestions=near)
+        raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no such drug", entity=drug_name)
+
+    def _listed(self, name: str) -> str | None:
+        for candidate in (name, self.names.generic(name) if self.names else None):
+            rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
+            if rows:
+                return rows[0][0]
+        return None
+
+    def _answer(self, kind: str, records: list) -> Answer:
+        return Answer(records, self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of"))
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple]:
+        try:
+            uri = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                return connection.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise StoreError("The knowledge snapshot is corrupt or cannot be read.", hint=REBUILD) from error
+
+
+def _interaction(data: dict[str, Any]) -> Interaction:
+    return Interaction(**data | {"drugs": tuple(data["drugs"])})
