@@ -98,9 +98,11 @@ TARGET_BEFORE = re.compile(
 )
 ITEMS = (
     r"(?:meds?|medications?|medicines?|med(?:ication)?\s+list|labs?|lab\s+(?:results?|values?)|bloods|"
-    r"blood\s+(?:tests?|work|pressure|sugar)|allergies|allergy\s+list|vitals?|vital\s+signs|(?:medical\s+)?history|problem\s+list|problems|"
+    r"blood\s+(?:tests?|work|pressure|sugar)|allergies|allergy\s+list|vitals?|vital\s+signs|(?:medical\s+)?history|problem\s+list|"
+    r"problems|"
     r"diagnos[ei]s|conditions|immuni[sz]ations|vaccinations|prescriptions|a1c|hba1c|egfr|creatinine|"
-    r"potassium|sodium|inr|hemoglobin|haemoglobin|weight|bmi|results|kidney\s+function|renal\s+function|liver\s+function|drugs|notes)"
+    r"potassium|sodium|inr|hemoglobin|haemoglobin|weight|bmi|results|kidney\s+function|renal\s+function|"
+    r"liver\s+function|drugs|notes)"
 )
 _OWNER = r"(?:\bhis|\bher|\btheir|\bpatient['’]?s?|\w['’]s|\w['’])"
 OWNED_ITEM = re.compile(rf"{_OWNER}\s+(?:\w+\s+){{0,3}}?{ITEMS}\b", re.IGNORECASE)

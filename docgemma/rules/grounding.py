@@ -45,7 +45,8 @@ INSIDE = re.compile(
 RAW_ERROR = re.compile(
     r"\btraceback\b|(?-i:\b[A-Z]\w*(?:Error|Exception)\b|\b(?:Error|Exception)\s*[:(])|"
     r"\bHTTPS?\s*(?:status\s*)?[45]\d\d\b|"
-    r"\b(?:status|error)\s*code\b|\b[45]\d\d\s+(?:error|internal server|not found|bad request|too many|service unavailable)|"
+    r"\b(?:status|error)\s*code\b|\b[45]\d\d\s+(?:error|internal server|not found|bad request|"
+    r"too many|service unavailable)|"
     r"[{\[]\s*\"[\w-]+\"\s*:|\bnull\b|\bNoneType\b|\bFile \"|\bECONN\w+|\berrno\b",
     re.IGNORECASE,
 )

@@ -1,0 +1,236 @@
+"""What an identifying argument may be: an enumeration of what was said or found (design, decision 13).
+
+A model then chooses among values that exist, and cannot invent a patient, a drug or a dose. An empty list means that
+nothing of the kind was said, so the argument is asked for; None means free text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from docgemma.errors import RETRYABLE
+from docgemma.rules import known
+from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status
+from docgemma.rules.drugs import DrugNames
+from docgemma.rules.entities import clean
+from docgemma.rules.name_words import NOT_NAMES, TITLES
+from docgemma.rules.numbers import NUMBER_WORDS
+from docgemma.schemas import TOOL_ARG_SCHEMAS
+from docgemma.state import AgentState
+
+MAX_OPTIONS = 2000
+MAX_TOKENS = 320  # words of a question that spans are made of
+TOKEN = re.compile(r"[^\s,;:!?()\[\]{}\"“”«»]+")
+HARD_BREAK = re.compile(r"[;:!?\[\]{}\"“”«»\n]|\.(?=\s|$)|--|—")
+NOTE_TYPES = (
+    "progress note", "consult note", "procedure note", "discharge summary", "history and physical note", "nursing note",
+    "follow-up note", "telephone note", "SOAP note", "clinical note",
+)  # fmt: skip
+EDGE_WORDS = frozenset(
+    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "but", "by", "can", "check", "could", "did", "do", "does", "document", "for", "from", "give", "had", "has", "have", "he", "her", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "log", "look", "me", "my", "near", "note", "now", "of", "on", "one", "or", "our", "out", "over", "please", "prescribe", "record", "save", "search", "she", "should", "show", "since", "so", "some", "start", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "today", "under", "until", "up", "us", "use", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would", "write", "you", "your", "find", "add", "patient's"]
+)
+SPAN_WORDS = {
+    "condition": 6,
+    "substance": 3,
+    "reaction": 6,
+    "query": 12,
+    "drug": 3,
+    "name": 4,
+    "dosage": 6,
+    "frequency": 6,
+}
+NOTE_CUE = re.compile(
+    r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
+)
+INSTRUCTION = re.compile(
+    r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
+    r"avoid \w+|taper\w*|instructions?:|notes?:|for \d+ (?:days|weeks|months)|until )",
+    re.IGNORECASE,
+)
+OFTEN = re.compile(
+    r"\b(?:daily|day|days|weekly|week|every|hours?|hourly|night|nightly|bedtime|morning|evening|noon|needed|prn|once|twice|"
+    r"times|meals?|q\d+h?|bid|tid|qid|qd|od|bd|tds|monthly|month)\b",
+    re.IGNORECASE,
+)
+JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
+
+
+def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | None = None) -> list[str] | None:
+    """The values that an argument may take, as written, likeliest first, without repeats, at most 2,000.
+
+    Args:
+        field: the argument's name.
+        tool: the tool's name.
+        state: of the turn, entities extracted.
+        dictionary: finds drugs in the history's texts as well.
+
+    Returns:
+        The options; [] if nothing fits, None if the argument is free text.
+    """
+    text = clean(state["user_query"])
+    entities = state.get("extracted_entities") or {}
+    read: dict[str, Callable[[], Iterable[str]]] = {
+        "patient_id": lambda: known.patient_ids(state),
+        "name": lambda: _names(text, state),
+        "drug_name": lambda: _drugs(text, state, dictionary),
+        "medication_name": lambda: _drugs(text, state, dictionary),
+        "drug_names": lambda: _drug_lists(text, state, dictionary),
+        "dosage": lambda: [*doses(text), *_holding(text, "dosage", _has_number)],
+        "frequency": lambda: [*frequencies(text), *_holding(text, "frequency", OFTEN.search)],
+        "substance": lambda: [*entities.get("drug_mentions", []), *_phrases(text, "substance")],
+        "reaction": lambda: _phrases(text, "reaction"),
+        "condition": lambda: _phrases(text, "condition"),
+        "query": lambda: [*_phrases(text, "query"), text],
+        "status": lambda: [trial_status(text) or ""],
+        "severity": lambda: [allergy_severity(text) or ""],
+        "note_type": lambda: _note_types(text),
+        "note_text": lambda: _note_texts(text),
+        "notes": lambda: [text[match.start() :] for match in INSTRUCTION.finditer(text)],
+    }
+    if field not in read:
+        return None
+    return _tidy(read[field](), field, tool, state)
+
+
+def phrases(text: str, max_words: int, *, across_commas: bool = False, edges: bool = False) -> list[str]:
+    """Spans of up to `max_words` words of a text, as written; none crosses the end of a clause.
+
+    Args:
+        text: to take them from; only its first 320 words are used.
+        max_words: of a span.
+        across_commas: whether a comma may stand inside.
+        edges: whether a span may begin or end with an article, preposition or command.
+    """
+    found: list[tuple[int, int, str]] = []
+    for clause in _clauses(text, across_commas):
+        for first in range(len(clause)):
+            if not edges and _edge(clause[first]):
+                continue
+            for last in range(first, min(first + max_words, len(clause))):
+                if edges or not _edge(clause[last]):
+                    start, end = clause[first].start(), _end(clause[last])
+                    if end > start:
+                        found.append((-(last - first), start, text[start:end]))
+    return [span for _length, _start, span in sorted(found)]  # the longest first: it names the thing in full
+
+
+def _phrases(text: str, kind: str) -> list[str]:
+    return phrases(text, SPAN_WORDS[kind], across_commas=kind in ("reaction", "query", "condition"))
+
+
+def _holding(text: str, kind: str, test: Callable[[str], object]) -> list[str]:
+    """Spans that say a dose or a frequency; without one there is no option, and so no invented value."""
+    return [span for span in phrases(text, SPAN_WORDS[kind], edges=True) if test(span)][::-1]
+
+
+def _names(text: str, state: AgentState) -> list[str]:
+    """Names that were extracted, those not searched yet first; else whatever could be one."""
+    names = (state.get("extracted_entities") or {}).get("patient_names", [])
+    if names:
+        tried = [str(item["args"].get("name", "")).casefold() for item in state.get("tool_results") or []]
+        return sorted(names, key=lambda name: name.casefold() in tried)
+    spans = [
+        span
+        for span in phrases(text, SPAN_WORDS["name"])
+        if not any(
+            word.casefold().strip(".'’") in NOT_NAMES | TITLES or any(map(str.isdigit, word)) for word in span.split()
+        )
+    ]
+    return sorted(spans, key=lambda span: not span[0].isupper())
+
+
+def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
+    """Drugs of the question, those not looked up yet first; else of the charts and the history; else any words."""
+    asked = (state.get("extracted_entities") or {}).get("drug_mentions", [])
+    if asked:
+        done = {str(item["args"].get("drug_name", "")).casefold() for item in known.succeeded(state)}
+        return sorted(asked, key=lambda name: name.casefold() in done)
+    return known.drugs(state, dictionary) or _unknown_drugs(text)
+
+
+def _drug_lists(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
+    asked = (state.get("extracted_entities") or {}).get("drug_mentions", [])
+    if len(asked) >= 2:
+        return list(asked)
+    found = known.drugs(state, dictionary)
+    if len(found) < 2 and JOINS_DRUGS.search(text):
+        return [*found, *_unknown_drugs(text)]
+    return found
+
+
+def _unknown_drugs(text: str) -> list[str]:
+    """Words that may be a drug which the dictionary lacks."""
+    return [
+        span
+        for span in phrases(text, SPAN_WORDS["drug"])[::-1]
+        if not any(word.casefold().strip(".'’") in NOT_NAMES for word in span.split())
+    ]
+
+
+def _note_types(text: str) -> list[str]:
+    said = [kind for kind in NOTE_TYPES if re.search(rf"\b{kind.removesuffix(' note')}\b", text, re.IGNORECASE)]
+    return said[:1] or list(NOTE_TYPES)
+
+
+def _note_texts(text: str) -> list[str]:
+    """What a note may say: the rest of the question after a cue, then its clauses, then any of its endings."""
+    quoted = [match.strip() for match in re.findall(r"[\"“]([^\"“”]+)[\"”]", text)]
+    colon = [text[match.end() :] for match in re.finditer(r":\s+", text)]
+    after = [text[match.end() :] for match in NOTE_CUE.finditer(text)]
+    clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
+    endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
+    return [*quoted, *colon, *after, *clauses, *endings]
+
+
+def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
+    """Words between the breaks of a text."""
+    clause: list[re.Match] = []
+    for token in list(TOKEN.finditer(text))[:MAX_TOKENS]:
+        between = text[clause[-1].end() : token.start()] if clause else ""
+        ended = clause and clause[-1].group().endswith(".") and len(clause[-1].group()) > 3
+        if clause and (ended or HARD_BREAK.search(between) or ("," in between and not across_commas)):
+            yield clause
+            clause = []
+        clause.append(token)
+    if clause:
+        yield clause
+
+
+def _edge(token: re.Match) -> bool:
+    return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
+
+
+def _end(token: re.Match) -> int:
+    """Without the full stop and the possessive at its end."""
+    word = token.group()
+    return token.end() - (len(word) - len(re.sub(r"(?:['’]s)?[.'’-]*$", "", word)))
+
+
+def _has_number(span: str) -> bool:
+    return bool(re.search(r"\d", span)) or any(word.casefold() in NUMBER_WORDS for word in span.split())
+
+
+def _tidy(values: Iterable[str], field: str, tool: str, state: AgentState) -> list[str]:
+    limit = _max_length(tool, field)
+    plain = (" ".join(value.split()) for value in values)
+    kept = known.unique(value.strip(" ,;") for value in plain if 0 < len(value) <= limit)
+    failed = _failed_values(field, tool, state)
+    left = [value for value in kept if value.casefold() not in failed]
+    return (left or kept)[:MAX_OPTIONS]
+
+
+def _failed_values(field: str, tool: str, state: AgentState) -> set[str]:
+    """Values that this tool could do nothing with; a busy service says nothing about a value."""
+    failed = [
+        item
+        for item in state.get("tool_results") or []
+        if item["tool_name"] == tool and item["error"] and item["error_type"] not in RETRYABLE
+    ]
+    values = [item["args"].get(field) for item in failed]
+    return {value.casefold() for value in values if isinstance(value, str)} if field not in ("patient_id",) else set()
+
+
+def _max_length(tool: str, field: str) -> int:
+    """Of the argument in its schema, so that no option is refused later."""
+    info = TOOL_ARG_SCHEMAS[tool].model_json_schema()["properties"].get(field, {})
+    kinds: Sequence[dict] = [info, info.get("items", {}), *info.get("anyOf", [])]
+    return next((kind["maxLength"] for kind in kinds if "maxLength" in kind), 300)
