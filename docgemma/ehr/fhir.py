@@ -1,5 +1,6 @@
 """How FHIR R4 dicts are read and referred to: names, patient references, dates, chart sections. No I/O."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ Resource = dict[str, Any]
 
 KEY_SYSTEM = "urn:docgemma:write-key"  # identifier.system of a resource that this program wrote
 THREAD_SYSTEM = "urn:docgemma:thread"
+PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/-]{1,200}")
 ID = re.compile(r"[A-Za-z0-9.-]{1,64}")  # what FHIR allows as a resource id
 LOCAL_REFERENCE = re.compile(r"(?:^|/)([A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64})(?:/_history/.*)?$")
 
@@ -112,10 +114,16 @@ def build_chart(patient: Resource, resources: Iterable[Resource]) -> Chart:
     return Chart(patient=patient_match(patient), record=patient, **sections)
 
 
+def key_identifier(key: str) -> dict[str, str]:
+    """A write's key as an identifier. What has a meaning in a FHIR search is hashed: servers differ in escaping it."""
+    value = key if PLAIN_KEY.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
+    return {"system": KEY_SYSTEM, "value": value}
+
+
 def with_key(resource: Resource, key: str) -> Resource:
     """A copy that carries the key of its write as an identifier, so that a server can refuse a second one."""
     identifiers = [item for item in resource.get("identifier") or [] if item.get("system") != KEY_SYSTEM]
-    return {**resource, "identifier": [*identifiers, {"system": KEY_SYSTEM, "value": key}]}
+    return {**resource, "identifier": [*identifiers, key_identifier(key)]}
 
 
 def checked_write(resource: Resource, provenance: Provenance) -> Resource:

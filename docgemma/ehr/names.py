@@ -15,7 +15,9 @@ MAX_EDITS = 2  # in all words of a name together
 
 def fold(text: str) -> str:
     """Lower case without accents: "Müller" and "MULLER" are one."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(FOLDS))
+    # twice: decomposing can bring capitals to light, and lower case can compose anew
+    lower = unicodedata.normalize("NFKD", text).casefold().translate(FOLDS)
+    decomposed = unicodedata.normalize("NFKD", lower)
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 

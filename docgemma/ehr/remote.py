@@ -12,10 +12,10 @@ from docgemma.ehr.base import Chart, PatientMatch, Provenance
 from docgemma.ehr.client import Server, Session
 from docgemma.ehr.fhir import (
     ID,
-    KEY_SYSTEM,
     Resource,
     build_chart,
     checked_write,
+    key_identifier,
     local_reference,
     medication_named,
     name_text,
@@ -191,14 +191,23 @@ async def _create(session: Session, resource: Resource, provenance: Provenance) 
 
 
 async def _written(session: Session, kind: str, key: str) -> Resource | None:
-    found = await session.search(kind, [("identifier", _key(key)), ("_count", "5")])
-    mine = {"system": KEY_SYSTEM, "value": key}
-    return next((item for item in found if mine in (item.get("identifier") or [])), None)
+    mine = key_identifier(key)
+    found = await session.search(kind, [("identifier", _token(mine)), ("_count", "5")])
+    # compared again: a server that ignores the parameter returns what it likes
+    return next((item for item in found if _carries(item, mine)), None)
+
+
+def _carries(resource: Resource, identifier: dict[str, str]) -> bool:
+    """Servers may add to an identifier, its `use` for example."""
+    return any(identifier.items() <= item.items() for item in resource.get("identifier") or [])
 
 
 async def _post(session: Session, resource: Resource, key: str) -> Resource:
     kind = resource["resourceType"]
-    condition = {"If-None-Exist": f"identifier={quote(_key(key), safe='')}", "Prefer": "return=representation"}
+    condition = {
+        "If-None-Exist": f"identifier={quote(_token(key_identifier(key)), safe='')}",
+        "Prefer": "return=representation",
+    }
     _, answer = await session.send("POST", _url(session, kind), retry=True, body=resource, headers=condition)
     if isinstance(answer, dict) and answer.get("resourceType") == kind and answer.get("id"):
         return answer
@@ -243,8 +252,8 @@ def _url(session: Session, path: str) -> str:
     return f"{session.server.base_url}/{path}"
 
 
-def _key(key: str) -> str:
-    return f"{KEY_SYSTEM}|{_escaped(key)}"
+def _token(identifier: dict[str, str]) -> str:
+    return f"{identifier['system']}|{identifier['value']}"
 
 
 def _escaped(text: str) -> str:
