@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from docgemma.errors import RETRYABLE
 from docgemma.rules import known
 from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status
+from docgemma.rules.drug_classes import classes_said
 from docgemma.rules.drugs import DrugNames
-from docgemma.rules.entities import clean
+from docgemma.rules.entities import PATIENT_ID, clean
 from docgemma.rules.name_words import NOT_NAMES, TITLES
 from docgemma.rules.numbers import NUMBER_WORDS
 from docgemma.schemas import TOOL_ARG_SCHEMAS
@@ -25,19 +26,17 @@ NOTE_TYPES = (
     "progress note", "consult note", "procedure note", "discharge summary", "history and physical note", "nursing note",
     "follow-up note", "telephone note", "SOAP note", "clinical note",
 )  # fmt: skip
-EDGE_WORDS = frozenset(
-    ["a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "but", "by", "can", "check", "could", "did", "do", "does", "document", "for", "from", "give", "had", "has", "have", "he", "her", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "log", "look", "me", "my", "near", "note", "now", "of", "on", "one", "or", "our", "out", "over", "please", "prescribe", "record", "save", "search", "she", "should", "show", "since", "so", "some", "start", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "today", "under", "until", "up", "us", "use", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "would", "write", "you", "your", "find", "add", "patient's"]
+EDGES = (
+    "a about after again all also am an and any are as at be been before being but by can check could did do does "
+    "document for from give had has have he her hers him his how i if in into is it its just log look me my near "
+    "note now of on one or our out over please prescribe record save search she should show since so some start "
+    "that the their them then there these they this those to today under until up us use was we were what when "
+    "where which while who why will with would write you your find add patient's"
 )
+EDGE_WORDS = frozenset(EDGES.split())
 SPAN_WORDS = {
-    "condition": 6,
-    "substance": 3,
-    "reaction": 6,
-    "query": 12,
-    "drug": 3,
-    "name": 4,
-    "dosage": 6,
-    "frequency": 6,
-}
+    "condition": 6, "substance": 3, "reaction": 8, "query": 12, "drug": 3, "name": 4, "dosage": 6, "frequency": 6,
+}  # fmt: skip
 NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
@@ -51,6 +50,11 @@ OFTEN = re.compile(
     r"times|meals?|q\d+h?|bid|tid|qid|qd|od|bd|tds|monthly|month)\b",
     re.IGNORECASE,
 )
+ABOUT_TRIALS = re.compile(r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase)\b", re.IGNORECASE)
+ALLERGY_WORD = re.compile(
+    r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
+)
+NOT_SPECIFIED = "not specified"  # an order without a frequency goes to a person with that finding, never with a guess
 JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
 
 
@@ -74,11 +78,11 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_name": lambda: _drugs(text, state, dictionary),
         "medication_name": lambda: _drugs(text, state, dictionary),
         "drug_names": lambda: _drug_lists(text, state, dictionary),
-        "dosage": lambda: [*doses(text), *_holding(text, "dosage", _has_number)],
-        "frequency": lambda: [*frequencies(text), *_holding(text, "frequency", OFTEN.search)],
+        "dosage": lambda: doses(text) or _holding(text, "dosage", _has_number),
+        "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
         "substance": lambda: [*entities.get("drug_mentions", []), *_phrases(text, "substance")],
-        "reaction": lambda: _phrases(text, "reaction"),
-        "condition": lambda: _phrases(text, "condition"),
+        "reaction": lambda: _reactions(text, entities.get("drug_mentions", [])),
+        "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
         "query": lambda: [*_phrases(text, "query"), text],
         "status": lambda: [trial_status(text) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
@@ -119,7 +123,20 @@ def _phrases(text: str, kind: str) -> list[str]:
 
 def _holding(text: str, kind: str, test: Callable[[str], object]) -> list[str]:
     """Spans that say a dose or a frequency; without one there is no option, and so no invented value."""
-    return [span for span in phrases(text, SPAN_WORDS[kind], edges=True) if test(span)][::-1]
+    spans = phrases(PATIENT_ID.sub(",", text), SPAN_WORDS[kind], edges=True)
+    return [span for span in spans if test(span)][::-1]
+
+
+def _reactions(text: str, drugs: Sequence[str]) -> list[str]:
+    """What happened: neither the patient, nor the drug, nor the word allergy itself."""
+    named = {word.casefold() for drug in drugs for word in drug.split()}
+    return [
+        span
+        for span in _phrases(PATIENT_ID.sub(",", text), "reaction")
+        if not ALLERGY_WORD.search(span)
+        and not classes_said(span)
+        and not named & {word.casefold().strip(".,'’") for word in span.split()}
+    ]
 
 
 def _names(text: str, state: AgentState) -> list[str]:
