@@ -5,6 +5,7 @@ Tables: `meta(key, value)`, `drug(name, data)`, `drug_name(alias, name)`, `inter
 """
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from itertools import combinations
@@ -18,6 +19,7 @@ from docgemma.knowledge.search import match_expression, statuses
 from docgemma.rules.drugs import DrugNames
 
 VERSION = 1  # of the tables
+STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 REBUILD = "Rebuild it: docgemma snapshot build."
 
 SCHEMA = """
@@ -83,7 +85,7 @@ class Snapshot:
         return self._answer("trials", [Trial(**json.loads(data)) for (data,) in rows])
 
     def generic_name(self, drug_name: str) -> str | None:
-        name = " ".join(drug_name.lower().split())
+        name = plain_name(drug_name)
         return self._listed(name) or (self.names.generic(name) if self.names else None)
 
     def info(self) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class Snapshot:
         Raises:
             ToolError: `ambiguous_drug_name` for what is nearly a listed name, else `drug_not_in_database`.
         """
-        name = " ".join(drug_name.lower().split())
+        name = plain_name(drug_name)
         if found := self._listed(name):
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
@@ -139,6 +141,11 @@ class Snapshot:
                 return connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise StoreError("The knowledge snapshot is corrupt or cannot be read.", hint=REBUILD) from error
+
+
+def plain_name(drug_name: str) -> str:
+    """Lower case, single spaces, without a strength at its end: "Metformin 500 mg" is metformin."""
+    return STRENGTH.sub("", " ".join(drug_name.lower().split()))
 
 
 def _interaction(data: dict[str, Any]) -> Interaction:

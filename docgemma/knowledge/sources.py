@@ -59,7 +59,13 @@ class WithFallback:
         return self._ask("trials", condition, status=status, limit=limit)
 
     def generic_name(self, drug_name: str) -> str | None:
-        return self.snapshot.generic_name(drug_name) or self.live.generic_name(drug_name)
+        known = self.snapshot.generic_name(drug_name)
+        if known or any(self.clock() - when <= REST_S for when, _ in self._failed.values()):
+            return known
+        try:
+            return self.live.generic_name(drug_name)
+        except ToolError:  # the live services are a second opinion on a name here; the snapshot does not know it
+            return None
 
     def close(self) -> None:
         self.live.close()

@@ -9,7 +9,14 @@ from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip, joined, sentence
 
-RANK = {"contraindicated": 0, "major": 1, "moderate": 2, "minor": 3}
+# gravest first; a curated source uses the single words, a label its own
+GRAVITY = (
+    ("contraindicated",),
+    ("major", "severe", "do not", "must not", "should not", "never", "avoid", "not recommended"),
+    ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
+    ("minor", "monitor", "caution", "increase", "risk"),
+)
+GRADES = frozenset({"contraindicated", "major", "moderate", "minor"})
 
 
 def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
@@ -81,11 +88,11 @@ def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> 
         ToolError: `missing_required_args` for fewer than two different drugs, `drug_not_in_database` where fewer
             than two are known, `ambiguous_drug_name`, or an outage.
     """
-    names, not_checked, answer = list(dict.fromkeys(args.drug_names)), [], None
-    while answer is None:
-        _two_different(names, context)
+    names, not_checked = list(dict.fromkeys(" ".join(name.split()) for name in args.drug_names)), []
+    while True:
         try:
             answer = context.knowledge.interactions(names)
+            break
         except ToolError as error:
             unknown = error.details.get("entity")
             # one unknown name must not hide what is known of the others
@@ -93,15 +100,22 @@ def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> 
                 raise
             names.remove(unknown)
             not_checked.append(unknown)
-    drugs = list(dict.fromkeys(_generic(name, context) for name in names))
-    return _interaction_output(args, drugs, not_checked, answer)
+    drugs = list(dict.fromkeys(generic(name, context) for name in names))
+    if len(drugs) < 2:
+        raise ToolError(
+            ErrorType.MISSING_REQUIRED_ARGS, "fewer than two different drugs", missing_fields=["drug_names"]
+        )
+    return _interaction_output(args, drugs, not_checked, answer, context)
 
 
 def _interaction_output(
-    args: DrugInteractionArgs, drugs: list[str], not_checked: list[str], answer: Answer[Interaction]
+    args: DrugInteractionArgs,
+    drugs: list[str],
+    not_checked: list[str],
+    answer: Answer[Interaction],
+    context: ToolContext,
 ) -> ToolOutput:
-    found = sorted(answer.records, key=lambda item: RANK.get(item.severity.lower(), 1))
-    listed = {frozenset(name.lower() for name in item.drugs) for item in found}
+    found = sorted(answer.records, key=lambda item: gravity(item.severity))
     data = {
         "drugs": drugs,
         "asked": args.drug_names,
@@ -115,7 +129,7 @@ def _interaction_output(
             }
             for item in found
         ],
-        "none_listed": [list(pair) for pair in combinations(drugs, 2) if frozenset(pair) not in listed],
+        "none_listed": _none_listed(drugs, found, context),
         "not_checked": not_checked,
         "fell_back": answer.fell_back,
     }
@@ -123,39 +137,57 @@ def _interaction_output(
     return ToolOutput(data, answer.source, answer.as_of, empty=not found and not not_checked, links=links)
 
 
+def _none_listed(drugs: list[str], found: list[Interaction], context: ToolContext) -> list[list[str]]:
+    """Pairs without an entry. Where the source names a drug in a way that cannot be matched, none is claimed."""
+    listed = {frozenset(generic(name, context) for name in item.drugs) for item in found}
+    if not frozenset().union(*listed) <= set(drugs):
+        return []
+    return [list(pair) for pair in combinations(drugs, 2) if frozenset(pair) not in listed]
+
+
 def format_interactions(data: dict[str, Any]) -> str:
-    share = 1100 // max(1, len(data["interactions"]))  # every pair keeps its severity and part of its reason
-    pairs = [
-        clip(
-            f"{_title(item['drugs'][0])} with {item['drugs'][1]}: {item['severity']} interaction. "
-            f"{sentence(item['mechanism'])} {sentence(item['management'])}".strip(),
-            max(90, min(420, share)),
-        )
-        for item in data["interactions"]
-    ]
+    lines, left = [], 1150
+    for index, item in enumerate(data["interactions"], 1):
+        reserve = 95 * (len(data["interactions"]) - index)  # every pair keeps its severity; the worst keep their reason
+        line = clip(_pair_line(item), max(95, min(420, left - reserve)))
+        left -= len(line)
+        lines.append(line)
     unknown = [f"{_title(name)} was not found in this source; its interactions were not checked."
                for name in data["not_checked"]]  # fmt: skip
-    none = [
-        f"{_title(a)} with {b}: none listed in this source, which does not prove that there is none."
-        for a, b in data["none_listed"]
-    ]
-    return bound([*pairs, *unknown, *none, fallback_line(data)])
+    return bound([*lines, *unknown, *_none_lines(data["none_listed"]), fallback_line(data)])
+
+
+def _pair_line(item: dict[str, Any]) -> str:
+    severity = item["severity"]
+    grade = f"{severity} interaction." if severity.lower() in GRADES else f"label wording: {severity}."
+    parts = (grade, sentence(item["mechanism"]), sentence(item["management"]))
+    return f"{_title(item['drugs'][0])} with {item['drugs'][1]}: {' '.join(part for part in parts if part)}"
+
+
+def _none_lines(pairs: list[list[str]]) -> list[str]:
+    meaning = "none listed in this source, which does not prove that there is none."
+    if len(pairs) <= 2:
+        return [f"{_title(a)} with {b}: {meaning}" for a, b in pairs]
+    return [f"{_title('; '.join(f'{a} with {b}' for a, b in pairs))}: {meaning}"]
+
+
+def gravity(severity: str) -> int:
+    """0 is the gravest; what says nothing known ranks with moderate."""
+    text = severity.lower()
+    return next((rank for rank, words in enumerate(GRAVITY) if any(word in text for word in words)), 2)
+
+
+def generic(name: str, context: ToolContext) -> str:
+    """The generic name where the source knows it now, else the name itself: for comparing, not for deciding."""
+    try:
+        return context.knowledge.generic_name(name) or name.strip().lower()
+    except ToolError:  # a name service that is down or in doubt must not undo an answer that is there
+        return name.strip().lower()
 
 
 def fallback_line(data: dict[str, Any]) -> str:
     """Says that the live service was not used, where it was tried."""
     return "The live service could not be reached; this is from the offline snapshot." if data.get("fell_back") else ""
-
-
-def _two_different(names: list[str], context: ToolContext) -> None:
-    if len({_generic(name, context) for name in names}) < 2:
-        raise ToolError(
-            ErrorType.MISSING_REQUIRED_ARGS, "fewer than two different drugs", missing_fields=["drug_names"]
-        )
-
-
-def _generic(name: str, context: ToolContext) -> str:
-    return context.knowledge.generic_name(name) or name.strip().lower()
 
 
 def _title(name: str) -> str:

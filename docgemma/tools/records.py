@@ -9,6 +9,20 @@ from docgemma.tools import fhir
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
 
+# what decides about drugs and urgency comes first
+FIRST_LABS = (
+    "egfr",
+    "potassium",
+    "inr",
+    "creatinine",
+    "hemoglobin a1c",
+    "troponin",
+    "sodium",
+    "hemoglobin",
+    "platelet",
+)
+VITALS = ("blood pressure", "systolic", "diastolic", "heart rate", "oxygen", "respiratory", "temperature", "pain")
+
 
 def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     """The one patient of that name.
@@ -82,7 +96,8 @@ def chart_data(chart: Chart) -> dict[str, Any]:
 def format_chart(data: dict[str, Any]) -> str:
     labs = data["labs"]
     abnormal = [item for item in labs if item["flag"] not in fhir.NOT_ABNORMAL]
-    abnormal.sort(key=lambda item: not item["flag"].startswith("critically"))
+    abnormal.sort(key=lambda item: (not item["flag"].startswith("critically"), _rank(item["name"], FIRST_LABS)))
+    vitals = sorted(data["vitals"], key=lambda item: (item["flag"] in fhir.NOT_ABNORMAL, _rank(item["name"], VITALS)))
     return bound(
         [
             f"Patient {data['patient']['label']}, patient ID {data['patient']['id']}.",
@@ -92,7 +107,7 @@ def format_chart(data: dict[str, Any]) -> str:
             *(f"Abnormal lab: {_measured(item)}." for item in abnormal),
             *(f"Lab: {_measured(item)}." for item in labs if item not in abnormal),
             "" if labs else "No lab results are recorded.",
-            *(f"Vital sign: {_measured(item)}." for item in data["vitals"]),
+            *(f"Vital sign: {_measured(item)}." for item in vitals),
             *(f"Note ({_dated(item['type'], item['date'])}): {clip(item['text'], 160)}" for item in data["notes"]),
             *(f"Immunization: {_dated(item['name'], item['date'])}." for item in data["immunizations"]),
             *(f"Past problem: {item['name']}." for item in data["conditions"] if not item["active"]),
@@ -123,6 +138,11 @@ def _measured(item: dict[str, Any]) -> str:
     value = f"{item['name']} {item['value']} {item['unit']}".strip()
     detail = ", ".join(part for part in (item["flag"], item["date"]) if part)
     return f"{value} ({detail})" if detail else value
+
+
+def _rank(name: str, order: tuple[str, ...]) -> int:
+    name = name.lower()
+    return next((rank for rank, word in enumerate(order) if word in name and f"/{word}" not in name), len(order))
 
 
 def _dated(name: str, date: str) -> str:

@@ -92,7 +92,7 @@ def add_allergy(args: AddAllergyArgs, context: ToolContext) -> ToolOutput:
         "recordedDate": _now(),
         "reaction": [reaction],
     }
-    if context.knowledge.generic_name(args.substance):
+    if _is_drug(args.substance, context):
         resource["category"] = ["medication"]
     data = {"substance": args.substance, "reaction": args.reaction, "severity": severity}
     return _write(resource, patient, context, data)
@@ -148,6 +148,8 @@ def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext
         raise ToolError(ErrorType.NOT_PERMITTED, "a write without its key could happen twice")
     provenance = Provenance(actor=context.actor, thread=context.thread, key=context.write_key)
     stored = context.store.create(resource, provenance)
+    if _essence(stored) != _essence(resource):  # the key was used before, for something else: nothing was written
+        raise ToolError(ErrorType.NOT_PERMITTED, "the write key belongs to another write")
     head = {
         "resource_type": stored["resourceType"],
         "resource_id": stored["id"],
@@ -155,6 +157,24 @@ def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext
         "recorded": stored.get("meta", {}).get("lastUpdated") or _now(),
     }
     return ToolOutput(head | data, context.store.name)
+
+
+def _essence(resource: dict[str, Any]) -> tuple:
+    """What was ordered or written, without what a store adds or rewrites."""
+    concept = resource.get("medicationCodeableConcept") or resource.get("code") or resource.get("type") or {}
+    return (
+        resource.get("resourceType"),
+        concept.get("text"),
+        [item.get("text") for item in resource.get("dosageInstruction", [])],
+        [item.get("attachment", {}).get("data") for item in resource.get("content", [])],
+    )
+
+
+def _is_drug(substance: str, context: ToolContext) -> bool:
+    try:
+        return context.knowledge.generic_name(substance) is not None
+    except ToolError:  # the category is a convenience; an outage of a name service must not lose an allergy
+        return False
 
 
 def _patient(patient_id: str, context: ToolContext) -> PatientMatch:
