@@ -1,4 +1,4 @@
-"""What the notebooks share: an agent in one line, an answer as a page, a turn as a picture. Needs the notebooks extra."""
+"""What notebooks share: an agent in one line, an answer as a page, a turn as a picture. Needs the notebooks extra."""
 
 import html
 from collections.abc import Sequence

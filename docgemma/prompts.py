@@ -146,20 +146,13 @@ class PromptProfile(Protocol):
         """An answer to a direct question that needs no generation, or None."""
 
 
-# identifying arguments; free text (a note, a literature query, what to look for in an image) may be composed
-IDENTIFYING = frozenset(
+# arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
+COPIED = frozenset(
     {
-        "drug_name",
-        "drug_names",
-        "name",
-        "patient_id",
-        "medication_name",
-        "dosage",
-        "frequency",
-        "substance",
-        "condition",
+        "drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "frequency", "notes",
+        "substance", "severity", "condition", "status",
     }
-)
+)  # fmt: skip
 
 
 class FullProfile:
@@ -219,7 +212,7 @@ class FullProfile:
         return Prompt(user=user, system=system)
 
     def copied_fields(self, tool: "Tool") -> frozenset[str]:
-        return IDENTIFYING & set(tool.args.model_fields)
+        return COPIED & set(tool.args.model_fields)
 
     def direct(self, state: AgentState) -> Prepared | None:
         return None

@@ -13,6 +13,8 @@ from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
 from docgemma.tools.base import Tool
 
+LISTS = {"drug_names": 6}  # arguments that hold several values, and how many at most
+
 
 def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Stage 1 and stage 2; a retry keeps its tool, and its arguments too unless they were at fault."""
@@ -51,7 +53,9 @@ def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict
     fields: dict[str, list[str] | None] = {}
     if context.settings.copy_args:
         copied = context.profile.copied_fields(tool)
-        fields = {name: choices(name, tool.name, state) for name in tool.args.model_fields if name in copied}
+        fields = {
+            name: choices(name, tool.name, state, context.drugs) for name in tool.args.model_fields if name in copied
+        }
     schema, settled = constrain(tool.args, fields)
     if schema is None:
         return settled
@@ -71,9 +75,9 @@ def constrain(
 ) -> tuple[type[BaseModel] | None, dict[str, Any]]:
     """The argument schema with copied fields closed to their options, in the same order.
 
-    A required field with one option is settled by code and leaves the schema; one with none cannot be filled and
-    leaves it too, so that the missing argument is asked for instead of invented. An optional field with no option
-    stays absent.
+    What has one option is settled by code and leaves the schema, and so does a list whose options all fit into it:
+    every drug that was named is checked. A field with no option cannot be filled: it leaves the schema, so that a
+    required one is asked for instead of invented.
 
     Returns:
         The schema that is left to the model (None if nothing is), and the settled arguments.
@@ -81,18 +85,20 @@ def constrain(
     settled: dict[str, Any] = {}
     left: dict[str, Any] = {}
     for name, item in args.model_fields.items():
-        listed = "list" in str(item.annotation)
         allowed = options.get(name)
         if allowed is None:
             left[name] = (item.annotation, item)
-        elif listed and len(allowed) >= 2:
-            left[name] = (Annotated[list[Literal[tuple(allowed)]], Field(min_length=2, max_length=6)], ...)
-        elif listed:
-            settled[name] = list(allowed)
-        elif item.is_required() and len(allowed) == 1:
+        elif name in LISTS:
+            if len(allowed) <= LISTS[name]:
+                settled[name] = list(allowed)
+            else:
+                left[name] = (
+                    Annotated[list[Literal[tuple(allowed)]], Field(min_length=2, max_length=LISTS[name])],
+                    ...,
+                )
+        elif len(allowed) == 1:
             settled[name] = allowed[0]
-        elif item.is_required() and allowed:
-            left[name] = (Literal[tuple(allowed)], ...)
         elif allowed:
-            left[name] = (Optional[Literal[tuple(allowed)]], None)
+            choice = Literal[tuple(allowed)]
+            left[name] = (choice, ...) if item.is_required() else (Optional[choice], None)
     return (create_model(args.__name__, __base__=Schema, **left) if left else None), settled
