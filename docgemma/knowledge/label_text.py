@@ -19,7 +19,9 @@ HIGHLIGHTS = re.compile(
     r"See full prescribing information for complete boxed warning",
 )
 # "7.3 Drugs that ..." begins a subsection; "2.5 Because" after a preposition is a number
-SUBSECTION = re.compile(r"(?<=[.:;)\]a-z])\s+(?=\d{1,2}\.\d{1,2}\s+[A-Z][A-Za-z])")
+SUBSECTION = re.compile(
+    r"(?<=[.:;)\]a-z])(?<! of)(?<! to)(?<! is)(?<! by)(?<!than)(?<!was)\s+(?=\d{1,2}\.\d{1,2}\s+[A-Z][A-Za-z])"
+)
 OTC_HEADINGS = (
     "Allergy alert|Stomach bleeding warning|Heart attack and stroke warning|Liver warning|Reye's syndrome|Do not use"
     "|Ask a doctor before use|Ask a doctor or pharmacist before use|When using this product|Stop use and ask"

@@ -68,7 +68,8 @@ class Label(Wire):
     @property
     def ingredients(self) -> list[str]:
         """Active ingredients, lower case; more than one in a combination product."""
-        named = self.openfda.substance_name or re.split(r"\s*(?:,|;|/| and )\s*", " ".join(self.openfda.generic_name))
+        generic = " ".join(self.openfda.generic_name).lower()
+        named = self.openfda.substance_name or re.split(r"\s*[,;/]\s*(?:and )?|\s+and\s+", generic)
         return [name.lower() for name in named if name]
 
     @property
@@ -155,7 +156,10 @@ def choose(labels: Iterable[Label], names: list[str]) -> list[Label]:
     wanted = tuple(name.lower() for name in names)
     unique = {label.reference or id(label): label for label in labels}.values()
     of_drug = [label for label in unique if any(_begins(part, wanted) for part in label.ingredients)]
-    of_brand = [label for label in unique if any(_begins(name.lower(), wanted) for name in label.openfda.brand_name)]
+    exact = [label for label in unique if any(name.lower() in wanted for name in label.openfda.brand_name)]
+    of_brand = exact or [
+        label for label in unique if any(_begins(name.lower(), wanted) for name in label.openfda.brand_name)
+    ]
     found = of_drug or of_brand
     single = [label for label in of_drug if len(label.ingredients) == 1]
     if not single and of_brand:  # the brand of a combination was asked for

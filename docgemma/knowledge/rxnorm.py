@@ -7,6 +7,7 @@ Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was disconti
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import Field
 from rapidfuzz import fuzz
@@ -16,6 +17,7 @@ from docgemma.knowledge.http import Http
 from docgemma.knowledge.service import Deadline, Service
 from docgemma.knowledge.wire import Wire
 
+W = TypeVar("W", bound=Wire)
 ALIKE = 70  # of 100; below it a suggestion is noise
 SUGGESTIONS = 5
 SENSES = 3  # concepts of one name that are looked at
@@ -26,9 +28,9 @@ class IdGroup(Wire):
 
 
 class Ids(Wire):
-    """/rxcui.json"""
+    """/rxcui.json; the envelope is there also when it is empty, so that an outage is not an unknown name."""
 
-    idGroup: IdGroup = Field(default_factory=IdGroup)
+    idGroup: IdGroup
 
 
 class Concept(Wire):
@@ -132,7 +134,7 @@ class RxNorm:
         Raises:
             ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
         """
-        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids, deadline).idGroup.rxnormId
+        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup=IdGroup()), deadline).idGroup.rxnormId
         if not ids:
             return None
         senses = {
@@ -145,10 +147,10 @@ class RxNorm:
 
     def _ingredients(self, rxcui: str, deadline: Deadline) -> dict[str, str]:
         """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
-        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related, deadline).relatedGroup
+        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline).relatedGroup
         found = [item for group in related.conceptGroup if group.tty == "IN" for item in group.conceptProperties]
         if not found:
-            own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties, deadline).properties
+            own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
             found = [own] if own and own.tty in ("IN", "PIN", "MIN") else []
         return {item.name.lower(): item.rxcui for item in found if item.name}
 
@@ -157,7 +159,7 @@ class RxNorm:
         if len(drug.ingredients) != 1:
             return []
         params = {"rxcui": drug.rxcuis[0]}
-        found = self._get("rxclass/class/byRxcui.json", params, Classes, deadline).rxclassDrugInfoList
+        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).rxclassDrugInfoList
         items = [info.rxclassMinConceptItem for info in found.rxclassDrugInfo] if found else []
         kinds = {"EPC": "EPC", "MOA": "MoA"}
         ordered = sorted((item for item in items if item.classType in kinds), key=lambda item: item.classType)
@@ -165,8 +167,8 @@ class RxNorm:
 
     def suggestions(self, name: str, deadline: Deadline) -> list[str]:
         """Known names that look like this one, likeliest first. Never to be taken without asking."""
-        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings, deadline).suggestionGroup
-        near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate, deadline)
+        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings(), deadline).suggestionGroup
+        near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate(), deadline)
         by_concept: dict[str, str] = {}
         for row in sorted(near.approximateGroup.candidate, key=lambda row: row.source != "RXNORM"):
             if row.name:
@@ -183,18 +185,18 @@ class RxNorm:
             return ambiguous(name, alike)
         return ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=name)
 
-    def _get(self, path: str, params: dict[str, str], shape: type[Wire], deadline: Deadline):
-        def missing(body: bytes):
-            if body.lstrip()[:1] == b"<":
-                raise ValueError("a web page, not RxNav")
-            return shape()
+    def _get(self, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
+        """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""
 
-        return self._http.get(self._service, path, params, shape.model_validate, deadline, missing=missing).data
+        def missing(body: bytes) -> W:
+            if body.strip().lower() not in (b"", b"not found"):
+                raise ValueError("not RxNav's 404")
+            return empty
+
+        return self._http.get(self._service, path, params, type(empty).model_validate, deadline, missing=missing).data
 
 
 def ambiguous(name: str, suggestions: list[str]) -> ToolError:
     options = [{"id": item, "label": item} for item in suggestions]
     message = "A drug name has more than one possible meaning."
-    return ToolError(
-        ErrorType.AMBIGUOUS_DRUG_NAME, message, entity=name, suggestions=suggestions, options=options
-    )  # fmt: skip
+    return ToolError(ErrorType.AMBIGUOUS_DRUG_NAME, message, entity=name, suggestions=suggestions, options=options)
