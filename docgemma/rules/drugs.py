@@ -11,7 +11,8 @@ from rapidfuzz import fuzz, process
 from docgemma.rules.drug_words import ENDOGENOUS, FORMS, MEASURED, ONLY_AS_SUPPLEMENT
 
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
-GAP = re.compile(r"[\s\-‐‑–/.]{1,3}")  # between the words of one name
+GAP = re.compile(r"[\s\-‐‑–/]{1,3}")  # between the words of one name
+DOT_GAP = re.compile(r"\.\s{0,2}")  # "St. John's wort"; a full stop after a longer word ends a sentence
 JOINED = re.compile(r"[\s,;/&+]*(?:and|with|or|plus|und)?[\s,/&+]*", re.IGNORECASE)
 DOSE_NEXT = re.compile(r"[\s:(]{0,3}\d+(?:[.,]\d+)?\s{0,2}(?:mg|mcg|µg|μg|g|ml|units?|iu|meq|mmol|%)", re.IGNORECASE)
 SUGGEST_SCORE = 78  # of 100; below, a "did you mean" is noise
@@ -105,14 +106,17 @@ class DrugNames:
         reach = self._longest.get(first, 0)
         for count in range(min(reach, len(words) - at), 0, -1):
             name = self._keys.get(" ".join(folded[at : at + count]))
-            if name and all(
-                GAP.fullmatch(text, words[i].end(), words[i + 1].start()) for i in range(at, at + count - 1)
-            ):
+            if name and all(_joined(text, words[i], words[i + 1]) for i in range(at, at + count - 1)):
                 return count, name
         written = words[at].group()
         if len(written) > 3 and written[-2] in "'’ʼ" and written[-1] in "sS":
             return 1, self._keys.get(fold(written[:-2]))
         return 0, None
+
+
+def _joined(text: str, left: re.Match, right: re.Match) -> bool:
+    gap = DOT_GAP if len(left.group()) < 3 and text[left.end()] == "." else GAP
+    return bool(gap.fullmatch(text, left.end(), right.start()))
 
 
 def fold(word: str) -> str:
