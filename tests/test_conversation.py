@@ -1,0 +1,137 @@
+"""Turns that stand on earlier ones: the active patient, answers to open questions, approvals, edits, rejections."""
+
+import pytest
+
+from docgemma.agent import Agent
+from docgemma.errors import UsageError
+from tests.scripted import ScriptedLLM
+from tests.test_graph_v3 import LOOP, intent, rich
+
+ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
+
+
+def look_up_john(agent: Agent, llm: ScriptedLLM) -> str:
+    rich(intent(llm, "search_patient")).enqueue("synthesize", "Found John Smith.")
+    return agent.ask("Find patient John Smith")["thread"]
+
+
+def ask_which_wilson(agent: Agent, llm: ScriptedLLM) -> dict:
+    return agent.ask("Search for patient James Wilson") if intent(llm, "search_patient") else {}
+
+
+def test_what_are_his_meds_means_the_patient_of_the_turn_before(agent: Agent, scripted: ScriptedLLM) -> None:
+    thread = look_up_john(agent, scripted)
+    rich(intent(scripted, "get_patient_chart")).enqueue("synthesize", "He takes metformin.")
+    result = agent.ask("What are his meds?", thread=thread)
+    assert result["tools"][-1]["args"] == {"patient_id": "abc-123"}
+    assert "metformin" in result["answer"].lower()
+
+
+def test_history_reaches_the_model_with_the_last_turns_only(agent: Agent, scripted: ScriptedLLM) -> None:
+    thread = None
+    for number in range(6):
+        intent(scripted).enqueue("synthesize", f"Reply {number}.")
+        thread = agent.ask(f"Hello number {number}", thread=thread)["thread"]
+    told = scripted.history[-1][1].user
+    assert "Hello number 4" in told and "Hello number 1" in told and "Hello number 0" not in told
+
+
+def test_another_named_patient_is_not_confused_with_the_active_one(agent: Agent, scripted: ScriptedLLM) -> None:
+    thread = look_up_john(agent, scripted)
+    rich(intent(scripted, "search_patient"), 2).enqueue("synthesize", "Maria Garcia's chart.")
+    result = agent.ask("Show me the chart of Maria Garcia", thread=thread)
+    assert {"patient_id": "def-456"} in [tool["args"] for tool in result["tools"]]
+    assert {"patient_id": "abc-123"} not in [tool["args"] for tool in result["tools"]]
+
+
+@pytest.mark.parametrize("words", ["the second one", "2", "number two"])
+def test_an_ordinal_answers_the_question_and_nothing_is_redone(
+    agent: Agent, scripted: ScriptedLLM, valid, words: str
+) -> None:
+    asked = ask_which_wilson(agent, scripted)
+    scripted.enqueue("synthesize", "James Wilson was found.")
+    result = valid(agent.ask(words, thread=asked["thread"]))
+    assert result["status"] == "answered"
+    assert "intent_classify" not in result["path"] and "tool_execute" not in result["path"]
+    chosen = asked["options"][1]["id"]
+    assert agent.app.get_state(agent._config(asked["thread"])).values["active_patient"]["id"] == chosen
+
+
+def test_after_the_choice_the_rest_of_the_question_goes_on(agent: Agent, scripted: ScriptedLLM, valid) -> None:
+    intent(scripted, "search_patient")
+    asked = agent.ask("Find patient James Wilson and check his chart")
+    rich(scripted).enqueue("synthesize", "His chart was reviewed.")
+    result = valid(agent.ask("the first one", thread=asked["thread"]))
+    assert result["path"] == ["input_assembly", "router", *LOOP, "synthesize"]
+    assert result["tools"][-1]["args"] == {"patient_id": asked["options"][0]["id"]}
+
+
+def test_a_new_question_leaves_the_open_one_behind(agent: Agent, scripted: ScriptedLLM) -> None:
+    asked = ask_which_wilson(agent, scripted)
+    rich(intent(scripted, "check_drug_safety")).enqueue("synthesize", "Dofetilide has a boxed warning.")
+    result = agent.ask("Check FDA warnings for dofetilide", thread=asked["thread"])
+    assert [tool["name"] for tool in result["tools"]] == ["check_drug_safety"]
+
+
+def test_an_order_shows_the_allergy_it_conflicts_with(agent: Agent, scripted: ScriptedLLM, valid) -> None:
+    intent(scripted, "prescribe_medication")
+    waiting = valid(agent.ask(ORDER))
+    assert any(
+        "penicillin" in item.lower() and "allergy" in item.lower() for item in waiting["pending_write"]["findings"]
+    )
+
+
+def test_a_rejected_order_is_not_written_and_says_so(agent: Agent, scripted: ScriptedLLM, valid) -> None:
+    before = len(agent.store.chart("ghi-789").medications)
+    waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
+    rich(scripted).enqueue("synthesize", "Amoxicillin 500 mg was prescribed.")
+    result = valid(agent.decide(waiting["thread"], "reject"))
+    assert result["status"] == "refused"
+    assert len(agent.store.chart("ghi-789").medications) == before
+    assert "not recorded" in result["answer"].lower()
+
+
+def test_an_edited_order_is_checked_again_and_written_as_edited(agent: Agent, scripted: ScriptedLLM, valid) -> None:
+    waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
+    rich(scripted).enqueue("synthesize", "Azithromycin was ordered.")
+    change = {"medication_name": "azithromycin", "frequency": "once daily"}
+    result = agent.decide(waiting["thread"], "edit", change)
+    if result["pending_write"]:  # the edit raised a finding of its own: it is shown before anything is written
+        assert set(result["pending_write"]["findings"]) - set(waiting["pending_write"]["findings"])
+        result = agent.decide(waiting["thread"], "approve")
+    assert valid(result)["status"] == "answered"
+    written = [str(item) for item in agent.store.chart("ghi-789").medications]
+    assert any("azithromycin" in item for item in written) and not any("amoxicillin" in item for item in written)
+
+
+def test_a_waiting_write_is_decided_before_anything_else_is_asked(agent: Agent, scripted: ScriptedLLM) -> None:
+    waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
+    with pytest.raises(UsageError, match="waits for a decision"):
+        agent.ask("What is hypertension?", thread=waiting["thread"])
+
+
+def test_an_edit_of_an_unknown_field_is_refused_and_the_write_still_waits(agent: Agent, scripted: ScriptedLLM) -> None:
+    waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
+    with pytest.raises(UsageError, match="colour"):
+        agent.decide(waiting["thread"], "edit", {"colour": "blue"})
+    assert agent.pending(waiting["thread"])
+
+
+def test_a_write_without_a_patient_asks_for_one_and_goes_on_with_the_answer(
+    agent: Agent, scripted: ScriptedLLM, valid
+) -> None:
+    intent(scripted, "prescribe_medication")
+    asked = valid(agent.ask("Prescribe lisinopril 10 mg once daily"))
+    assert asked["status"] == "needs_clarification"
+    assert asked["answer"] == "I need a patient ID to proceed. Could you provide one?"
+    waiting = valid(agent.ask("abc-123", thread=asked["thread"]))
+    assert waiting["status"] == "needs_approval"
+    assert waiting["pending_write"]["args"]["patient_id"] == "abc-123"
+
+
+def test_two_threads_never_see_each_other(agent: Agent, scripted: ScriptedLLM) -> None:
+    first = look_up_john(agent, scripted)
+    intent(scripted).enqueue("synthesize", "Hello.")
+    second = agent.ask("Hello")["thread"]
+    assert first != second
+    assert "John Smith" not in scripted.history[-1][1].user
