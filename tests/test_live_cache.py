@@ -95,6 +95,7 @@ def _write(path, start):
 
 def test_several_processes_may_write_at_once(tmp_path):
     path = tmp_path / "cache.sqlite"
+    ResponseCache(path).put("first", 0, 60)
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_write, args=(path, start)) for start in (0, 25, 50)]
     for worker in workers:

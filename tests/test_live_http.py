@@ -2,6 +2,7 @@
 
 import json
 import logging
+import multiprocessing
 import socket
 import threading
 
@@ -247,6 +248,41 @@ def test_a_closed_client_starts_again(http):
         http.close()
         http.close()
         assert get(http, server.url).data == 1
+
+
+def test_closing_ends_what_still_waits_with_an_error(http):
+    caught = []
+
+    def wait():
+        try:
+            get(http, server.url, 30)
+        except ToolError as error:
+            caught.append(error.error_type)
+
+    with Misbehaving(bad.hang) as server:
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while server.count == 0:
+            waiting.join(0.01)
+        http.close()
+        waiting.join()
+    assert caught == [ErrorType.SERVICE_UNAVAILABLE]
+
+
+def _ask_in_child(http, url, answers):
+    answers.put(get(http, url).data)
+
+
+def test_a_forked_process_has_a_client_of_its_own(http):
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    with Misbehaving(OK) as server:
+        get(http, server.url)
+        child = context.Process(target=_ask_in_child, args=(http, server.url, answers))
+        child.start()
+        assert answers.get(timeout=30) == 1
+        child.join()
+    answers.close()
 
 
 def test_a_bad_base_url_names_its_setting():

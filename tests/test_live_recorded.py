@@ -213,9 +213,7 @@ def test_recorded_xml_is_an_invalid_response(open_live, name):
     assert caught.value.error_type is ErrorType.INVALID_RESPONSE
 
 
-@pytest.mark.parametrize(
-    "path", sorted((RECORDED / "clinicaltrials").glob("search_*.json")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", TRIALS, ids=lambda path: path.stem)
 def test_recorded_trials_are_read(open_live, path):
     raw = json.loads(path.read_bytes())["studies"]
     with Misbehaving(status(200, path.read_bytes())) as server:
@@ -224,9 +222,7 @@ def test_recorded_trials_are_read(open_live, path):
     assert all(trial.title and trial.url.endswith(trial.id) for trial in found)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((RECORDED / "clinicaltrials").glob("*nct*.json".upper())), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_recorded_full_studies_are_read(path):
     trial = ctgov.parse(ctgov.Study.model_validate(json.loads(path.read_bytes())))
     assert trial.id.lower() in path.stem.lower()

@@ -5,6 +5,7 @@ import re
 from pydantic import Field
 
 from docgemma.errors import ErrorType, ToolError
+from docgemma.knowledge import search
 from docgemma.knowledge.base import Trial
 from docgemma.knowledge.http import Http
 from docgemma.knowledge.label_text import plain
@@ -18,34 +19,6 @@ FIELDS = (
     "NCTId,BriefTitle,OverallStatus,BriefSummary,Condition,StudyType,Phase,InterventionName,"
     "LocationFacility,LocationCity,LocationState,LocationCountry"
 )
-STATUSES = {
-    "RECRUITING": "Recruiting",
-    "NOT_YET_RECRUITING": "Not yet recruiting",
-    "ENROLLING_BY_INVITATION": "Enrolling by invitation",
-    "ACTIVE_NOT_RECRUITING": "Active, not recruiting",
-    "COMPLETED": "Completed",
-    "SUSPENDED": "Suspended",
-    "TERMINATED": "Terminated",
-    "WITHDRAWN": "Withdrawn",
-    "UNKNOWN": "Unknown",
-    "AVAILABLE": "Available",
-    "NO_LONGER_AVAILABLE": "No longer available",
-    "TEMPORARILY_NOT_AVAILABLE": "Temporarily not available",
-    "APPROVED_FOR_MARKETING": "Approved for marketing",
-    "WITHHELD": "Withheld",
-}
-# what people say: several of the registry's words, or none for "any"
-SAID = {
-    "any": [],
-    "all": [],
-    "open": ["RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION"],
-    "active": ["RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"],
-    "ongoing": ["RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"],
-    "enrolling": ["RECRUITING", "ENROLLING_BY_INVITATION"],
-    "finished": ["COMPLETED"],
-    "closed": ["COMPLETED", "TERMINATED", "WITHDRAWN"],
-    "stopped": ["TERMINATED", "SUSPENDED", "WITHDRAWN"],
-}
 
 
 class Identification(Wire):
@@ -133,29 +106,23 @@ def find_trials(
     return Fetched(list(found.values())[:limit], page.as_of)
 
 
-def statuses(said: str | None) -> list[str]:
-    """The registry's words for a status in anyone's words; [] for any.
+def statuses(said: str | None) -> tuple[str, ...]:
+    """The registry's codes for a status in anyone's words; () for any.
 
     Raises:
-        ToolError: `invalid_args`, with the allowed ones as `suggestions`.
+        ToolError: `invalid_args`, with the words that can be used as `suggestions`.
     """
-    if said is None or not said.strip():
-        return []
-    key = re.sub(r"[^a-z]+", " ", said.lower()).strip()
-    key = re.sub(r"\s+(?:trials?|studies|study)$", "", key)
-    if key in SAID:
-        return SAID[key]
-    name = key.replace(" ", "_").upper()
-    if name in STATUSES:
-        return [name]
-    allowed = [value.lower() for value in STATUSES.values()]
-    raise ToolError(
-        ErrorType.INVALID_ARGS,
-        "ClinicalTrials.gov has no such trial status.",
-        hint=f"Use one of: {', '.join(allowed)}.",
-        missing_fields=["status"],
-        suggestions=allowed,
-    )
+    try:
+        return search.statuses(said)
+    except ToolError as error:
+        allowed = sorted(search.STATUSES)
+        raise ToolError(
+            ErrorType.INVALID_ARGS,
+            "ClinicalTrials.gov has no such trial status.",
+            hint=f"Use one of: {', '.join(allowed)}.",
+            missing_fields=["status"],
+            suggestions=allowed,
+        ) from error
 
 
 def words(condition: str) -> str:
@@ -174,11 +141,10 @@ def words(condition: str) -> str:
 def parse(study: Study) -> Trial:
     protocol = study.protocolSection
     design = protocol.designModule
-    status = protocol.statusModule.overallStatus
     return Trial(
         id=protocol.identificationModule.nctId,
         title=plain(protocol.identificationModule.briefTitle),
-        status=STATUSES.get(status, status.replace("_", " ").capitalize()),
+        status=protocol.statusModule.overallStatus,
         phase=phase(design),
         conditions=[plain(item) for item in protocol.conditionsModule.conditions],
         interventions=[plain(item.name) for item in protocol.armsInterventionsModule.interventions if item.name],

@@ -9,16 +9,18 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import random
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import httpx
 
 from docgemma import __version__
-from docgemma.errors import ErrorType
+from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.service import Bucket, Deadline, Fetched, Service, Transient, check_status, failed, same_host
 
@@ -47,6 +49,7 @@ class Http:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx.AsyncClient | None = None
         self._thread: threading.Thread | None = None
+        self._pid = 0
 
     def get(
         self,
@@ -79,24 +82,26 @@ class Http:
         return Fetched(data, datetime.now(UTC).date().isoformat())
 
     def close(self) -> None:
-        """End the connections and the thread; a later `get` starts them again."""
+        """End the connections and the thread, and with an error what still waits; a later `get` starts them again."""
         with self._lock:
             loop, client, thread = self._loop, self._client, self._thread
             self._loop = self._client = self._thread = None
         if loop is None:
             return
-        asyncio.run_coroutine_threadsafe(client.aclose(), loop).result()
+        asyncio.run_coroutine_threadsafe(end(client), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
-            if self._loop is None:
+            if self._loop is None or self._pid != os.getpid():  # a forked child has no such thread
                 self._start()
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError as error:
+            raise ToolError(ErrorType.SERVICE_UNAVAILABLE, "The connection was closed meanwhile.") from error
         except BaseException:
             future.cancel()
             raise
@@ -106,7 +111,7 @@ class Http:
         self._client = httpx.AsyncClient(
             headers={"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"}
         )
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="docgemma-http", daemon=True)
         self._thread.start()
 
@@ -184,6 +189,15 @@ class Http:
             else:
                 return bytes(body)
         raise failed(service, ErrorType.INVALID_RESPONSE, f"sent more than {self._max_bytes // 1_000_000} MB")
+
+
+async def end(client: httpx.AsyncClient) -> None:
+    """Runs on the loop: cancel what is under way, then close the connections."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await client.aclose()
 
 
 def without_path(record: logging.LogRecord) -> bool:
