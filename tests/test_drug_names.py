@@ -62,7 +62,8 @@ def test_every_common_drug_is_known_by_its_american_and_its_british_name():
     [
         ("Tylenol", "acetaminophen"), ("paracetamol", "acetaminophen"), ("salbutamol", "albuterol"),
         ("ELIQUIS", "apixaban"),
-        ("Lipitor", "atorvastatin"), ("Glucophage", "metformin"), ("adrenaline", "epinephrine"), ("Lasix", "furosemide"),
+        ("Lipitor", "atorvastatin"), ("Glucophage", "metformin"), ("adrenaline", "epinephrine"),
+        ("Lasix", "furosemide"),
         ("co-trimoxazole", "sulfamethoxazole and trimethoprim"), ("metoprolol succinate", "metoprolol"),
         ("St. John’s Wort", "st john's wort"), ("insulin glargine", "insulin glargine"), ("foozle", None), ("", None),
     ],

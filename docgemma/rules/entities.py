@@ -4,6 +4,7 @@ import re
 
 from docgemma.rules.details import allergy_severity, dates, doses, frequencies, trial_status
 from docgemma.rules.drugs import DrugNames
+from docgemma.rules.known import unique
 from docgemma.rules.names import NameSpan, find_names
 from docgemma.state import ExtractedEntities
 
@@ -71,10 +72,10 @@ def extract(question: str, drugs: DrugNames, has_image: bool = False) -> Extract
     outside = [item for item in mentions if not any(_inside(item.start, name) for name in names)]
     return ExtractedEntities(
         patient_ids=patient_ids(text),
-        patient_names=_unique([name.text for name in names]),
-        drug_mentions=_unique([" ".join(item.text.split()) for item in outside]),
-        action_verbs=_unique([_VERB_OF[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _VERB_OF]),
-        nct_ids=_unique([f"NCT{match.group(1)}" for match in NCT_ID.finditer(text)]),
+        patient_names=unique([name.text for name in names]),
+        drug_mentions=unique([" ".join(item.text.split()) for item in outside]),
+        action_verbs=unique([_VERB_OF[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _VERB_OF]),
+        nct_ids=unique([f"NCT{match.group(1)}" for match in NCT_ID.finditer(text)]),
         has_image=has_image,
     )
 
@@ -82,7 +83,7 @@ def extract(question: str, drugs: DrugNames, has_image: bool = False) -> Extract
 def patient_ids(text: str) -> list[str]:
     """Ids of both kinds, lower case, in order of appearance."""
     found = (match.group().lower() for match in PATIENT_ID.finditer(text.translate(HYPHENS)))
-    return _unique([item for item in found if not item.startswith(NOT_IDS)])
+    return unique([item for item in found if not item.startswith(NOT_IDS)])
 
 
 def clean(text: str) -> str:
@@ -92,8 +93,3 @@ def clean(text: str) -> str:
 
 def _inside(position: int, name: NameSpan) -> bool:
     return name.start <= position < name.end
-
-
-def _unique(items: list[str]) -> list[str]:
-    """Without repeats, whatever their case; the first spelling stays."""
-    return list({item.casefold(): item for item in reversed(items)}.values())[::-1]
