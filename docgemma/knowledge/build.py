@@ -18,9 +18,9 @@ from typing import Any
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.base import Article, DrugLabel, Interaction, Trial
-from docgemma.knowledge.snapshot import REBUILD, SCHEMA, VERSION
+from docgemma.knowledge.snapshot import SCHEMA, VERSION
+from docgemma.paths import data_file
 
-SOURCE_DIR = Path(__file__).parents[2] / "data" / "knowledge"
 KINDS = ("drugs", "interactions", "literature", "trials")
 
 
@@ -36,19 +36,25 @@ class Part:
     records: Iterable[tuple[Any, list[str]]]
 
 
-def shipped_snapshot(home: Path, source_dir: Path = SOURCE_DIR) -> Path:
+def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
     """The file made from the shipped records; built now if these records have not been built before.
 
+    Args:
+        source_dir: the records, by default `data/knowledge`.
+
     Raises:
-        StoreError: the records are missing or broken, or `home` cannot be written.
+        StoreError: the records are broken, or `home` cannot be written.
+        ConfigError: there is no data folder.
     """
+    source_dir = source_dir or data_file("knowledge")
     content = content_hash(source_dir)
     path = home / f"knowledge-{content}.sqlite"
     return path if path.is_file() else build_shipped(home, source_dir)
 
 
-def build_shipped(home: Path, source_dir: Path = SOURCE_DIR) -> Path:
+def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
     """Build it whether or not it is there. Raises as `shipped_snapshot`."""
+    source_dir = source_dir or data_file("knowledge")
     content = content_hash(source_dir)
     path = home / f"knowledge-{content}.sqlite"
     write_snapshot(path, {kind: read_part(source_dir / f"{kind}.jsonl", kind) for kind in KINDS}, content)
@@ -66,8 +72,11 @@ def content_hash(source_dir: Path) -> str:
 def read_part(path: Path, kind: str) -> Part:
     """One shipped file: a head line with `source` and `as_of`, then a record a line."""
     lines = enumerate(_read(path).splitlines(), 1)
-    head = json.loads(next(lines)[1])
-    return Part(head["source"], head["as_of"], _records(path, kind, lines))
+    try:
+        head = json.loads(next(lines)[1])
+        return Part(head["source"], head["as_of"], _records(path, kind, lines))
+    except (StopIteration, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path.name}, line 1: not a head with source and as_of.") from error
 
 
 def write_snapshot(path: Path, parts: dict[str, Part], content: str) -> None:
@@ -140,7 +149,7 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
             if kind == "drugs" and data["boxed_warning"] == "none":  # looked up, and known to have none
                 data["boxed_warning"] = ""
             yield types[kind](**data), words
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
 
 
@@ -159,7 +168,3 @@ def _read(path: Path) -> str:
         raise StoreError(
             f"The shipped records are missing ({path.name}).", hint="Clone the whole repository, data folder included."
         ) from error
-
-
-__all__ = ["KINDS", "REBUILD", "Part", "build_shipped", "content_hash", "read_part", "shipped_snapshot",
-           "write_snapshot"]  # fmt: skip
