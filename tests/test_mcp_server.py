@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -555,6 +556,17 @@ def test_garbage_on_stdin_is_answered_in_the_protocol(home):
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert [json.loads(line)["jsonrpc"] for line in done.stdout.splitlines()]
+
+
+def test_ctrl_c_ends_the_http_server_without_a_complaint(home):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "docgemma.tools.mcp_server", "--http", "--port", "0"],
+        env=environment(home, DOCGEMMA_MCP_TOKEN=TOKEN), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(re.search(r"http://\S+", process.stderr.readline())[0])
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, "")
 
 
 def test_a_wrong_setting_ends_the_start_with_one_line(home):

@@ -10,6 +10,7 @@ import secrets
 import socket
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,8 @@ def run_mcp(http: bool = False, host: str = "127.0.0.1", port: int = PORT) -> No
         UsageError, ConfigError, StoreError: what cannot be, and what to do.
     """
     settings = Settings()
-    serve_http(settings, host, port) if http else serve_stdio(settings)
+    with suppress(KeyboardInterrupt):
+        serve_http(settings, host, port) if http else serve_stdio(settings)
 
 
 def serve_stdio(settings: Settings) -> None:
@@ -65,6 +67,8 @@ def serve_http(settings: Settings, host: str = "127.0.0.1", port: int = PORT, to
         if made:
             _say(f"Token of this run: {token}")
             _say("Clients send it as: Authorization: Bearer TOKEN. DOCGEMMA_MCP_TOKEN sets a lasting one.")
+        if _shown(host) not in LOOPBACK:
+            _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -227,8 +231,6 @@ def main(arguments: list[str]) -> int:
     except DocGemmaError as error:
         _say(f"docgemma: {error.line()}")
         return error.exit_code
-    except KeyboardInterrupt:
-        return 0
     return 0
 
 

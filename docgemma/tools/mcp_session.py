@@ -3,6 +3,7 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,10 @@ from docgemma.tools.base import Tool, ToolContext
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import CallToolResult
+    from mcp.types import CallToolResult, InputRequiredResult
+    from pydantic import TypeAdapter
 
+ROUNDS = 4  # of questions within one call
 MAX_ANSWER = 8_000_000  # bytes of one HTTP response of a remote server
 
 
@@ -95,9 +98,34 @@ class Session:
         from docgemma.tools.mcp_wire import CALL, WRITE_KEY
 
         if not self._remote:
-            return await client.call_tool(tool.name, args, limit, meta={CALL: number})
+            return await self._rounds(client, tool.name, args, {CALL: number}, limit)
         meta = {WRITE_KEY: context.write_key} if context.write_key else None
-        return await client.call_tool(tool.name, _with_image(tool, args, context), limit, meta=meta)
+        return await self._rounds(client, tool.name, _with_image(tool, args, context), meta, limit)
+
+    async def _rounds(
+        self, client: "Client", name: str, args: dict[str, Any], meta: dict[str, Any] | None, limit: float
+    ) -> "CallToolResult":
+        """The call, and in the newer protocol once more with the answer to each question.
+
+        Not `client.call_tool`: it checks the answer with jsonschema, whose import costs seconds where its format
+        checkers are installed. `WireResult` checks the same.
+        """
+        from mcp import types
+
+        responses = state = None
+        for _ in range(ROUNDS):
+            params = types.CallToolRequestParams(
+                name=name, arguments=args, input_responses=responses, request_state=state, _meta=meta
+            )
+            answer = await client.session.send_request(
+                types.CallToolRequest(params=params), _answers(), request_read_timeout_seconds=limit
+            )
+            if isinstance(answer, types.CallToolResult):
+                return answer
+            asked = answer.input_requests or {}
+            responses = {key: await self.decide(None, request.params) for key, request in asked.items()}
+            state = answer.request_state
+        raise ToolError(ErrorType.INVALID_RESPONSE, "the MCP server asks on and on")
 
     async def _connected(self, limit: float) -> "Client":
         async with self._opening:
@@ -141,7 +169,7 @@ class Session:
         """Which of the known ways a failure of the connection is."""
         import httpx2
         from mcp.shared.exceptions import MCPError
-        from mcp.types import CONNECTION_CLOSED, INVALID_PARAMS, PARSE_ERROR, REQUEST_TIMEOUT
+        from mcp.types import CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, REQUEST_TIMEOUT
         from pydantic import ValidationError
 
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
@@ -154,11 +182,20 @@ class Session:
                 CONNECTION_CLOSED: ErrorType.SERVICE_UNAVAILABLE,
                 INVALID_PARAMS: ErrorType.INVALID_ARGS,
                 PARSE_ERROR: ErrorType.INVALID_RESPONSE,
+                INVALID_REQUEST: ErrorType.INVALID_RESPONSE,  # the SDK's own word for a page that is no JSON
             }
             return known.get(error.code, ErrorType.SERVER_ERROR)
-        if isinstance(error, ValidationError | RuntimeError | ValueError):
+        if isinstance(error, ValidationError | RuntimeError | ValueError | httpx2.DecodingError):
             return ErrorType.INVALID_RESPONSE
         return ErrorType.SERVICE_UNAVAILABLE
+
+
+@cache
+def _answers() -> "TypeAdapter[CallToolResult | InputRequiredResult]":
+    from mcp.types import CallToolResult, InputRequiredResult
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(CallToolResult | InputRequiredResult)
 
 
 def _first(error: BaseException) -> BaseException:
@@ -211,7 +248,7 @@ def _bounded(stream: Any) -> Any:
             async for chunk in stream:
                 read += len(chunk)
                 if read > MAX_ANSWER:
-                    raise httpx2.ReadError("the answer is too long")
+                    raise httpx2.DecodingError("the answer is too long")
                 yield chunk
 
         async def aclose(self) -> None:
