@@ -34,10 +34,10 @@ def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None
 
 
 def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: DrugNames | None) -> bool:
-    entities = state.get("extracted_entities") or {}
+    entities = known.entities(state)
     required = name in missing
     if name == "analyze_medical_image":
-        return bool(entities.get("has_image"))
+        return bool(entities["has_image"])
     if name in WRITES and name not in writes_asked(state["user_query"], entities):
         return False
     if name in NEEDS_PATIENT and not known.patient_ids(state):
@@ -51,18 +51,18 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
 
 
 def _can_search(state: AgentState) -> bool:
-    names = (state.get("extracted_entities") or {}).get("patient_names")
+    names = known.entities(state)["patient_names"]
     searched = any(item["tool_name"] == "search_patient" for item in state.get("tool_results") or [])
     return bool(names) and not searched
 
 
 def _new_name(state: AgentState) -> bool:
     """Whether somebody is named whom no search of this turn has looked for, and whose id is not known."""
-    entities = state.get("extracted_entities") or {}
-    names = entities.get("patient_names", [])
+    entities = known.entities(state)
+    names = entities["patient_names"]
     active = state.get("active_patient")
     if not names:
-        return not entities.get("patient_ids") and not active and not known.found_patients(state)
+        return not entities["patient_ids"] and not active and not known.found_patients(state)
     tried = [
         known.name_words(str(item["args"].get("name", "")))
         for item in state.get("tool_results") or []
@@ -78,11 +78,11 @@ def _served(name: str, state: AgentState) -> bool:
     if not done:
         return False
     asked = {str(value).casefold() for item in done for value in _flat(item["args"].values())}
-    entities = state.get("extracted_entities") or {}
+    entities = known.entities(state)
     if name == "get_patient_chart":
-        return all(item.casefold() in asked for item in entities.get("patient_ids", []))
+        return all(item.casefold() in asked for item in entities["patient_ids"])
     if name == "check_drug_safety":
-        return all(item.casefold() in asked for item in entities.get("drug_mentions", []))
+        return all(item.casefold() in asked for item in entities["drug_mentions"])
     return True
 
 

@@ -50,7 +50,7 @@ NUMERIC = re.compile(r"(?<!\d)(\d{1,2})[-/.\s](\d{1,2})[-/.\s](\d{4})(?!\d)")
 WORDED = re.compile(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?\s+([a-z]{3,9})\.?,?\s+(\d{4})(?!\d)", re.IGNORECASE)
 AMERICAN = re.compile(r"\b([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?!\d)", re.IGNORECASE)
 YEAR_IN_LABEL = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)")
-YEAR = re.compile(r"(?<![\d-])(?:19|20)\d{2}(?![\d-])")
+YEAR = re.compile(r"(?<![\d/.-])(?:19|20)\d{2}(?![\d-])")
 
 
 def read_answer(text: str, clarification: Clarification) -> str | None:
@@ -139,13 +139,14 @@ def _by_name(said: str, options: list[Option]) -> str | None:
     words = [word for word in _words(said) if word not in FILLER]
     if not words:
         return None
-    exact = [item["id"] for item in options if _words(_name(item)) == words]
+    exact = [item["id"] for item in options if _words(_name(item)) in (words, _words(said))]
     if exact:
         return _only(exact)
     part = [item["id"] for item in options if set(words) <= set(_words(item["label"]))]
     if part:
         return _only(part)
-    return _by_typo(" ".join(words), options)
+    begun = [item["id"] for item in options if " ".join(_words(_name(item))).startswith(" ".join(words))]
+    return _only(begun) if begun else _by_typo(" ".join(words), options)
 
 
 def _by_typo(said: str, options: list[Option]) -> str | None:

@@ -100,9 +100,7 @@ def missing_tools(state: AgentState) -> list[str]:
     A tool that failed and was skipped was tried: the answer says that it was unavailable. Where a search found
     nobody, what needs a patient can no longer be done.
     """
-    entities = state.get("extracted_entities")
-    if not entities:
-        return []
+    entities = known.entities(state)
     tried = {item["tool_name"] for item in state.get("tool_results") or []}
     has_patient = bool(state.get("active_patient")) and not _searches_for_another(state)
     required = required_tools(state["user_query"], entities, has_patient)

@@ -135,7 +135,7 @@ def _interaction_lines(item: ToolResult, answer: str) -> Iterable[str]:
 
 def _conflicts(state: AgentState) -> list[str]:
     """Drugs of the question that the chart of this turn says the patient is allergic to."""
-    asked = (state.get("extracted_entities") or {}).get("drug_mentions", [])
+    asked = known.entities(state)["drug_mentions"]
     found = []
     for item in known.succeeded(state):
         allergies = [entry for entry in item["result"].get("allergies") or [] if entry.get("active", True)]

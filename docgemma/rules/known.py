@@ -4,12 +4,22 @@ import re
 from collections.abc import Iterable
 
 from docgemma.rules.drugs import DrugNames
-from docgemma.state import AgentState, ToolResult
+from docgemma.state import AgentState, ExtractedEntities, ToolResult
 
 DRUG_ARGS = ("drug_name", "drug_names", "medication_name")
 ACTIVE_MEDICATION = re.compile(r"^Active medication: (.+?)(?: \d|\.|$)", re.MULTILINE)
 HISTORY_TURNS = 4
 TAIL_CHARS = 20_000  # of a history text that is looked through
+
+
+NO_ENTITIES = ExtractedEntities(
+    patient_ids=[], patient_names=[], drug_mentions=[], action_verbs=[], nct_ids=[], has_image=False
+)
+
+
+def entities(state: AgentState) -> ExtractedEntities:
+    """What was extracted from the question; nothing, before it was read."""
+    return state.get("extracted_entities") or NO_ENTITIES
 
 
 def succeeded(state: AgentState) -> list[ToolResult]:
@@ -29,10 +39,9 @@ def found_patients(state: AgentState) -> list[dict[str, str]]:
 
 def patient_ids(state: AgentState) -> list[str]:
     """Ids that may be used, likeliest first: named in the question, found in this turn, the active patient."""
-    entities = state.get("extracted_entities") or {}
     active = state.get("active_patient")
     found = [str(item["id"]) for item in found_patients(state) if item.get("id")]
-    asked = list(entities.get("patient_ids", []))
+    asked = entities(state)["patient_ids"]
     current = [active["id"]] if active and (found or asked or not other_patient_named(state)) else []
     return unique([*asked, *reversed(found), *current])
 
@@ -40,7 +49,7 @@ def patient_ids(state: AgentState) -> list[str]:
 def other_patient_named(state: AgentState) -> bool:
     """Whether the question names somebody who is not the active patient."""
     active = state.get("active_patient")
-    names = (state.get("extracted_entities") or {}).get("patient_names", [])
+    names = entities(state)["patient_names"]
     known = name_words(active["name"]) if active else set()
     return any(not name_words(name) <= known for name in names)
 
@@ -54,8 +63,7 @@ def drugs(state: AgentState, dictionary: DrugNames | None = None) -> list[str]:
 
     The history's texts are looked through only with a dictionary.
     """
-    entities = state.get("extracted_entities") or {}
-    found = [*entities.get("drug_mentions", []), *chart_medications(state)]
+    found = [*entities(state)["drug_mentions"], *chart_medications(state)]
     for turn in reversed((state.get("history") or [])[-HISTORY_TURNS:]):
         for call in turn.get("tools", []):
             found += _drug_args(call.get("args", {}))

@@ -71,7 +71,7 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         The options; [] if nothing fits, None if the argument is free text.
     """
     text = clean(state["user_query"])
-    entities = state.get("extracted_entities") or {}
+    entities = known.entities(state)
     read: dict[str, Callable[[], Iterable[str]]] = {
         "patient_id": lambda: known.patient_ids(state),
         "name": lambda: _names(text, state),
@@ -80,8 +80,8 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: doses(text) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
-        "substance": lambda: [*entities.get("drug_mentions", []), *_phrases(text, "substance")],
-        "reaction": lambda: _reactions(text, entities.get("drug_mentions", [])),
+        "substance": lambda: [*entities["drug_mentions"], *_phrases(text, "substance")],
+        "reaction": lambda: _reactions(text, entities["drug_mentions"]),
         "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
         "query": lambda: [*_phrases(text, "query"), text],
         "status": lambda: [trial_status(text) or ""],
@@ -141,7 +141,7 @@ def _reactions(text: str, drugs: Sequence[str]) -> list[str]:
 
 def _names(text: str, state: AgentState) -> list[str]:
     """Names that were extracted, those not searched yet first; else whatever could be one."""
-    names = (state.get("extracted_entities") or {}).get("patient_names", [])
+    names = known.entities(state)["patient_names"]
     if names:
         tried = [str(item["args"].get("name", "")).casefold() for item in state.get("tool_results") or []]
         return sorted(names, key=lambda name: name.casefold() in tried)
@@ -157,7 +157,7 @@ def _names(text: str, state: AgentState) -> list[str]:
 
 def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
     """Drugs of the question, those not looked up yet first; else of the charts and the history; else any words."""
-    asked = (state.get("extracted_entities") or {}).get("drug_mentions", [])
+    asked = known.entities(state)["drug_mentions"]
     if asked:
         done = {str(item["args"].get("drug_name", "")).casefold() for item in known.succeeded(state)}
         return sorted(asked, key=lambda name: name.casefold() in done)
@@ -165,7 +165,7 @@ def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[s
 
 
 def _drug_lists(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
-    asked = (state.get("extracted_entities") or {}).get("drug_mentions", [])
+    asked = known.entities(state)["drug_mentions"]
     if len(asked) >= 2:
         return list(asked)
     found = known.drugs(state, dictionary)
