@@ -186,7 +186,8 @@ def test_a_write_is_stored_with_version_key_and_author(store: SqliteStore) -> No
     assert {"system": KEY_SYSTEM, "value": "k1"} in stored["identifier"]
     assert store.chart("p1").allergies == [stored] == store.history("AllergyIntolerance", stored["id"])
     (record,) = provenances(store)
-    assert record["target"] == [{"reference": f"AllergyIntolerance/{stored['id']}/_history/1"}]
+    plain = f"AllergyIntolerance/{stored['id']}"
+    assert record["target"] == [{"reference": f"{plain}/_history/1"}, {"reference": plain}]
     assert record["agent"][0]["who"]["display"] == "Dr. Lee"
     assert record["entity"][0]["what"]["identifier"] == {"system": THREAD_SYSTEM, "value": "thread-7"}
     assert record["recorded"] == stored["meta"]["lastUpdated"]

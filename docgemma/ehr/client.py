@@ -186,9 +186,10 @@ class Session:
         """The resources of a searchset; it has no `entry` where nothing was found."""
         if not isinstance(body, dict) or body.get("resourceType") != "Bundle" or body.get("type") != "searchset":
             raise self.failed(ErrorType.INVALID_RESPONSE, "not a search result", status=200)
-        entries = body.get("entry", [])
-        resources = [item.get("resource") for item in entries if isinstance(item, dict)] if entries else []
-        if not isinstance(entries, list) or not all(isinstance(item, dict) for item in resources):
+        entries = body.get("entry") or []
+        readable = isinstance(entries, list) and all(isinstance(item, dict) for item in entries)
+        resources = [item.get("resource") for item in entries] if readable else [None]
+        if not all(isinstance(item, dict) for item in resources):
             raise self.failed(ErrorType.INVALID_RESPONSE, "a search result that cannot be read", status=200)
         for resource in resources:
             if failed_issues(resource):

@@ -148,11 +148,13 @@ def medication_named(resource: Resource, medication: Resource | None) -> Resourc
     return {**resource, "medicationReference": {**reference, "display": text}}
 
 
-def provenance_resource(target: str, provenance: Provenance, recorded: str) -> Resource:
-    """Who wrote `target` ("Type/id"), when, and in which thread."""
+def provenance_resource(stored: Resource, provenance: Provenance, recorded: str) -> Resource:
+    """Who wrote this version of a resource, when, and in which thread. The version comes first; the plain reference is
+    there because servers find a Provenance by it alone."""
+    plain, version = f"{stored['resourceType']}/{stored['id']}", (stored.get("meta") or {}).get("versionId")
     resource: Resource = {
         "resourceType": "Provenance",
-        "target": [{"reference": target}],
+        "target": [{"reference": f"{plain}/_history/{version}"}] * bool(version) + [{"reference": plain}],
         "recorded": recorded,
         "agent": [{"type": {"text": "author"}, "who": {"display": provenance.actor or "unknown"}}],
     }

@@ -64,7 +64,7 @@ class RemoteStore:
     """
 
     def __init__(self, base_url: str, auth: Token | ClientCredentials | None = None, timeout_s: float = 10.0):
-        if not re.match(r"https?://[^/?#@\s]+[^?#\s]*$", base_url, re.IGNORECASE):
+        if not re.match(r"https?://[^/?#@\s]+(/[^?#\s]*)?$", base_url, re.IGNORECASE):
             hint = "Write DOCGEMMA_EHR like https://host/fhir/R4; credentials have settings of their own."
             raise ConfigError("The address of the FHIR server is not a plain web address.", hint=hint)
         self._server = Server(base_url, auth or Token(), timeout_s)
@@ -236,13 +236,12 @@ async def _update(session: Session, resource: Resource, provenance: Provenance) 
 
 async def _sign(session: Session, stored: Resource, provenance: Provenance) -> None:
     """Record who wrote. The entry is stored already, so a refusal here must not look like a failed write."""
-    version = (stored.get("meta") or {}).get("versionId")
-    target = f"{stored['resourceType']}/{stored['id']}" + (f"/_history/{version}" if version else "")
+    record = provenance_resource(stored, provenance, now())
+    exact, target = record["target"][0], record["target"][-1]
     session.extend(SIGNING_S)
     try:
-        known = await session.search("Provenance", [("target", f"{stored['resourceType']}/{stored['id']}")])
-        if not any({"reference": target} in (item.get("target") or []) for item in known):
-            record = provenance_resource(target, provenance, now())
+        known = await session.search("Provenance", [("target", target["reference"])])
+        if not any(exact in (item.get("target") or []) for item in known):
             await session.send("POST", _url(session, "Provenance"), retry=False, body=record)
     except RemoteError as error:
         logger.warning("A write was stored, and who made it was not: %s", error)

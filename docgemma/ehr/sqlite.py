@@ -146,8 +146,7 @@ class SqliteStore:
             raise ToolError(ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.")
 
     def _sign(self, stored: Resource, provenance: Provenance) -> None:
-        target = f"{stored['resourceType']}/{stored['id']}/_history/{stored['meta']['versionId']}"
-        record = provenance_resource(target, provenance, stored["meta"]["lastUpdated"])
+        record = provenance_resource(stored, provenance, stored["meta"]["lastUpdated"])
         validate_resource(record)
         _put(self._db, {**record, "id": str(uuid.uuid4())})
 
