@@ -285,9 +285,12 @@ def test_a_forked_process_has_a_client_of_its_own(http):
     answers.close()
 
 
-def test_a_bad_base_url_names_its_setting():
+@pytest.mark.parametrize(
+    "url", ["api.fda.gov", "ftp://api.fda.gov", "http://", "https://x:99999999", "", "http://[::1"]
+)
+def test_a_bad_base_url_names_its_setting(url):
     with pytest.raises(ConfigError, match="DOCGEMMA_TEST_URL"):
-        service("api.fda.gov")
+        service(url)
 
 
 def test_answers_are_kept_and_errors_are_not(tmp_path):

@@ -1,5 +1,9 @@
 """Literature from the stand-in of Europe PMC."""
 
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
@@ -26,6 +30,13 @@ def test_an_article_has_what_a_reader_needs(live):
     assert article.abstract == "Background: An invented trial. Results: Hospital stays fell (p < 0.05)."
     assert article.url == "https://europepmc.org/articles/DEMO901"
     assert len(answer.as_of) == 10
+
+
+def test_a_kept_answer_says_its_own_date(live, tmp_path):
+    live.literature("metformin kidney")
+    with closing(sqlite3.connect(tmp_path / "http-cache-1.sqlite")) as cache, cache:
+        cache.execute("UPDATE responses SET fetched = ?", (datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp(),))
+    assert live.literature("metformin kidney").as_of == "2026-01-02"
 
 
 def test_an_article_without_free_text_links_to_its_page(live):

@@ -103,7 +103,7 @@ def _article(record: Record) -> Article:
         title=text(record.title),
         authors=text(record.authorString),
         journal=text(record.journalInfo.journal.title or record.journalTitle),
-        year=int(record.pubYear) if record.pubYear.isdigit() else None,
+        year=int(record.pubYear) if re.fullmatch(r"[12][0-9]{3}", record.pubYear) else None,
         abstract=text(record.abstractText),
         url=_link(record),
     )

@@ -147,7 +147,7 @@ class Http:
                 status, body = await self._read(service, path, params, deadline)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise failed(service, ErrorType.TIMEOUT, "did not answer in time") from error
-        except httpx.ConnectError as error:
+        except (httpx.ConnectError, httpx.ProxyError, OSError, UnicodeError) as error:  # the last: an odd host name
             raise failed(service, ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
         except httpx.TransportError as error:  # cut off half-way
             raise Transient(failed(service, ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error

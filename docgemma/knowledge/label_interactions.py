@@ -34,7 +34,6 @@ SEVERITIES = [
         r"|(?:risk|chance) (?:of [\w\s-]{1,40} )?(?:is|may be) (?:increased|higher)",
     )
 ]
-RISK_ONLY = len(SEVERITIES) - 1  # "increased risk" says no more than that: not what to do
 DENIED = re.compile(
     r"\bno (?:clinically |statistically )?(?:significant |relevant |meaningful |important |apparent |known )?"
     r"(?:pharmacokinetic |pharmacodynamic |drug )?(?:-?drug )?(?:interactions?|effects?|changes?|differences?)\b"
@@ -156,7 +155,7 @@ def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class
     grades = [item for item in (said, *map(grade, advice)) if item]
     rank, severity = min(grades, default=(len(SEVERITIES), UNGRADED))
     quote = around(sentence, match.start(), match.end(), QUOTE)
-    management = " ".join(advice) or (quote if rank < RISK_ONLY else "")
+    management = " ".join(advice)  # "" where the quote itself says what to do
     some = bool(by_class and SOME.search(sentence[: match.start()]))
     wording = f"{severity} for some of its class" if some else severity
     return Finding(wording, rank, quote, clip(management, QUOTE), by_class, some)

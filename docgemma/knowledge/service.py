@@ -26,8 +26,12 @@ class Service:
     ttl_s: float  # how long an answer may be reused
 
     def __post_init__(self):
-        if not self.base_url.startswith(("http://", "https://")):
-            raise ConfigError(f"{self.setting} is not a web address.", hint="Start it with https:// or http://.")
+        try:
+            url = httpx.URL(self.base_url)
+        except httpx.InvalidURL:
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
+            raise ConfigError(f"{self.setting} is not a web address.", hint="Write it like https://api.example.org.")
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,14 @@ def check_status(service: Service, response: httpx.Response) -> None:
     if status == 429:
         error = failed(service, ErrorType.RATE_LIMIT, said)
         raise Transient(error, retry_after_s(response.headers.get("Retry-After")))
-    if status == 503:
+    if status in (503, 407):  # 407: a proxy stands in the way
         error = failed(service, ErrorType.SERVICE_UNAVAILABLE, said)
         raise Transient(error, retry_after_s(response.headers.get("Retry-After")))
     if status >= 500:
         raise Transient(failed(service, ErrorType.SERVER_ERROR, said))
     if status == 408:
         raise failed(service, ErrorType.TIMEOUT, said)
-    if status in (401, 403, 407, 451):
+    if status in (401, 403, 451):
         raise failed(service, ErrorType.NOT_PERMITTED, said)
     if 400 <= status < 500 and status not in (405, 406, 410):
         raise failed(service, ErrorType.INVALID_ARGS, said)
