@@ -114,20 +114,19 @@ class FastDecoder:
                 on_tokens(new)
             if answer.over:
                 return answer.decoded
-            logits = self._forward(cache, waiting + new, answer.decoded)
+            logits = self.forward(cache, waiting + new, answer.decoded)
             if answer.decoded.passes == 1:
                 self.prefixes.add(request.prompt, cache.copy)
-            token = answer.choose(logits)
-            if answer.over:
-                return answer.decoded
-            if on_tokens:
-                on_tokens([token])
-            waiting = [token]
+            waiting = [int(answer.pick(logits))]
+            if answer.take(waiting[0]) and on_tokens:
+                on_tokens(waiting)
 
     def generate_batch(self, requests: Sequence[Request], *, size: int = 8) -> list[Decoded]:
         """Independent answers, `size` at a time, each as `generate` would give it (but for numerical ties)."""
-        from docgemma.llm.fast_batch import generate_batch
+        from docgemma.llm.fast_batch import can_batch, generate_batch
 
+        if not can_batch(self):
+            return [self.generate(request) for request in requests]
         groups = [requests[start : start + size] for start in range(0, len(requests), size)]
         return [decoded for group in groups for decoded in generate_batch(self, group)]
 
@@ -143,7 +142,7 @@ class FastDecoder:
         cache.load(pieces)
         return length
 
-    def _forward(self, cache: KVCache, tokens: list[int], decoded: Decoded) -> torch.Tensor:
+    def forward(self, cache: KVCache, tokens: list[int], decoded: Decoded) -> torch.Tensor:
         """One pass; returns the logits after the last token, (vocabulary,)."""
         decoded.passes, decoded.computed = decoded.passes + 1, decoded.computed + len(tokens)
         ids = torch.tensor([tokens], device=self.model.device)
@@ -174,27 +173,23 @@ class Answer:
         self.over = self.over or not self._room
         return new
 
-    def choose(self, logits: torch.Tensor) -> int:
-        """Decide on the next token. The mask is computed while the device still computes the logits."""
-        token = int(self.pick(logits))
-        self.take(token)
-        return token
-
     def pick(self, logits: torch.Tensor) -> torch.Tensor:
-        """The next token, on the device. `logits`: (vocabulary,)."""
+        """The next token, on the device. `logits`: (vocabulary,); the mask is made while the device computes them."""
         logits = logits.to(torch.float32, copy=True)
         if self.constraint:
             logits = self.decoder.apply_mask(logits, self.constraint.mask())
         return self.sampler(logits)
 
-    def take(self, token: int) -> None:
+    def take(self, token: int) -> bool:
+        """Add a chosen token; False where it is one that ends the answer."""
         if token in self.decoder.stop_ids:
             self.decoded.ended = self.over = True
-            return
+            return False
         if self.constraint:
             self.constraint.take(token)
         self.decoded.ids.append(token)
         self.over = not self._room
+        return True
 
     @property
     def _room(self) -> int:
