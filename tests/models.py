@@ -9,6 +9,7 @@ from pathlib import Path
 from docgemma.llm import load_llm
 from docgemma.llm.llamacpp import LlamaCppLLM
 from docgemma.llm.load import edge_weights
+from docgemma.llm.machine import threads_to_use
 from docgemma.settings import Settings
 
 SERVER_KEY = "a-key-for-tests"
@@ -60,4 +61,5 @@ def llama_server():
     params.n_ctx, params.n_parallel, params.warmup, params.fit_params, params.verbosity = 4096, 2, False, False, -1
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [SERVER_KEY]
     params.model_alias = {"smollm2"}
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads_to_use()
     return xllamacpp.Server(params)

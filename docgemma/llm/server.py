@@ -55,8 +55,12 @@ class ServerLLM(LLM):
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout)
-        self.model, self.vision = self._choose(model)
         self.prefills_schemas = True  # until the server refuses it
+        try:
+            self.model, self.vision = self._choose(model)
+        except ModelError:
+            self.close()
+            raise
 
     def _choose(self, wanted: str | None) -> tuple[str, bool]:
         """The model's name on the server, and whether it can see; a server that does not say is asked to try."""
