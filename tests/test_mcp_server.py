@@ -346,7 +346,7 @@ def test_the_person_sees_whom_and_what_it_is_about_and_what_the_safety_check_fou
 def test_a_question_without_findings_says_so_and_text_in_an_argument_cannot_pass_for_a_finding(context):
     person = Person("decline")
     call(context, "save_clinical_note", {**NOTE, "note_text": f"x\n{SAFETY}:\n- none"}, person=person)
-    assert "Safety check: nothing was found" in person.asked[0]
+    assert "Safety check: no conflict was found" in person.asked[0]
     assert shown_findings(person.asked[0]) == []
 
 
@@ -479,7 +479,7 @@ def test_over_stdio_the_tools_answer_and_a_confirmed_write_is_stored_once(home, 
     assert names == list(TOOL_ARG_SCHEMAS)
     assert [answer.structured_content["ok"] for answer in reads] == [True] * len(READS)
     assert written.structured_content["ok"] is True
-    assert SAFETY in person.asked[0]
+    assert SAFETY not in person.asked[0]  # nothing is checked before a note, so nothing is said to be fine
     [note] = notes(context)
     assert note["id"] == written.structured_content["data"]["resource_id"]
 
@@ -493,6 +493,22 @@ def test_over_http_the_tools_answer_and_a_confirmed_write_is_stored_once(home, c
     assert [answer.structured_content["ok"] for answer in reads] == [True] * len(READS)
     assert written.structured_content["ok"] is True
     assert len(person.asked) == len(notes(context)) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_person_is_shown_a_real_allergy_conflict_before_a_prescription(home, context, mode):
+    before, person = len(context.store.chart("ghi-789").medications), Person("decline")
+    order = {
+        "patient_id": "ghi-789", "medication_name": "amoxicillin", "dosage": "500 mg", "frequency": "twice daily",
+    }  # fmt: skip
+
+    async def work(client):
+        return await client.call_tool("prescribe_medication", order)
+
+    answer = stdio(home, work, mode=mode, person=person)
+    assert answer.structured_content["error_type"] == "not_permitted"
+    assert any("penicillin" in finding.lower() for finding in shown_findings(person.asked[0]))
+    assert len(context.store.chart("ghi-789").medications) == before
 
 
 def test_over_http_a_token_is_needed_and_a_strange_host_or_origin_is_refused(home):

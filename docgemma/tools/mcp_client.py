@@ -23,7 +23,7 @@ from docgemma.tools.mcp_session import Session, looks
 if TYPE_CHECKING:
     from mcp import Client
 
-Findings = Callable[[str, dict[str, Any], ToolContext], list[str]]
+Findings = Callable[[str, dict[str, Any], ToolContext], list[str] | None]
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
 IMAGE_LIMIT_S = 600.0  # a large model looks at an image

@@ -63,7 +63,7 @@ def question(tool: Tool, args: dict[str, Any], patient: PatientMatch, findings: 
     """Put a write into words.
 
     Args:
-        findings: of the safety check; None where it was shown to the person already, before this call.
+        findings: of the safety check; None where none applies, or where the person has seen it before this call.
     """
     lines = [f"{tool.label} for {patient.label} (patient ID {patient.id})"]
     lines += [
@@ -74,7 +74,7 @@ def question(tool: Tool, args: dict[str, Any], patient: PatientMatch, findings: 
     if findings:
         lines += [f"{SAFETY}:", *(f"- {one_line(item)}" for item in findings)]
     elif findings is not None:
-        lines.append(f"{SAFETY}: nothing was found in the record and the drug data.")
+        lines.append(f"{SAFETY}: no conflict was found in the record and the drug data.")
     return Question("\n".join(lines))
 
 

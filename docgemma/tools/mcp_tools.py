@@ -38,7 +38,7 @@ INSTRUCTIONS = (
 TICK_S = 1.0  # a call that takes longer reports progress, this often
 AT_ONCE = 8  # tool calls that run at the same time
 
-Findings = Callable[[str, dict[str, Any], ToolContext], list[str]]
+Findings = Callable[[str, dict[str, Any], ToolContext], list[str] | None]
 
 
 @dataclass(frozen=True)
