@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TypeVar
@@ -22,7 +22,7 @@ T = TypeVar("T")
 HOUR = 3600.0
 NAMING_SHARE = 0.4  # of the time of a call; a name service that hangs must leave time for the labels
 MAX_NAME = 200
-MAX_READ = 5
+MAX_READ = 5  # labels of a drug that are read for others
 MAX_LIMIT = 100
 
 
@@ -182,8 +182,12 @@ def interaction(a: Found, b: Found) -> Interaction | None:
 
 def gravest_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | None:
     """The gravest that the labels of one drug say of another; of equal ones the leading label's, then the newest's."""
-    own_drug, other_drug = own.as_drug, other.as_drug
-    found = [(own, label, finding) for label, text in own.texts if (finding := find(text, own_drug, other_drug))]
+    found = []
+    for label, text in own.texts:
+        # the label of a combination speaks of all its ingredients as itself
+        itself = replace(own.as_drug, names=(*own.as_drug.names, *generic_of([label]).split(" / ")))
+        if finding := find(text, itself, other.as_drug):
+            found.append((own, label, finding))
     return min(found, key=lambda item: weight(item[2]), default=None)
 
 

@@ -99,6 +99,7 @@ LABELS = [
         ["sitagliptin phosphate", "metformin hydrochloride"], ["Biguanide", "Dipeptidyl Peptidase 4 Inhibitor"],
         boxed_warning="WARNING: LACTIC ACIDOSIS Metformin, a component of this product, can cause lactic acidosis.",
         contraindications="4 CONTRAINDICATIONS Severe renal impairment. Hypersensitivity to sitagliptin or metformin.",
+        drug_interactions="7 DRUG INTERACTIONS Avoid metformin, a component of this product, with excessive alcohol.",
     ),
     label(
         "warfarin", "20230620", "warfarin sodium", "Coumadin",
