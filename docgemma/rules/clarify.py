@@ -139,9 +139,9 @@ def _by_name(said: str, options: list[Option]) -> str | None:
     words = [word for word in _words(said) if word not in FILLER]
     if not words:
         return None
-    exact = [item["id"] for item in options if _words(_name(item)) in (words, _words(said))]
-    if exact:
-        return _only(exact)
+    for wanted in (_words(said), words):
+        if exact := [item["id"] for item in options if _words(_name(item)) == wanted]:
+            return _only(exact)
     part = [item["id"] for item in options if set(words) <= set(_words(item["label"]))]
     if part:
         return _only(part)

@@ -145,7 +145,7 @@ def _conflicts(state: AgentState) -> list[str]:
 
 
 def _mentions_conflict(answer: str, line: str) -> bool:
-    substance = re.search(r"allergy to (.+?)(?: \(|[.,;])", line)
+    substance = re.search(r"Allergy to (.+?)(?: \(|[.,:;])", line)
     return bool(
         substance and substance[1].casefold() in answer.casefold() and re.search(r"allerg", answer, re.IGNORECASE)
     )

@@ -123,13 +123,17 @@ def check_dose(medication: str, dosage: str, frequency: str, max_daily_dose: str
     if often is None:
         if amount[0] > limit[0]:
             findings.append(f"A single dose of {dosage} is above the maximum of {limit_text}.")
-        given = frequency or "(none)"
-        return [*findings, f"The daily dose could not be checked: the frequency {given} is not understood."]
+        return [*findings, f"The daily dose could not be checked: {_unclear(frequency)}."]
     if (total := amount[0] * often) > limit[0]:
         needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
         daily = f"{dosage} {frequency} is {_number(total)} {amount[1]} a day{needed}"
         findings.append(f"{daily}, above the maximum of {limit_text}.")
     return findings
+
+
+def _unclear(frequency: str) -> str:
+    given = frequency.strip()
+    return "no frequency is given" if given in ("", "not specified") else f"the frequency {given} is not understood"
 
 
 def times_per_day(frequency: str) -> Decimal | None:

@@ -54,7 +54,8 @@ ABOUT_TRIALS = re.compile(r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongo
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
 )
-NOT_SPECIFIED = "not specified"  # an order without a frequency goes to a person with that finding, never with a guess
+# an order without a frequency goes to a person with that finding, never with a guess
+NOT_SPECIFIED = "not specified"
 JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
 
 
