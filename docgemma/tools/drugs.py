@@ -70,8 +70,8 @@ def format_safety(data: dict[str, Any]) -> str:
             f"{drug} interactions: {sentence(clip(data['interactions'], 300))}" if data["interactions"] else "",
             f"{drug} is sold as {names}." if names else "",
             f"{drug} drug class: {kind}." if kind else "",
-            fallback_line(data),
-        ]
+        ],
+        closing=[fallback_line(data)],
     )
 
 
@@ -154,7 +154,7 @@ def format_interactions(data: dict[str, Any]) -> str:
         lines.append(line)
     unknown = [f"{_title(name)} was not found in this source; its interactions were not checked."
                for name in data["not_checked"]]  # fmt: skip
-    return bound([*lines, *unknown, *_none_lines(data["none_listed"]), fallback_line(data)])
+    return bound([*lines, *unknown, *_none_lines(data["none_listed"])], closing=[fallback_line(data)])
 
 
 def _pair_line(item: dict[str, Any]) -> str:

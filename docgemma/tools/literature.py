@@ -44,9 +44,9 @@ def format_literature(data: dict[str, Any]) -> str:
         return f"No articles were found for {data['query']}."
     each = max(180, 1150 // len(articles))
     lines = [_article_line(item, each) for item in articles]
-    if any(item["demonstration"] for item in articles):
-        lines.append("Demonstration records are invented examples and must not be cited.")
-    return bound([*lines, fallback_line(data)])
+    invented = any(item["demonstration"] for item in articles)
+    notice = "Demonstration records are invented examples and must not be cited." if invented else ""
+    return bound(lines, closing=[notice, fallback_line(data)])
 
 
 def _article_line(item: dict[str, Any], limit: int) -> str:

@@ -8,6 +8,7 @@ from docgemma.schemas import PatientChartArgs, PatientSearchArgs
 from docgemma.tools import fhir
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
+from docgemma.tools.untrusted import clean
 
 # what decides about drugs and urgency comes first
 FIRST_LABS = (
@@ -80,7 +81,8 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
 
 
 def chart_data(chart: Chart) -> dict[str, Any]:
-    return {
+    """The chart as the data of `get_patient_chart`, cleaned: a record's texts were written by others."""
+    data = {
         "patient": _patient(chart.patient),
         "allergies": [item for item in map(fhir.allergy, chart.allergies) if item],
         "no_known_allergies": any(map(fhir.says_no_known_allergy, chart.allergies)),
@@ -91,6 +93,7 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }
+    return clean(data)
 
 
 def format_chart(data: dict[str, Any]) -> str:

@@ -22,19 +22,22 @@ def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "…", "!", "?")) else text + "."
 
 
-def bound(lines: Iterable[str], limit: int = LIMIT, line_limit: int = 600) -> str:
-    """Whole lines while they fit; then how many are missing, so that nothing is dropped in silence."""
+def bound(lines: Iterable[str], closing: Iterable[str] = (), limit: int = LIMIT, line_limit: int = 600) -> str:
+    """Whole lines while they fit, then how many are missing, so that nothing is dropped in silence; then `closing`,
+    which is never dropped."""
     lines = [clip(line, line_limit) for line in lines if line]
-    kept, used = [], 0
+    last = [line for line in closing if line]
+    left = limit - sum(len(line) + 1 for line in last)
+    kept: list[str] = []
     for index, line in enumerate(lines):
         rest = len(lines) - index
-        reserve = 0 if rest == 1 else 32  # room for the closing line
-        if used + len(line) + 1 + reserve > limit:
+        reserve = 0 if rest == 1 else 32  # room for saying how many are missing
+        if len(line) + 1 + reserve > left:
             kept.append(f"{rest} further findings not shown.")
             break
         kept.append(line)
-        used += len(line) + 1
-    return "\n".join(kept)
+        left -= len(line) + 1
+    return "\n".join([*kept, *last])
 
 
 def joined(items: Iterable[str], last: str = "and") -> str:

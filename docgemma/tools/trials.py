@@ -48,9 +48,9 @@ def format_trials(data: dict[str, Any]) -> str:
         return f"No {kind} were found for {data['condition']}."
     each = max(180, 1150 // len(trials))
     lines = [_trial_line(item, each) for item in trials]
-    if any(item["demonstration"] for item in trials):
-        lines.append("Demonstration records are invented examples; nobody can enrol in them.")
-    return bound([*lines, fallback_line(data)])
+    invented = any(item["demonstration"] for item in trials)
+    notice = "Demonstration records are invented examples; nobody can enrol in them." if invented else ""
+    return bound(lines, closing=[notice, fallback_line(data)])
 
 
 def _trial_line(item: dict[str, Any], limit: int) -> str:
