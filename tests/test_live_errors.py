@@ -34,6 +34,11 @@ FAILURES = [
 NAMES = ["hang", "drip", "429", "500", "503", "half", "html", "broken", "shape", "list", "404", "50MB", "400", "403"]
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+
+
 @pytest.fixture
 def ask(standin, tmp_path):  # noqa: F811
     """Ask with some services replaced; the others are the well-behaved stand-in."""

@@ -24,6 +24,11 @@ def service(url: str, **manners) -> Service:
     return Service("Test API", url, "DOCGEMMA_TEST_URL", **manners)
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+
+
 @pytest.fixture
 def http():
     client = Http(max_bytes=1_000_000)

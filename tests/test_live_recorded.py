@@ -26,6 +26,11 @@ def load(name: str):
     return json.loads((RECORDED / name).read_text(encoding="utf-8"))
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+
+
 @pytest.fixture
 def open_live(standin, tmp_path):  # noqa: F811
     opened = []

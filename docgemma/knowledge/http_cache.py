@@ -84,7 +84,7 @@ class ResponseCache:
         connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA synchronous=OFF")  # a power cut may cost the cache, nothing else
             connection.execute(SCHEMA)
         except sqlite3.Error:
             connection.close()
