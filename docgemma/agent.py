@@ -76,6 +76,7 @@ class Agent:
         thread: str | None = None,
         image: str | Path | None = None,
         patient: str | None = None,
+        create: bool = False,
         on_event: OnEvent | None = None,
         stop: Callable[[], bool] = never_stop,
     ) -> dict[str, Any]:
@@ -83,6 +84,7 @@ class Agent:
 
         Args:
             thread: a stored conversation to continue; None starts one.
+            create: start the conversation under the given id if there is none yet.
             image: a PNG, JPEG or DICOM file.
             patient: id of the patient that the question is about.
             on_event: gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on.
@@ -94,7 +96,8 @@ class Agent:
         """
         message = clean_question(question)
         if thread is not None:
-            self._known(thread)
+            if not create:
+                self._known(thread)
             if self.pending(thread):
                 raise UsageError(
                     f"Conversation {thread} waits for a decision on a record entry.",
@@ -136,7 +139,8 @@ class Agent:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
         self._known(thread)
         snapshot = self.app.get_state(self._config(thread))
-        if not snapshot.next or self.pending(thread):
+        # not `next`: it leaves out a node whose result was kept just before the crash, and what follows would be lost
+        if not snapshot.tasks or self.pending(thread):
             return self._report(thread, 0.0)
         return self._run(None, thread, on_event, never_stop)
 

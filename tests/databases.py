@@ -1,0 +1,52 @@
+"""Where the memory tests run: a SQLite file always, a real PostgreSQL server where Debian's is installed."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def postgres_programs() -> Path | None:
+    """The folder of Debian's newest PostgreSQL server, if there is one."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+@contextlib.contextmanager
+def postgres_server(folder: Path) -> Iterator[str]:
+    """Start a server of our own on a free loopback port; yields its address."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    data = folder / "pgdata"
+    data.mkdir()
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    if user:
+        for path in (folder, data):
+            shutil.chown(path, "postgres")
+        for path in [folder, *folder.parents]:
+            if path.stat().st_uid == 0 and path != Path("/"):
+                path.chmod(path.stat().st_mode | 0o011)
+    run = {"check": True, "capture_output": True, "cwd": data}
+    subprocess.run([*user, programs / "initdb", "-A", "trust", "-U", "docgemma", "--no-sync", "-D", data], **run)
+    port = free_port()
+    options = f"-p {port} -k {data} -c listen_addresses=127.0.0.1 -c fsync=on"
+    log = data / "server.log"
+    subprocess.run([*user, programs / "pg_ctl", "-D", data, "-o", options, "-l", log, "-w", "start"], **run)
+    try:
+        yield f"postgresql://docgemma@127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run([*user, programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
