@@ -28,7 +28,7 @@ from docgemma.question import clean_question
 from docgemma.report import report
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, ImageRef
-from docgemma.tools import toolbox
+from docgemma.tools import ToolContext, toolbox
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
@@ -165,11 +165,18 @@ class Agent:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _run(self, given: Any, thread: str, on_event: OnEvent | None, stop: Callable[[], bool]) -> dict[str, Any]:
-        context = Context(
+    def tool_context(self, thread: str = "") -> ToolContext:
+        """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes need a key of their own."""
+        return self._context(thread, never_stop).tool_context({})
+
+    def _context(self, thread: str, stop: Callable[[], bool]) -> Context:
+        return Context(
             llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
             drugs=self.drugs, settings=self.settings, thread=thread, stop=stop,
         )  # fmt: skip
+
+    def _run(self, given: Any, thread: str, on_event: OnEvent | None, stop: Callable[[], bool]) -> dict[str, Any]:
+        context = self._context(thread, stop)
         start = time.perf_counter()
         with self._lock(thread):
             try:

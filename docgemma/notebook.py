@@ -1,10 +1,12 @@
 """What notebooks share: an agent in one line, an answer as a page, a turn as a picture. Needs the notebooks extra."""
 
+import contextlib
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from docgemma.agent import Agent
+from docgemma.errors import ErrorType, ToolError
 from docgemma.settings import Settings, read_settings
 
 NODES = (
@@ -105,3 +107,21 @@ def ask_box(agent: Agent, question: str) -> Any:
 
 def _paragraphs(text: str) -> str:
     return html.escape(text).replace("\n", "<br>")
+
+
+@contextlib.contextmanager
+def failing(agent: Agent, error_type: str, times: int) -> Iterator[None]:
+    """Let the next calls of any tool fail in a known way, so that a notebook can show what follows."""
+    real, left = agent.toolbox, [times]
+
+    def call(name: str, args: dict[str, Any], context: Any) -> Any:
+        if left[0] <= 0:
+            return type(real).call(real, name, args, context)
+        left[0] -= 1
+        return real.failed(name, args, ToolError(ErrorType(error_type)))
+
+    real.call = call
+    try:
+        yield
+    finally:
+        del real.call

@@ -228,9 +228,4 @@ def failing_once(agent: Agent, monkeypatch: pytest.MonkeyPatch, error: ToolError
 
 
 def always_failing(agent: Agent, error: ToolError):
-    def call(name, args, context):
-        import time
-
-        return agent.toolbox._failed(agent.toolbox[name], args, error, time.perf_counter())
-
-    return call
+    return lambda name, args, context: agent.toolbox.failed(name, args, error)

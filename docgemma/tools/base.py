@@ -19,13 +19,17 @@ from docgemma.tools.untrusted import clean
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What a tool found. `data` is JSON; `empty` means the search worked and there is nothing."""
+    """What a tool found. `data` is JSON; `empty` means the search worked and there is nothing.
+
+    `calls` are the model's physical generations that it cost; they come back as `data["calls"]`.
+    """
 
     data: dict[str, Any]
     source: str
     as_of: str | None = None  # ISO date of the facts
     empty: bool = False
     links: list[dict[str, str]] = field(default_factory=list)  # {"title", "url", "id"}
+    calls: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,18 @@ class Toolbox:
             # an unreachable record store is not an empty chart
             return self._failed(tool, args, ToolError(ErrorType.SERVICE_UNAVAILABLE, str(error)), start)
         data = clean(output.data)  # before anything reads it: what a tool returns was written by others
+        if output.calls:
+            data["calls"] = output.calls
         return ToolResult(
             tool_name=name, tool_label=tool.label, args=args, result=data,
             formatted_result=tool.format(data), error=None, error_type=None, details={},
             empty=output.empty, source=output.source, as_of=output.as_of, links=clean(output.links),
             seconds=round(time.perf_counter() - start, 4), retries=0,
         )  # fmt: skip
+
+    def failed(self, name: str, args: dict[str, Any], error: ToolError) -> ToolResult:
+        """A call that failed, as a result: what the rules and the clinician get instead of an exception."""
+        return self._failed(self.tools[name], args, error, time.perf_counter())
 
     def _failed(self, tool: Tool, args: dict[str, Any], error: ToolError, start: float) -> ToolResult:
         details = clean(error.details)
