@@ -166,7 +166,7 @@ class Agent:
         self.close()
 
     def tool_context(self, thread: str = "") -> ToolContext:
-        """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes need a key of their own."""
+        """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes are refused."""
         return self._context(thread, never_stop).tool_context({})
 
     def _context(self, thread: str, stop: Callable[[], bool]) -> Context:
