@@ -21,7 +21,7 @@ from docgemma.settings import Settings
 from docgemma.tools import toolbox
 from docgemma.tools.base import ToolContext, ToolOutput
 from docgemma.tools.mcp_client import McpToolbox
-from tests.test_mcp_server import FAILURES, NOTE, READS, TOKEN, http_server, notes, with_run
+from tests.test_mcp_server import FAILURES, NOTE, READS, TOKEN, environment, http_server, notes, with_run
 
 
 @pytest.fixture
@@ -153,17 +153,40 @@ def test_it_can_be_closed_twice_and_used_again(context):
         tools.close()
 
 
+PROGRAM = """
+import os
+from docgemma.settings import Settings; from docgemma.tools import toolbox
+from docgemma.tools.base import ToolContext; from docgemma.tools.mcp_client import McpToolbox
+from docgemma.ehr.open import open_store
+settings = Settings(); tools = McpToolbox(toolbox())
+def search():
+    context = ToolContext(settings=settings, store=open_store(settings), knowledge=None)
+    return tools.call('search_patient', {'name': 'Maria Garcia'}, context)['error_type']
+print(search(), flush=True)
+"""
+FORK = """
+child = os.fork()
+if child == 0:
+    print(search(), flush=True)
+    tools.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(search())
+"""
+
+
+def run_program(home, program: str) -> tuple[int, list[str], str]:
+    env = {**environment(home), "PYTHONWARNINGS": "ignore::DeprecationWarning"}  # of forking beside a thread
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout.split(), done.stderr
+
+
 def test_a_program_that_forgets_to_close_it_still_ends(home):
-    program = (
-        "from docgemma.settings import Settings; from docgemma.tools import toolbox\n"
-        "from docgemma.tools.base import ToolContext; from docgemma.tools.mcp_client import McpToolbox\n"
-        "from docgemma.ehr.open import open_store\n"
-        f"settings = Settings(home={str(home)!r}); tools = McpToolbox(toolbox())\n"
-        "context = ToolContext(settings=settings, store=open_store(settings), knowledge=None)\n"
-        "print(tools.call('search_patient', {'name': 'Maria Garcia'}, context)['error'])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "None", "")
+    assert run_program(home, PROGRAM) == (0, ["None"], "")
+
+
+def test_it_works_on_both_sides_of_a_fork(home):
+    assert run_program(home, PROGRAM + FORK) == (0, ["None"] * 3, "")
 
 
 def test_the_sdk_is_not_imported_before_the_first_call():

@@ -9,6 +9,7 @@ gets the arguments, a write's key, and an attached image; its answers are untrus
 
 import asyncio
 import itertools
+import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -55,8 +56,9 @@ class McpToolbox:
         self._toolbox, self.url, self._token, self._findings, self._limit_s = tools, url, token, findings, limit_s
         self._contexts: dict[int, ToolContext] = {}  # of the calls in progress, in memory
         self._numbers = itertools.count(1)
-        self._start = threading.Lock()
+        self._start, self._process = threading.Lock(), os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._left: asyncio.AbstractEventLoop | None = None  # kept, since its descriptors are the parent's
         self._thread: threading.Thread | None = None
         self._session: Session | None = None
 
@@ -93,6 +95,8 @@ class McpToolbox:
 
     def close(self) -> None:
         """End the session. A later call opens a new one."""
+        if self._process != os.getpid():
+            return
         with self._start:
             loop, thread, session = self._loop, self._thread, self._session
             self._loop = self._thread = self._session = None
@@ -115,6 +119,10 @@ class McpToolbox:
         return IMAGE_LIMIT_S if looks(tool) else PATIENCE * context.settings.tool_timeout
 
     def _background(self) -> "tuple[asyncio.AbstractEventLoop, Session]":
+        if self._process != os.getpid():  # forked: the thread stayed behind, so the loop stands still
+            self._left, self._start = self._loop, threading.Lock()
+            self._loop = self._thread = self._session = None
+            self._process = os.getpid()
         with self._start:
             if self._loop is None or self._session is None:
                 self._session = Session(self._open, remote=self.url is not None)
