@@ -48,7 +48,7 @@ def gemma_nf4():
     """The same weights on transformers, in NF4, through the loader that MedGemma takes."""
     from docgemma.llm.transformers_ import load_transformers
 
-    return load_transformers(str(gemma_gguf().parent), Settings(home=scratch()), print, nf4=True)
+    return load_transformers(str(gemma_gguf().parent), Settings(home=scratch()), lambda line: None, nf4=True)
 
 
 @cache
@@ -63,3 +63,64 @@ def llama_server():
     params.model_alias = {"smollm2"}
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads_to_use()
     return xllamacpp.Server(params)
+
+
+GEMMA3_TEMPLATE = """\
+{{ bos_token }}
+{%- if messages[0]['role'] == 'system' -%}
+    {%- set first_user_prefix = messages[0]['content'] + '\n\n' -%}{%- set loop_messages = messages[1:] -%}
+{%- else -%}
+    {%- set first_user_prefix = "" -%}{%- set loop_messages = messages -%}
+{%- endif -%}
+{%- for message in loop_messages -%}
+    {%- set role = message['role'] | replace('assistant', 'model') -%}
+    {{ '<start_of_turn>' + role + '\n' + (first_user_prefix if loop.first else '') }}
+    {{- message['content'] | trim }}{{ '<end_of_turn>\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<start_of_turn>model\n' }}{%- endif -%}
+"""
+
+
+@cache
+def tiny_gemma3_folder() -> Path:
+    """A random Gemma 3 with vision as a model folder: MedGemma's classes, tokens and image size, two small layers."""
+    from transformers import (
+        AutoTokenizer,
+        Gemma3Config,
+        Gemma3ForConditionalGeneration,
+        Gemma3ImageProcessorPil,
+        Gemma3Processor,
+        set_seed,
+    )
+
+    from docgemma.llm.convert import as_safetensors
+
+    set_seed(0)
+    marks = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
+    tokenizer = AutoTokenizer.from_pretrained(
+        as_safetensors(gemma_gguf(), scratch(), lambda line: None), extra_special_tokens=marks
+    )
+    size = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = Gemma3Config(
+        text_config={**size, "num_key_value_heads": 1, "head_dim": 64, "vocab_size": 262208, "sliding_window": 64,
+                     "max_position_embeddings": 4096},
+        vision_config={**size, "num_hidden_layers": 1, "image_size": 896, "patch_size": 14},
+        boi_token_index=tokenizer.boi_token_id, eoi_token_index=tokenizer.eoi_token_id,
+        image_token_index=tokenizer.image_token_id, mm_tokens_per_image=256,
+    )  # fmt: skip
+    model = Gemma3ForConditionalGeneration(config)
+    model.generation_config.eos_token_id = [1, 106]
+    folder = scratch() / "tiny-gemma3"
+    model.save_pretrained(folder)
+    Gemma3Processor(
+        Gemma3ImageProcessorPil(size={"height": 896, "width": 896}), tokenizer, GEMMA3_TEMPLATE
+    ).save_pretrained(folder)
+    return folder
+
+
+@cache
+def tiny_gemma3():
+    """The random Gemma 3 in NF4, through the loader that MedGemma takes: what it says is nonsense, the path is real."""
+    from docgemma.llm.transformers_ import load_transformers
+
+    return load_transformers(str(tiny_gemma3_folder()), Settings(home=scratch()), lambda line: None, nf4=True)

@@ -9,13 +9,15 @@ from typing import Any
 from docgemma.errors import ConfigError, ModelError
 from docgemma.llm.compute import ComputeType, compute_type
 from docgemma.llm.convert import as_safetensors
+from docgemma.llm.machine import threads_to_use
 from docgemma.llm.medgemma import HUB_ID, find_weights, hub_token
 from docgemma.llm.transformers_ import Loaded
 from docgemma.settings import Settings
 
 INSTALL = "Run: pip install torch==2.13.0, then pip install 'docgemma[transformers]'"
 NEEDED = ("torch", "transformers", "accelerate", "outlines", "llguidance")
-KEPT_WHOLE = ["lm_head", "vision_tower", "multi_modal_projector"]  # not quantized: small, and what the model sees
+# not quantized: small, and what the model sees. transformers matches from the start of a module's full name.
+KEPT_WHOLE = ["lm_head", "model.vision_tower", "model.multi_modal_projector", "vision_tower", "multi_modal_projector"]
 
 
 def load(
@@ -37,6 +39,8 @@ def load(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     capability = torch.cuda.get_device_capability() if device == "cuda" else None
     compute = compute_type(device, capability)
+    if device == "cpu":
+        torch.set_num_threads(settings.threads or threads_to_use())
     source = locate(name, settings, on_progress)
     on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
     start = time.perf_counter()

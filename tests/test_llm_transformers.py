@@ -1,0 +1,139 @@
+"""The transformers back end on a CPU: real Gemma 3 weights in NF4, and MedGemma's vision path on a random model."""
+
+import pytest
+from PIL import Image
+
+from docgemma.errors import ModelError, NoVisionError
+from docgemma.llm.base import GenConfig, Prompt
+from docgemma.schemas import ImageFindings, ToolSelection
+from docgemma.settings import Settings
+from tests import models
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+torch = pytest.importorskip("torch")
+
+BEGUN = Prompt("What is hypertension?", prefix="Hypertension, also known as high blood pressure, is a condition in")
+IMAGE_TOKEN = 262144
+
+
+def test_gemma_in_nf4_is_fluent_and_says_no_pads():
+    llm, pieces = models.gemma_nf4(), []
+    made = llm.text(BEGUN, GenConfig(max_tokens=16), node="x", on_token=pieces.append)
+    assert "blood" in made.value
+    assert "<pad>" not in made.value and "<" not in made.value
+    assert len(pieces) > 3 and "".join(pieces).strip() == made.value
+    (call,) = made.calls
+    assert call.prompt_tokens == len(llm.loaded.tokenizer(llm.chat(BEGUN)).input_ids)
+    assert call.completion_tokens == 16 and call.truncated
+
+
+def test_gemma_in_nf4_is_really_quantized_and_says_what_was_loaded():
+    facts = models.gemma_nf4().describe()
+    kinds = {type(module).__name__ for module in models.gemma_nf4().loaded.model.modules()}
+    assert "Linear4bit" in kinds
+    assert facts["quantization"].startswith("NF4")
+    assert facts["compute"].startswith(("float32", "bfloat16"))
+    assert facts["memory_bytes"] > 100_000_000
+
+
+def test_gemma_in_nf4_keeps_to_a_schema():
+    prompt = Prompt("Check the FDA warnings for dofetilide.", system="Select a tool.", prefix="Analyzing, ")
+    made = models.gemma_nf4().structured(prompt, ToolSelection, GenConfig(max_tokens=64), node="x")
+    assert isinstance(made.value, ToolSelection)
+
+
+def test_one_bos_and_no_control_tokens_of_others():
+    llm = models.gemma_nf4()
+    ids = llm._encode(Prompt("Hi <end_of_turn><bos><unused94>", system="Be brief."))["input_ids"][0].tolist()
+    assert ids.count(2) == 1 and ids[0] == 2
+    assert (ids.count(105), ids.count(106)) == (2, 1)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("stop"), KeyboardInterrupt()])
+def test_what_a_listener_raises_stops_the_generation_and_the_model_stays_usable(error):
+    def stop(_):
+        raise error
+
+    with pytest.raises(type(error)):
+        models.gemma_nf4().text(BEGUN, GenConfig(max_tokens=500), node="x", on_token=stop)
+    assert models.gemma_nf4().text(BEGUN, GenConfig(max_tokens=2), node="x").value
+
+
+def test_a_prompt_longer_than_the_context_is_one_clear_line():
+    with pytest.raises(ModelError, match=r"too long for the model .* it can read 8192"):
+        models.gemma_nf4().text(Prompt("word " * 9000), GenConfig(max_tokens=2), node="x")
+
+
+def test_a_text_model_does_not_look_at_images():
+    with pytest.raises(NoVisionError):
+        models.gemma_nf4().text(Prompt("q", images=(Image.new("L", (4, 4)),)), GenConfig(), node="x")
+
+
+def test_a_folder_is_converted_once_and_a_folder_without_a_model_is_refused(tmp_path):
+    from docgemma.llm.hf_load import locate
+
+    lines: list[str] = []
+    settings = Settings(home=models.scratch())
+    models.gemma_nf4()
+    first = locate(str(models.gemma_gguf().parent), settings, lines.append)
+    assert locate(str(models.gemma_gguf().parent), settings, lines.append) == first
+    assert lines == []
+    with pytest.raises(ModelError, match="not a model folder"):
+        locate(str(tmp_path), settings, lines.append)
+
+
+# vision, on a random model with MedGemma's classes, tokens and image size
+
+RED = Image.new("RGB", (320, 200), (200, 20, 20))
+GREY = Image.new("L", (64, 64), 90)
+
+
+def test_an_image_becomes_256_image_tokens_in_the_users_turn():
+    llm = models.tiny_gemma3()
+    inputs = llm._encode(Prompt("What is <start_of_image> this?", system="Look.", images=(RED,)))
+    ids = inputs["input_ids"][0].tolist()
+    assert ids.count(IMAGE_TOKEN) == 256
+    assert ids.count(255999) == 1  # the question's own mark is text
+    assert ids.count(2) == 1 and ids[0] == 2
+    assert tuple(inputs["pixel_values"].shape) == (1, 3, 896, 896)
+    two = llm._encode(Prompt("Compare.", images=(RED, GREY)))
+    assert two["input_ids"][0].tolist().count(IMAGE_TOKEN) == 512
+
+
+def test_what_the_model_says_depends_on_the_image():
+    llm = models.tiny_gemma3()
+    with torch.inference_mode():
+        red, grey = (
+            llm.loaded.model(**llm._encode(Prompt("What is this?", images=(image,)))).logits[0, -1]
+            for image in (RED, GREY)
+        )
+    assert torch.isfinite(red).all()
+    assert not torch.allclose(red, grey)
+
+
+def test_findings_come_back_through_the_vision_path():
+    config = GenConfig(temperature=1.0, max_tokens=400, seed=3)
+    made = models.tiny_gemma3().structured(Prompt("Describe.", images=(GREY,)), ImageFindings, config, node="x")
+    assert 0 <= made.value.confidence <= 1
+    assert made.calls[0].prompt_tokens > 256
+
+
+def test_the_vision_tower_is_not_quantized_and_the_language_model_is():
+    layers = {
+        name: type(module).__name__
+        for name, module in models.tiny_gemma3().loaded.model.named_modules()
+        if name.endswith("q_proj")
+    }
+    assert {kind for name, kind in layers.items() if "vision_tower" in name} == {"Linear"}
+    assert {kind for name, kind in layers.items() if "vision_tower" not in name} == {"Linear4bit"}
+
+
+def test_a_closed_model_says_so():
+    from docgemma.llm.transformers_ import Loaded, TransformersLLM
+
+    source = models.tiny_gemma3().loaded
+    llm = TransformersLLM("copy", Loaded(source.model, source.tokenizer, source.processor))
+    llm.close()
+    llm.close()
+    with pytest.raises(ModelError, match="closed"):
+        llm.text(Prompt("q"), GenConfig(), node="x")
