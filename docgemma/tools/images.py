@@ -92,7 +92,8 @@ def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> Tool
         raise ToolError(ErrorType.INVALID_ARGS, str(error), reason=error.line()) from error
     except ModelError as error:
         raise ToolError(ErrorType.INVALID_RESPONSE, str(error)) from error
-    return ToolOutput({"query": args.query} | found, f"{context.llm.name} image reading")
+    calls = found.pop("calls")
+    return ToolOutput({"query": args.query} | found, f"{context.llm.name} image reading", calls=calls)
 
 
 def _known_modality(header: dict[str, Any]) -> str | None:
