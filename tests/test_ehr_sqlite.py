@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.ehr_search import main
 from docgemma.ehr.base import Provenance
 from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM
 from docgemma.ehr.open import open_store
@@ -128,6 +129,13 @@ def test_ids_are_matched_exactly(store: SqliteStore) -> None:
     assert [store.patient(wrong) for wrong in ("P1", "p", "p1 ", "", "p1' --")] == [None] * 5
 
 
+def test_the_search_benchmark_runs(capsys: pytest.CaptureFixture) -> None:
+    main(["--patients", "300"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["full", "name", "40", "40", "0"] in [line[:5] for line in lines]  # all found, none guessed
+    assert ["nobody", "40", "0", "0"] in [line[:4] for line in lines]
+
+
 # charts
 
 
@@ -209,6 +217,10 @@ def test_the_same_key_writes_once_even_with_other_content(store: SqliteStore) ->
         (allergy("p1") | {"recordedDate": "yesterday"}, ErrorType.INVALID_ARGS),
         ({"resourceType": "Spell", "patient": {"reference": "Patient/p1"}}, ErrorType.INVALID_ARGS),
         ({"resourceType": "HumanName", "family": "x"}, ErrorType.INVALID_ARGS),
+        ({"resourceType": "DomainResource"}, ErrorType.INVALID_ARGS),
+        (allergy("p1") | {"identifier": "text"}, ErrorType.INVALID_ARGS),
+        (allergy("p1") | {"identifier": {"value": "one"}}, ErrorType.INVALID_ARGS),
+        ({"resourceType": "Basic", "code": {"text": "x"}}, ErrorType.NOT_FOUND),
         ({"patient": {"reference": "Patient/p1"}}, ErrorType.INVALID_ARGS),
         (None, ErrorType.INVALID_ARGS),
     ],
@@ -394,7 +406,12 @@ def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> Non
     damaged = bytearray(path.read_bytes())
     damaged[4096:] = b"\x55" * (len(damaged) - 4096)
     path.write_bytes(damaged)
-    assert "damaged" in line_of(lambda: SqliteStore(path).chart("abc-123"))
+
+    def read() -> None:
+        with closing(SqliteStore(path)) as store:
+            store.chart("abc-123")
+
+    assert "damaged" in line_of(read)
 
 
 def test_a_damaged_entry_is_an_error_and_not_a_gap(tmp_path: Path) -> None:

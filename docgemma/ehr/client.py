@@ -24,6 +24,7 @@ T = TypeVar("T")
 ATTEMPTS = 3
 CONNECT_S = 4.0
 MAX_BYTES = 32_000_000  # of one answer
+PAGE = ("_count", "100")
 MAX_PAGES = 40
 RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
 FHIR_JSON = "application/fhir+json"

@@ -122,7 +122,8 @@ def key_identifier(key: str) -> dict[str, str]:
 
 def with_key(resource: Resource, key: str) -> Resource:
     """A copy that carries the key of its write as an identifier, so that a server can refuse a second one."""
-    identifiers = [item for item in resource.get("identifier") or [] if item.get("system") != KEY_SYSTEM]
+    given = resource.get("identifier") or []
+    identifiers = [item for item in given if item.get("system") != KEY_SYSTEM] if isinstance(given, list) else [given]
     return {**resource, "identifier": [*identifiers, key_identifier(key)]}
 
 
@@ -134,8 +135,9 @@ def checked_write(resource: Resource, provenance: Provenance) -> Resource:
     """
     if not provenance.key:
         raise ToolError(ErrorType.INVALID_ARGS, "A write needs a key, so that it can happen only once.")
-    resource = with_key(resource, provenance.key) if isinstance(resource, dict) else resource
     validate_resource(resource)
+    resource = with_key(resource, provenance.key)
+    validate_resource(resource)  # not every resource has a list of identifiers
     return resource
 
 

@@ -2,14 +2,13 @@
 
 import logging
 import re
-from dataclasses import replace
 from urllib.parse import quote
 
 import anyio
 
 from docgemma.ehr.auth import ClientCredentials, Token, auth_from
 from docgemma.ehr.base import Chart, PatientMatch, Provenance
-from docgemma.ehr.client import Server, Session
+from docgemma.ehr.client import PAGE, Server, Session
 from docgemma.ehr.fhir import (
     ID,
     Resource,
@@ -18,25 +17,21 @@ from docgemma.ehr.fhir import (
     key_identifier,
     local_reference,
     medication_named,
-    name_text,
     now,
     patient_id_of,
     patient_match,
     provenance_resource,
 )
-from docgemma.ehr.names import TITLES, closeness, fold, index_tokens, query_tokens
+from docgemma.ehr.names import query_tokens
 from docgemma.ehr.outcome import RemoteError
-from docgemma.ehr.search import ranked
+from docgemma.ehr.remote_search import find_patients
 from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES = 1000  # patients read to find the ones whose name fits
-WIDENED = 100  # of each word, when nobody has the whole name
-QUERY_CHARS, QUERY_WORDS = 400, 4
-PAGE = ("_count", "100")
+QUERY_CHARS = 400
 NEWEST = [("_sort", "-date"), PAGE]
 # kind -> further parameters, and how many are read (None: all)
 CHART = {
@@ -47,6 +42,7 @@ CHART = {
     "Observation": (NEWEST, 500),
     "DocumentReference": (NEWEST, 50),
 }
+NOTES_FETCHED = 10  # the newest, where a note's text is kept apart from it
 SIGNING_S = 3.0  # at least, to record who wrote
 
 
@@ -84,7 +80,7 @@ class RemoteStore:
         text = name[:QUERY_CHARS].strip()
         if not query_tokens(text):
             return []
-        return self._server.run(lambda session: _find(session, text))[:limit]
+        return self._server.run(lambda session: find_patients(session, text))[:limit]
 
     def patient(self, patient_id: str) -> PatientMatch | None:
         if not ID.fullmatch(patient_id):
@@ -115,40 +111,6 @@ class RemoteStore:
         """Nothing is kept open between calls."""
 
 
-async def _find(session: Session, text: str) -> list[PatientMatch]:
-    if ID.fullmatch(text) and any(char.isdigit() for char in text) and (known := await session.read("Patient", text)):
-        return [patient_match(known)]
-    words = [word for word in re.findall(r"[\w'’-]+", text) if fold(word) not in TITLES][:QUERY_WORDS] or [text]
-    found = _fitting(await _named(session, words, CANDIDATES), text)
-    if found and not found[0].guessed:
-        return found
-    for part in (words, [word[:3] for word in words]):
-        wider: list[Resource] = []
-        for word in dict.fromkeys(part):
-            wider += await _named(session, [word], WIDENED)
-        found = found or _fitting(wider, text)
-    return found
-
-
-async def _named(session: Session, words: list[str], limit: int) -> list[Resource]:
-    return await session.search("Patient", [*(("name", _escaped(word)) for word in words), PAGE], limit)
-
-
-def _fitting(patients: list[Resource], text: str) -> list[PatientMatch]:
-    """The nearest of these, best first; guesses if none is spelt this way."""
-    tokens, fits = query_tokens(text), {}
-    for patient in patients:
-        if any(link.get("type") == "replaced-by" for link in patient.get("link") or []):
-            continue
-        words = {word for name in patient.get("name") or [] for word in index_tokens(name_text(name))}
-        if words and (near := closeness(tokens, words)) is not None:
-            fits.setdefault(near, {})[patient["id"]] = patient_match(patient)
-    if not fits:
-        return []
-    best = min(fits)
-    return [replace(match, guessed=best > 0) for match in ranked(list(fits[best].values()), text)]
-
-
 async def _chart(session: Session, patient_id: str) -> Chart | None:
     patient = await session.read("Patient", patient_id)
     if patient is None:
@@ -169,7 +131,10 @@ async def _chart(session: Session, patient_id: str) -> Chart | None:
     if any(patient_id_of(item) != patient_id for item in resources):
         # a server that ignores a parameter it does not know would mix patients
         raise session.failed(ErrorType.INVALID_RESPONSE, "entries of another patient")
-    return build_chart(patient, [await _with_medication_name(session, item) for item in resources])
+    texts = found["DocumentReference"][:NOTES_FETCHED]
+    fetched = {item["id"]: await _with_text(session, item) for item in texts}
+    named = [await _with_medication_name(session, item) for item in resources]
+    return build_chart(patient, [fetched.get(item["id"], item) for item in named])
 
 
 async def _with_medication_name(session: Session, resource: Resource) -> Resource:
@@ -178,6 +143,24 @@ async def _with_medication_name(session: Session, resource: Resource) -> Resourc
     if kind != "Medication" or reference.get("display"):
         return resource
     return medication_named(resource, await session.read(kind, identifier))
+
+
+async def _with_text(session: Session, note: Resource) -> Resource:
+    """A note whose text lies in a Binary of the same server, with the text in it."""
+    content = []
+    for item in note.get("content") or []:
+        attachment = item.get("attachment") or {}
+        kind, _, identifier = local_reference({"reference": attachment.get("url")}).partition("/")
+        ours = str(attachment.get("url", "")).startswith(("Binary/", f"{session.server.base_url}/Binary/"))
+        if ours and kind == "Binary" and not attachment.get("data") and _is_text(attachment):
+            binary = await session.read(kind, identifier) or {}
+            item = {**item, "attachment": {**attachment, "data": binary.get("data", "")}}
+        content.append(item)
+    return {**note, "content": content}
+
+
+def _is_text(attachment: Resource) -> bool:
+    return attachment.get("contentType", "").startswith("text/")
 
 
 async def _create(session: Session, resource: Resource, provenance: Provenance) -> Resource:
@@ -253,11 +236,6 @@ def _url(session: Session, path: str) -> str:
 
 def _token(identifier: dict[str, str]) -> str:
     return f"{identifier['system']}|{identifier['value']}"
-
-
-def _escaped(text: str) -> str:
-    """A value of a FHIR search, in which these characters have a meaning."""
-    return re.sub(r"([\\,$|])", r"\\\1", text)
 
 
 def _first(failures: BaseExceptionGroup) -> BaseException:

@@ -10,7 +10,10 @@ from docgemma.ehr.names import MAX_EDITS, allowed_edits, fold, query_tokens
 MAX_WORDS = 12  # of a query; the rest is not a name
 MAX_VARIANTS = 40  # spellings tried for one word
 
+MAX_RANKED = 200  # of the shortest names; a name without further words is the shortest that fits
+
 _PERSON = "SELECT p.patient_id, p.name, p.birth_date, p.sex FROM person p WHERE "
+_SHORTEST = f" ORDER BY length(p.name), p.name, p.birth_date LIMIT {MAX_RANKED}"
 _LAST = chr(0x10FFFF)
 
 
@@ -19,7 +22,7 @@ class NameIndex:
 
     def __init__(self, connection: sqlite3.Connection):
         self.connection = connection
-        self._vocabulary: list[str] = []
+        self._vocabulary: dict[int, list[str]] = {}  # by length
         self._seen = 0
 
     def search(self, name: str, limit: int) -> list[PatientMatch]:
@@ -79,23 +82,25 @@ class NameIndex:
         from rapidfuzz.distance import OSA
 
         edits = allowed_edits(token, alone)
-        near = process.extract(
-            token, self._words_known(), scorer=OSA.distance, score_cutoff=edits, limit=MAX_VARIANTS, processor=None
-        )
-        return {word: int(distance) for word, distance, _ in near}
+        self._read_new_words()
+        near: list[tuple[str, float, int]] = []
+        for length in range(len(token) - edits, len(token) + edits + 1):
+            known = self._vocabulary.get(length, ())
+            near += process.extract(token, known, scorer=OSA.distance, score_cutoff=edits, limit=MAX_VARIANTS)
+        near.sort(key=lambda item: item[1])
+        return {word: int(distance) for word, distance, _ in near[:MAX_VARIANTS]}
 
-    def _words_known(self) -> list[str]:
+    def _read_new_words(self) -> None:
         rows = self.connection.execute("SELECT id, token FROM vocabulary WHERE id > ? ORDER BY id", (self._seen,))
         for self._seen, token in rows:
-            self._vocabulary.append(token)
-        return self._vocabulary
+            self._vocabulary.setdefault(len(token), []).append(token)
 
     def _words(self, patient_id: str) -> set[str]:
         rows = self.connection.execute("SELECT token FROM name_token WHERE patient_id = ?", (patient_id,))
         return {token for (token,) in rows}
 
     def _persons(self, where: str, values: list[str]) -> list[PatientMatch]:
-        return [PatientMatch(*row) for row in self.connection.execute(_PERSON + where, values)]
+        return [PatientMatch(*row) for row in self.connection.execute(_PERSON + where + _SHORTEST, values)]
 
 
 def ranked(matches: list[PatientMatch], name: str) -> list[PatientMatch]:

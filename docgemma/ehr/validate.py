@@ -6,6 +6,7 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 
 MAX_PROBLEMS = 3
+ABSTRACT = frozenset({"Resource", "DomainResource"})
 
 
 def validate_resource(resource: Any) -> None:
@@ -34,7 +35,8 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
         model = get_fhir_model_class(resource["resourceType"])
     except (LookupError, ImportError, ValueError):
         model = None
-    if model is None or not issubclass(model, Resource):  # HumanName has a model, and is no resource
+    # HumanName has a model and is no resource; DomainResource is only what resources have in common
+    if model is None or not issubclass(model, Resource) or resource["resourceType"] in ABSTRACT:
         return [("resourceType", "unknown in FHIR R4")]
     try:
         model.model_validate(resource)
