@@ -13,6 +13,7 @@ from docgemma.rules.grounding import ground
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
+MIN_WORDS = 3  # less than that says nothing; the evidence does
 GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked against a source.)"
 
 
@@ -58,7 +59,9 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     stream = SentenceStream(keep, _writer(runtime))
     prompt = context.profile.synthesize(state)
     done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
-    text = ensure_critical(stream.finish() or answer_from_evidence(state), state)
+    written = stream.finish()
+    usable = len(written.split()) >= MIN_WORDS
+    text = ensure_critical(written if usable else answer_from_evidence(state), state)
     return {
         "final_response": text or answer_from_evidence(state),
         "grounding": _grounding(not removed, removed),
