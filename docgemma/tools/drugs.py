@@ -1,5 +1,6 @@
 """The two drug tools: label safety, and interactions of every pair."""
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ GRAVITY = (
     ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
     ("minor", "monitor", "caution", "increase", "risk"),
 )
+HEADING = re.compile(r"^(?:boxed )?warnings?:\s*", re.IGNORECASE)  # of a label's own box
 GRADES = frozenset({"contraindicated", "major", "moderate", "minor"})
 
 
@@ -55,7 +57,8 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
 def format_safety(data: dict[str, Any]) -> str:
     drug = _title(data["drug"])
     if data["has_boxed_warning"]:
-        first = f"{drug} has an FDA boxed warning: {clip(sentence(data['boxed_warning']), 480)}"
+        text = HEADING.sub("", data["boxed_warning"])
+        first = f"{drug} has an FDA boxed warning: {clip(sentence(text), 480)}"
     else:
         first = f"{drug} has no boxed warning on the current label."
     dose = data["max_daily_dose"]

@@ -58,7 +58,7 @@ def _trial_line(item: dict[str, Any], limit: int) -> str:
     facts = ", ".join(part for part in (item["id"], status, item["phase"]) if part)
     head = f"{sentence(clip(item['title'], 160))} ({facts})"
     treatment = f"Treatment: {joined(item['interventions'][:3])}." if item["interventions"] else ""
-    places = f"Sites: {joined(item['locations'][:3])}." if item["locations"] else ""
+    places = f"Sites: {joined(list(dict.fromkeys(item['locations']))[:3])}." if item["locations"] else ""
     return clip(" ".join(part for part in (head, treatment, places, item["summary"]) if part), limit)
 
 
