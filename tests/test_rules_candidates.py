@@ -76,6 +76,19 @@ def test_a_write_is_offered_only_where_one_is_ordered(question):
     assert not set(names(question)) & set(WRITES)
 
 
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("pt abc-123 needs doxycycline 100mg bid", "prescribe_medication"),
+        ("abc-123: heparin 5000 units q8h", "prescribe_medication"),
+        ("eggs make abc-123 itch, list that", "add_allergy"),
+        ("jot down for abc-123: refused breakfast", "save_clinical_note"),
+    ],
+)
+def test_a_write_that_may_be_meant_is_left_to_the_model(question, tool):
+    assert tool in names(question)
+
+
 def test_an_ordered_write_stands_alone_once_the_patient_is_known():
     assert names("Prescribe metformin 500 mg daily for abc-123") == ["prescribe_medication"]
     assert names("Prescribe metformin 500 mg daily", active_patient=ACTIVE) == ["prescribe_medication"]

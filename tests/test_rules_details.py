@@ -38,6 +38,8 @@ def test_doses_are_found_as_written(text, found):
         ("daily at bedtime", ["daily at bedtime"]),
         ("give OD, then BD", ["OD", "BD"]),
         ("2x per day", ["2x per day"]),
+        ("cetirizine 10 mg od prn", ["od prn"]),
+        ("every 6 hours as needed for pain", ["every 6 hours as needed for pain"]),
         ("the odds of a bidder on Sunday", []),
         ("", []),
     ],

@@ -4,7 +4,7 @@ import pytest
 
 from docgemma.rules.fallback import NOTHING, answer_from_evidence, ensure_critical, unavailable_lines
 from docgemma.rules.grounding import LABELS
-from tests.rules_help import chart, failed, result, turn
+from tests.rules_help import chart, dictionary, failed, result, turn
 
 SAFETY, INTERACT = "check_drug_safety", "check_drug_interactions"
 DOFETILIDE = result(
@@ -140,6 +140,12 @@ def test_an_allergy_in_the_chart_against_the_drug_in_question_is_mentioned():
     assert added in ensure_critical("Amoxicillin is an antibiotic.", state)
     told = "He is allergic to penicillin, so avoid amoxicillin."
     assert ensure_critical(told, state) == told
+
+
+def test_a_brand_in_question_is_compared_with_the_allergy():
+    allergies = ({"substance": "penicillin", "reaction": "hives", "severity": "severe", "active": True},)
+    state = turn("Is Amoxil safe for abc-123?", chart(allergies=allergies))
+    assert "Amoxil belongs to the same class" in ensure_critical("It is an antibiotic.", state, dictionary())
 
 
 def test_a_rejected_write_is_never_silent():

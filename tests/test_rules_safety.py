@@ -5,14 +5,13 @@ from decimal import Decimal
 import pytest
 
 from docgemma.knowledge.base import Interaction
+from docgemma.rules.dosing import check_dose, times_per_day
 from docgemma.rules.drug_classes import CLASSES, CROSS
+from docgemma.rules.drugs import ingredients
 from docgemma.rules.safety import (
     check_allergy_entry,
-    check_dose,
     check_order,
     check_order_allergies,
-    ingredients,
-    times_per_day,
 )
 from tests.rules_help import dictionary
 

@@ -7,7 +7,7 @@ reading, knowledge, writes is control flow, and control flow belongs to code. Ot
 from collections.abc import Sequence
 
 from docgemma.rules import known
-from docgemma.rules.asked import writes_asked
+from docgemma.rules.asked import writes_asked, writes_possible
 from docgemma.rules.completion import NEEDS_PATIENT, missing_tools
 from docgemma.rules.drugs import DrugNames
 from docgemma.state import AgentState
@@ -26,11 +26,14 @@ def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None
     missing = [name for name in missing_tools(state) if name in names]
     possible = [name for name in names if _applies(name, state, missing, dictionary)]
     ready = [name for name in missing if name in possible]
-    if len(missing) == 1 and ready:
+    unsure = [name for name in possible if name in WRITES and name not in missing]
+    if len(missing) == 1 and ready and not unsure:
         return ready
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
-        return ready[:1]  # the rest needs what this finds
-    return ready or possible or missing[:1] or list(names)
+        return [*ready[:1], *unsure]  # the rest needs what this finds
+    if ready:
+        return [name for name in names if name in ready or name in unsure]
+    return possible or missing[:1] or list(names)
 
 
 def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: DrugNames | None) -> bool:
@@ -38,7 +41,7 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
     required = name in missing
     if name == "analyze_medical_image":
         return bool(entities["has_image"])
-    if name in WRITES and name not in writes_asked(state["user_query"], entities):
+    if name in WRITES and not (required or name in _writes(state)):
         return False
     if name in NEEDS_PATIENT and not known.patient_ids(state):
         # with nobody to search for either, the call itself asks for the patient
@@ -48,6 +51,11 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
     if name == "check_drug_interactions" and len(known.drugs(state, dictionary)) < 2:
         return required and not {"search_patient", "get_patient_chart"} & set(missing)
     return required or not _served(name, state)
+
+
+def _writes(state: AgentState) -> list[str]:
+    question, entities = state["user_query"], known.entities(state)
+    return [*writes_asked(question, entities), *writes_possible(question, entities)]
 
 
 def _can_search(state: AgentState) -> bool:

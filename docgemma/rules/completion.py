@@ -36,7 +36,7 @@ TASK_PATTERNS: dict[str, dict[str, Any]] = {
     "literature_search": {
         "keywords": [
             "studies", "study", "research", "evidence", "literature", "PubMed", "systematic review", "meta-analysis",
-            "meta-analyses", "RCT", "published", "publication", "journal article",
+            "meta-analyses", "RCT", "published", "publication", "article", "paper",
         ],
         "requires": ["search_medical_literature"],
     },
@@ -68,6 +68,19 @@ OTHER_SENSE = {
     "evidence": r"evidence of|no evidence",
 }
 _OTHER = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in OTHER_SENSE.values()), re.IGNORECASE)
+# "I don't want trials, I want publications"
+UNWANTED = re.compile(
+    r"\b(?:(?:do(?:es)?n['’]t|dont|do not|not)\s+(?:want|need|looking\s+for|interested\s+in)|skip|instead\s+of|"
+    r"rather\s+than|no\s+need\s+(?:for|of))\s+[^,;.?!]{0,60}?(?:trials?|stud(?:y|ies)|"
+    r"papers?|literature|research|evidence|warnings?|interactions?|safety)\b",
+    re.IGNORECASE,
+)
+# studies that somebody can join are trials
+TRIAL_STUDIES = re.compile(
+    r"\b(?:recruiting|enrol(?:l?ing|l)?|open|ongoing|eligible)\s+(?:\w+\s+){0,3}?stud(?:y|ies)\b|"
+    r"\bstud(?:y|ies)\b(?:(?!trial|\band\b)[^.?!]){0,60}?\b(?:enrol\w*|recruit\w*|join|eligible|participate)\b",
+    re.IGNORECASE,
+)
 PUBLISHED_TRIAL = re.compile(
     r"\b(?:randomi[sz]ed|controlled|published|landmark|pivotal)\s+(?:\w+\s+){0,2}trials?\b", re.I
 )
@@ -138,7 +151,7 @@ def is_repeat(name: str, args: Mapping[str, Any], state: AgentState) -> bool:
 
 
 def _knowledge(question: str, entities: ExtractedEntities) -> set[str]:
-    text = _OTHER.sub(" ", question)
+    text = _OTHER.sub(" ", UNWANTED.sub(" ", question))
     drugs = len(entities["drug_mentions"])
     needed: set[str] = set()
     for name in ("drug_safety", "drug_interaction", "literature_search", "clinical_trial"):
@@ -148,6 +161,10 @@ def _knowledge(question: str, entities: ExtractedEntities) -> set[str]:
         words += pattern.get("keywords_with_two_drugs", []) if drugs > 1 else []
         if _has_word(text, words):
             needed.update(pattern["requires"])
+    if TRIAL_STUDIES.search(text):
+        needed.add("find_clinical_trials")
+        if not _has_word(TRIAL_STUDIES.sub(" ", text), TASK_PATTERNS["literature_search"]["keywords"]):
+            needed.discard("search_medical_literature")
     if PUBLISHED_TRIAL.search(question):
         needed.add("search_medical_literature")
     if entities["nct_ids"]:

@@ -24,12 +24,17 @@ _LATIN = (
     r"qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|b\.i\.d\.|t\.i\.d\.|prn)"
 )
 _WHEN = (
-    r"(?:as\s(?:needed|required|directed)|at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|"
+    r"(?:as\s(?:needed|required|directed)(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"
+    r"at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|"
     r"(?:before|after|with)\s(?:meals?|food|breakfast|lunch|dinner))"
 )
 _ONE = rf"(?:{_TIMES}\s?{_PERIOD}?|{_EVERY}|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"
 FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
-UPPER_FREQUENCY = re.compile(r"(?<![\w-])(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN)?(?![\w-])")  # lower case they are words
+# lower case these are words, but not after a dose
+UPPER_FREQUENCY = re.compile(
+    r"(?<![\w-])(?:(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN)?|"
+    r"(?:(?<=mg )|(?<=mcg ))(?:od|bd|om)(?:\sprn)?)(?![\w-])"
+)
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]{0,6}\.?"
 DATE = re.compile(
@@ -76,7 +81,9 @@ def doses(question: str) -> list[str]:
 
 def frequencies(question: str) -> list[str]:
     """How often, as written, with what belongs to it: "q6h prn", "twice daily with meals"."""
-    return list(dict.fromkeys(_found(FREQUENCY, question) + _found(UPPER_FREQUENCY, question)))
+    special = _found(UPPER_FREQUENCY, question)
+    plain = [item for item in _found(FREQUENCY, question) if not any(item in longer.split() for longer in special)]
+    return list(dict.fromkeys(plain + special))
 
 
 def dates(question: str) -> list[str]:
@@ -84,10 +91,15 @@ def dates(question: str) -> list[str]:
     return _found(DATE, question)
 
 
-def trial_status(question: str) -> str | None:
-    """The recruitment status asked for, in ClinicalTrials.gov's words (lower case), or None."""
+def trial_status(question: str, about_trials: bool = False) -> str | None:
+    """The recruitment status asked for, in ClinicalTrials.gov's words (lower case), or None.
+
+    Args:
+        question: as asked.
+        about_trials: the question is known to be about trials, though it may not say so ("any that are still open?").
+    """
     words = re.findall(r"[a-z]+", question.lower())
-    if not _TRIAL & set(words):
+    if not about_trials and not _TRIAL & set(words):
         return None
     text = " ".join(words)
     if "not yet recruiting" in text:
@@ -98,7 +110,7 @@ def trial_status(question: str) -> str | None:
         return "active, not recruiting"
     trials = [at for at, word in enumerate(words) if word in _TRIAL]
     for at, word in enumerate(words):
-        near = any(abs(at - other) <= _NEAR for other in trials[:200])
+        near = about_trials or any(abs(at - other) <= _NEAR for other in trials[:200])
         if word in TRIAL_STATUS and (near or word in _ALWAYS_STATUS):
             return TRIAL_STATUS[word]
     return None

@@ -114,6 +114,15 @@ class DrugNames:
         return 0, None
 
 
+def ingredients(name: str, drugs: DrugNames | None) -> frozenset[str]:
+    """Generic names in a medication's name, strength and form ignored: "Metformin 500 MG Oral Tablet" is metformin."""
+    found = drugs.find(name) if drugs else []
+    if found:
+        return frozenset(part for item in found for part in drugs.ingredients(item.name))
+    words = re.sub(r"\d.*$", "", name).strip().casefold()
+    return frozenset({words or name.casefold()})
+
+
 def _joined(text: str, left: re.Match, right: re.Match) -> bool:
     gap = DOT_GAP if len(left.group()) < 3 and text[left.end()] == "." else GAP
     return bool(gap.fullmatch(text, left.end(), right.start()))

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from docgemma.errors import RETRYABLE
 from docgemma.rules import known
+from docgemma.rules.drugs import DrugNames
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.safety import check_order_allergies
 from docgemma.state import AgentState, ToolResult
@@ -74,11 +75,17 @@ def unavailable_lines(state: AgentState) -> list[str]:
     return known.unique(lines)
 
 
-def ensure_critical(answer: str, state: AgentState) -> str:
-    """The answer, with every critical line of this turn's evidence that it does not mention appended."""
+def ensure_critical(answer: str, state: AgentState, dictionary: DrugNames | None = None) -> str:
+    """The answer, with every critical line of this turn's evidence that it does not mention appended.
+
+    Args:
+        answer: after grounding; may be empty.
+        state: of the turn.
+        dictionary: lets a brand name be compared with an allergy; without it names are compared as written.
+    """
     lines = [
         *(line for item in known.succeeded(state) for line in _critical_lines(item, answer)),
-        *(line for line in _conflicts(state) if not _mentions_conflict(answer, line)),
+        *(line for line in _conflicts(state, dictionary) if not _mentions_conflict(answer, line)),
         *(line for line in unavailable_lines(state) if not _says_unavailable(answer, line, state)),
     ]
     lost = [line for line in known.unique(lines) if line.casefold() not in answer.casefold()]
@@ -133,14 +140,14 @@ def _interaction_lines(item: ToolResult, answer: str) -> Iterable[str]:
             yield next(_lines_with(item, name, "not checked"), "")
 
 
-def _conflicts(state: AgentState) -> list[str]:
+def _conflicts(state: AgentState, dictionary: DrugNames | None) -> list[str]:
     """Drugs of the question that the chart of this turn says the patient is allergic to."""
     asked = known.entities(state)["drug_mentions"]
     found = []
     for item in known.succeeded(state):
         allergies = [entry for entry in item["result"].get("allergies") or [] if entry.get("active", True)]
         for drug in asked if allergies else []:
-            found += check_order_allergies(drug, allergies)
+            found += check_order_allergies(drug, allergies, dictionary)
     return found
 
 

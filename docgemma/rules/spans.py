@@ -26,6 +26,7 @@ NOTE_TYPES = (
     "progress note", "consult note", "procedure note", "discharge summary", "history and physical note", "nursing note",
     "follow-up note", "telephone note", "SOAP note", "clinical note",
 )  # fmt: skip
+UNTYPED_NOTE = "clinical note"
 EDGES = (
     "a about after again all also am an and any are as at be been before being but by can check could did do does "
     "document for from give had has have he her hers him his how i if in into is it its just log look me my near "
@@ -50,6 +51,7 @@ OFTEN = re.compile(
     r"times|meals?|q\d+h?|bid|tid|qid|qd|od|bd|tds|monthly|month)\b",
     re.IGNORECASE,
 )
+ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
 ABOUT_TRIALS = re.compile(r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase)\b", re.IGNORECASE)
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
@@ -79,13 +81,13 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_name": lambda: _drugs(text, state, dictionary),
         "medication_name": lambda: _drugs(text, state, dictionary),
         "drug_names": lambda: _drug_lists(text, state, dictionary),
-        "dosage": lambda: doses(text) or _holding(text, "dosage", _has_number),
+        "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
         "substance": lambda: [*entities["drug_mentions"], *_phrases(text, "substance")],
         "reaction": lambda: _reactions(text, entities["drug_mentions"]),
         "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
         "query": lambda: [*_phrases(text, "query"), text],
-        "status": lambda: [trial_status(text) or ""],
+        "status": lambda: [trial_status(text, about_trials=True) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
         "note_type": lambda: _note_types(text),
         "note_text": lambda: _note_texts(text),
@@ -126,6 +128,12 @@ def _holding(text: str, kind: str, test: Callable[[str], object]) -> list[str]:
     """Spans that say a dose or a frequency; without one there is no option, and so no invented value."""
     spans = phrases(PATIENT_ID.sub(",", text), SPAN_WORDS[kind], edges=True)
     return [span for span in spans if test(span)][::-1]
+
+
+def _with_route(text: str, found: Sequence[str]) -> list[str]:
+    """Each dose, and the same with the route that follows it: "5000 units SC"."""
+    joined = [match.group() for dose in found for match in re.finditer(rf"{re.escape(dose)}\s{ROUTE}", text)]
+    return [*found, *joined]
 
 
 def _reactions(text: str, drugs: Sequence[str]) -> list[str]:
@@ -186,7 +194,7 @@ def _unknown_drugs(text: str) -> list[str]:
 
 def _note_types(text: str) -> list[str]:
     said = [kind for kind in NOTE_TYPES if re.search(rf"\b{kind.removesuffix(' note')}\b", text, re.IGNORECASE)]
-    return said[:1] or list(NOTE_TYPES)
+    return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
 
 
 def _note_texts(text: str) -> list[str]:

@@ -1,0 +1,141 @@
+"""The patterns by which `rules.asked` reads orders and record requests. Words only; no logic."""
+
+import re
+
+_GAP = r"(?:\W+\w+)"
+CLAUSE = re.compile(r"[.;!?\n]+(?:\s|$)|,?\s+\bbut\b")
+# before a verb, within its clause: what makes it a question, a condition or a refusal instead of an order
+NOT_ORDERED = re.compile(
+    r"(?:\b(?:should|shall|may|might|would it|"
+    r"is it (?:safe|ok|okay|fine|wise|reasonable)|safe to|ok(?:ay)? to|able to|whether|if|"
+    r"when|before|after|until|unless|since|how|why|thinking|considering|planning|plan|want(?:ed)? to know|"
+    r"not|never|without|avoid|instead of|rather than|hold off(?: on)?|no need|nothing|do(?:es)? (?:i|we)|can i|can we|"
+    r"could i|could we|did|am i|are we|who|which|what)\b|n['’]t\b|\bdont\b)"
+    r"(?:\W+\w+){0,5}\W*$",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(
+    r"(?:n['’]t|\b(?:dont|not|never|without|avoid|instead of|rather than|hold off(?: on)?|no need to))\b"
+    r"(?:(?!,|\bthen\b|\bbut\b).){0,60}$",
+    re.IGNORECASE,
+)
+ADVICE = re.compile(r"\b(?:should|can|could|may|might|shall) (?:i|we)\b|\bis it\b|\bsafe to\b", re.IGNORECASE)
+CONDITION = re.compile(r"\b(?:before|after|if|when|unless|until)\b", re.IGNORECASE)
+REQUEST = re.compile(
+    r"\b(?:can|could|would|will) you\b|\bplease\b|\bgo ahead\b|\bi (?:want|need|would like|'d like)", re.I
+)
+RESTART = re.compile(
+    r"(?:,|\band\b|\bthen\b|\balso\b|\bso\b|—|–|:)\s*(?:please\s+|then\s+|also\s+|just\s+)*$", re.IGNORECASE
+)
+
+PRESCRIBE = re.compile(
+    rf"\b(?:prescribe|re-?prescribe|write{_GAP}{{0,3}}\W+(?:prescription|script|rx)|e-?prescribe)\b", re.IGNORECASE
+)
+# these are orders only where a medication is their object
+START = re.compile(r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put)\b", re.IGNORECASE)
+NOT_MEDICATION = re.compile(
+    r"^\W+(?:(?:a|an|the|some|new|another|repeat|stat|chest|routine|of|to|by|from|with)\W+)*"
+    r"(?:of|to|from|by|labs?|blood|bloods|cbc|bmp|cmp|tests?|testing|panel|x-?rays?|ct|mri|ecg|ekg|echo\w*|imaging|"
+    r"scans?|ultrasound|consult\w*|referrals?|cultures?|urinalysis|biopsy|dialysis|physical|summary|advice|me|us|set)\b",
+    re.IGNORECASE,
+)
+IN_ORDER = re.compile(
+    r"\b(?:in|rank|sort\w*|list\w*|which|what|that|this|any|same|reverse|court|of|the|an|last)\s+$", re.IGNORECASE
+)
+MEDICATION_WORD = re.compile(
+    r"\b(?:medications?|meds?|antibiotics?|insulin|prescriptions?|drugs?|therapy|statins?|tablets?|it)\b", re.I
+)
+
+_RECORD_VERB = r"(?:add|document|record|log|enter|register|update|put|note|save|chart|report|file|mark|list|flag|make)"
+_ALLERGY = (
+    r"(?:allerg\w*|intoleran\w*|anaphyla\w*|hypersensitiv\w*|"
+    r"adverse\s+(?:drug\s+)?reactions?|(?:can['’]?t|cannot)\s+tolerate)"
+)
+ALLERGY = re.compile(
+    rf"\b{_RECORD_VERB}\b(?:(?![.;!?\n]|\bnote\b|,?\s+and\s+(?:check|show|review)).){{0,120}}?\b{_ALLERGY}", re.I
+)
+ALLERGY_THEN = re.compile(
+    rf"\b{_ALLERGY}.{{0,120}}?\b(?P<verb>{_RECORD_VERB})\s+(?:this|it|that|the\s+(?:reaction|allergy))\b", re.I | re.S
+)
+REACTION_WORD = r"(?:rash|hives|urticaria|welts|angioedema|swell\w*|swollen|wheez\w+|reaction|itch\w*|throat\s+clos\w+)"
+REACTED_THEN = re.compile(
+    rf"\b{REACTION_WORD}\b.{{0,60}}?[.;,!]\s*(?:please\s+)?(?P<verb>add|document|record|log|enter|register|note)\s+(?:this|it|that)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+ALLERGY_LIST = re.compile(
+    rf"\b{_ALLERGY}.{{0,60}}?(?P<verb>\b(?:goes|should\s+go|needs?\s+to\s+go)\s+(?:on|in)(?:to)?\b|\blist\s+(?:update|addition)\b)|"
+    r"(?P<verb2>\bnew\s+allergy\s*:)",
+    re.IGNORECASE,
+)
+PUT_ORDER_IN = re.compile(r"\b(?:put|place|enter)\s+(?:the|an|that|this)\s+order\b", re.IGNORECASE)
+REACTED = re.compile(
+    r"\b(?P<verb>add|document|record|log|enter|register|note)\b(?:(?![.;!?\n]).){0,80}?\b"
+    + REACTION_WORD
+    + r"\b(?:(?![.;!?\n]).){0,20}?"
+    r"\b(?:to|with|from|after|on)\b",
+    re.IGNORECASE,
+)
+NOTE = re.compile(
+    rf"\b(?:write|save|document|add|create|draft|enter|record|make|file|put|log|dictate|leave){_GAP}{{0,6}}?\W+"
+    rf"(?:notes?|soap|discharge\s+summary|h&p)\b|^\W*(?:please\s+)?(?:note|document|chart|record)\s+that\b|"
+    rf"\bdocument{_GAP}{{0,3}}?\W+(?:visit|encounter|consultation|discussion|conversation|exam\w*|"
+    rf"assessment|findings|plan)\b|"
+    rf"\b(?:write|put|enter|add)\s+(?:it\s+)?(?:down|in(?:to)?\s+(?:the|his|her|their)\s+(?:record|chart|file))\b.{{0,40}}?\bthat\b|"
+    rf"^\W*(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
+    rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]",
+    re.IGNORECASE,
+)
+
+READ_VERB = re.compile(
+    r"\b(?:check|review|show|find|get|pull|look|verify|see|what|what's|whats|which|does|is|are|any|open|list|"
+    r"summari[sz]e|retrieve|read|display|view|tell|compare|how|when|has|have|bring|fetch|give)\b",
+    re.IGNORECASE,
+)
+RECORD_NOUN = re.compile(r"\b(?:charts?|records?|summary|ehr|emr|overview)\b", re.IGNORECASE)
+RECORD_VERB_BEFORE = re.compile(
+    r"(?:^|[.;:!?,]|\b(?:please|to|and|but|then|you|must|should|also|just|not|world|track|broke|for the|on)\b)\s*$",
+    re.IGNORECASE,
+)
+OBJECT_AFTER = re.compile(
+    r"^\s+(?:a|an|that|this|the|her|his|their|my|[a-z]+\s+(?:allergy|intolerance))\b", re.IGNORECASE
+)
+TARGET_BEFORE = re.compile(
+    r"\b(?:to|in|into|on|update|annotate|amend)\s+(?:(?:the|his|her|their|patient['’]?s|my|this)\s+|[\w-]+['’]s\s+){0,3}$",
+    re.I,
+)
+ITEMS = (
+    r"(?:meds?|medications?|medicines?|med(?:ication)?\s+list|labs?|lab\s+(?:results?|values?)|bloods|"
+    r"blood\s+(?:tests?|work|pressure|sugar)|allergies|allergy\s+list|vitals?|vital\s+signs|(?:medical\s+)?history|problem\s+list|"
+    r"problems|"
+    r"diagnos[ei]s|conditions|immuni[sz]ations|vaccinations|prescriptions|a1c|hba1c|egfr|creatinine|"
+    r"potassium|sodium|inr|hemoglobin|haemoglobin|weight|bmi|results|kidney\s+function|renal\s+function|"
+    r"liver\s+function|drugs|notes)"
+)
+_OWNER = r"(?:\bhis|\bher|\btheir|\bpatient['’]?s?|\w['’]s|\w['’])"
+OWNED_ITEM = re.compile(rf"{_OWNER}\s+(?:\w+\s+){{0,3}}?{ITEMS}\b", re.IGNORECASE)
+ITEM_OF = re.compile(
+    rf"\b{ITEMS}\s+(?:\w+\s+){{0,2}}?(?:of|for|on|in)\s+(?:him|her|them|(?:this|the|my)\s+)?(?P<who>[^\s,;?.]*)", re.I
+)
+IS_TAKING = re.compile(
+    r"\bwhat(?:['’]s|\s+(?:is|are|does|do|else))?\s+(?:\w+\s+){0,4}?(?:taking|take|takes|on|allergic)\b|"
+    r"\b(?:is|are)\s+(?:he|she|they|(?:the|this|my)\s+patient)\s+(?:\w+\s+){0,2}?(?:taking|on|allergic)\b",
+    re.IGNORECASE,
+)
+PERSON = re.compile(r"\b(?:he|she|they|him|her|his|hers|their|them|patient|pt)\b", re.IGNORECASE)
+
+# what might be an order though no pattern says so: "pt abc-123 needs doxycycline 100 mg bid"
+REFUSES = re.compile(
+    r"(?:n['’]t|\b(?:dont|do not|never|without|no need to|hold off|instead of)\b)[^,;.]{0,40}?\b"
+    r"(?:prescrib\w*|order\w*|start\w*|writ\w*|document\w*|record\w*|chang\w*|add\w*)",
+    re.IGNORECASE,
+)
+MAYBE_ALLERGY = re.compile(rf"\b(?:{_ALLERGY}|{REACTION_WORD}|anaphylaxis)\b", re.IGNORECASE)
+KEEPS = re.compile(
+    r"\b(?:log|record|document|add|enter|list|chart|note|put|save|update|mark|register|file)\b", re.IGNORECASE
+)
+MAYBE_NOTE = re.compile(r"\b(?:notes?|put\s+down|jot|write|dictat\w*|document)\b", re.IGNORECASE)
+ASKS = re.compile(
+    r"\?|^\W*(?:what|which|who|when|where|why|how|is|are|was|were|does|do|did|should|has|have|any|tell|"
+    r"show|find|explain|compare)\b",
+    re.IGNORECASE,
+)
