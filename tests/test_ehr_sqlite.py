@@ -151,6 +151,13 @@ def test_the_chart_of_john_smith(seeded: SqliteStore) -> None:
     assert chart.allergies and chart.notes and chart.vitals and chart.immunizations and chart.observations
 
 
+def test_a_section_is_newest_first_and_a_day_keeps_its_order(store: SqliteStore) -> None:
+    days = {"a": "2024-05", "b": "2025-01-02", "c": "2025-01-02", "d": None, "e": "2025-01-02T08:00:00Z"}
+    entries = [allergy("p1") | {"id": name} | ({"recordedDate": day} if day else {}) for name, day in days.items()]
+    store.save(entries)
+    assert [item["id"] for item in store.chart("p1").allergies] == ["e", "b", "c", "a", "d"]
+
+
 def test_an_unknown_patient_has_no_chart_and_a_new_one_an_empty_chart(store: SqliteStore) -> None:
     assert store.chart("nobody") is None
     chart = store.chart("p1")

@@ -24,6 +24,8 @@ T = TypeVar("T")
 ATTEMPTS = 3
 CONNECT_S = 4.0
 MAX_BYTES = 32_000_000  # of one answer
+# httpx and httpcore log whole addresses; stamina warns of every pause, which ends in an answer or in our own error
+QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
 PAGE = ("_count", "100")
 MAX_PAGES = 40
 RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
@@ -45,8 +47,8 @@ class Server:
         self.origin = httpx.URL(self.base_url)
         self.name = f"FHIR server {self.origin.host}"
         self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
-        for name in ("httpx", "httpcore"):  # they log whole addresses
-            logging.getLogger(name).setLevel(logging.WARNING)
+        for name, level in QUIET.items():
+            logging.getLogger(name).setLevel(level)
 
     def run(self, work: Callable[["Session"], Awaitable[T]]) -> T:
         """Do `work` on an event loop of its own thread, where a deadline ends a call whatever the server does."""

@@ -104,7 +104,7 @@ def is_error(resource: Resource) -> bool:
 
 
 def build_chart(patient: Resource, resources: Iterable[Resource]) -> Chart:
-    """The summary of one patient, each section newest first; undated entries last."""
+    """The summary of one patient, each section newest first, those of one day in the order given; undated ones last."""
     sections: dict[str, list[Resource]] = {}
     for resource in resources:
         if (name := section(resource)) and not is_error(resource):

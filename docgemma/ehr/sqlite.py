@@ -69,7 +69,7 @@ class SqliteStore:
             return _person(self._db, patient_id)
 
     def chart(self, patient_id: str) -> Chart | None:
-        query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid DESC"
+        query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid"
         with self._db.reading():
             patient = _body(self._db, "Patient", patient_id)
             if patient is None or is_error(patient):
