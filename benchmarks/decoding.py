@@ -1,0 +1,335 @@
+"""What constrained decoding costs: the fast path against plain Outlines, the edge model against transformers.
+
+    python benchmarks/decoding.py [--part PART …] [--model NAME …] [--questions N] [--threads N]
+
+Prints Markdown tables to stdout. Every comparison is interleaved in one run, over questions that differ, and gives
+medians. Another program on the machine changes the seconds, less the ratios: the load average stands in the head, and
+the processor's time beside the clock's. Needs the transformers extra; `--model` takes what `docgemma ask --model` takes
+for transformers, and by default SmolLM2-135M (the edge model's base, from its package).
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from transformers import LogitsProcessorList
+
+from docgemma.edge.prompts import EdgeProfile
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.llm.base import GenConfig, Prompt
+from docgemma.llm.fast import FastDecoder, Request
+from docgemma.llm.grammar import grammar
+from docgemma.llm.layout import parse
+from docgemma.llm.llamacpp import LlamaCppLLM
+from docgemma.llm.load import edge_weights
+from docgemma.llm.transformers_ import TransformersLLM, load_transformers
+from docgemma.nodes.tool_select import constrain
+from docgemma.paths import data_root
+from docgemma.prompts import Ask, FullProfile
+from docgemma.rules.entities import extract
+from docgemma.rules.spans import choices
+from docgemma.settings import Settings
+from docgemma.tools import toolbox
+
+EVIDENCE = "Boxed warning: dofetilide must be started in a facility with continuous ECG monitoring for three days."
+TOOLS = toolbox()
+IDENTIFYING = {"drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "substance", "condition"}
+BANDWIDTH_BYTES = 2**29  # far past any processor's cache
+
+
+@dataclass
+class Timing:
+    """One generation. `wall` and `cpu` in seconds."""
+
+    wall: float
+    cpu: float
+    ids: list[int]
+    prompt: int = 0
+    cached: int = 0
+    forced: int = 0
+    passes: int = 0
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = call()
+    return value, time.perf_counter() - wall, time.process_time() - cpu
+
+
+class Paths:
+    """One model and both ways through it."""
+
+    def __init__(self, name: str, settings: Settings):
+        self.llm: TransformersLLM = load_transformers(name, settings, lambda line: print(line, file=sys.stderr))
+        self.model, self.tokenizer = self.llm.loaded.model, self.llm.loaded.tokenizer
+        self.fast = self.new_fast()
+
+    def new_fast(self) -> FastDecoder:
+        return FastDecoder(self.model, lambda: self.llm._outlines.llg_tokenizer, self.llm.stop_ids)
+
+    def request(self, prompt: Prompt, config: GenConfig, rules: str | None) -> Request:
+        return Request(self.tokenizer(self.llm.chat(prompt)).input_ids, config.max_tokens, rules)
+
+    def run_fast(self, request: Request, decoder: FastDecoder | None = None) -> Timing:
+        decoded, wall, cpu = timed(lambda: (decoder or self.fast).generate(request))
+        return Timing(wall, cpu, decoded.ids, len(request.prompt), decoded.cached, decoded.forced, decoded.passes)
+
+    def run_plain(self, request: Request) -> Timing:
+        ids, wall, cpu = timed(lambda: self._generate(request))
+        new = [token for token in ids[len(request.prompt) :] if token not in self.llm.stop_ids]
+        return Timing(wall, cpu, new, len(request.prompt), passes=len(ids) - len(request.prompt))
+
+    def _generate(self, request: Request) -> list[int]:
+        rules = [self.llm._outlines.get_cfg_logits_processor(request.grammar)] if request.grammar else []
+        ids = torch.tensor([list(request.prompt)], device=self.model.device)
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            done = self.model.generate(
+                input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=request.limit,
+                eos_token_id=self.llm.stop_ids, pad_token_id=self.llm.stop_ids[0],
+                logits_processor=LogitsProcessorList(rules),
+            )  # fmt: skip
+        return done[0].tolist()
+
+
+def items() -> list[dict[str, Any]]:
+    """The stored held-out questions that need one tool, with its arguments."""
+    lines = (data_root() / "edge" / "heldout.jsonl").read_text(encoding="utf-8").splitlines()
+    return [item for item in map(json.loads, lines) if len(item.get("steps", [])) == 1 and "before" not in item]
+
+
+def state_of(item: dict[str, Any], drugs: Any) -> dict[str, Any]:
+    tool = TOOLS[item["steps"][0]["tool"]]
+    result = {"tool_name": tool.name, "tool_label": tool.label, "formatted_result": EVIDENCE, "error": None}
+    question = item["question"]
+    return {
+        "user_query": question, "extracted_entities": extract(question, drugs), "tool_results": [], "history": [],
+        "task_summary": question[:200], "suggested_tool": None, "_result": result, "_tool": tool,
+    }  # fmt: skip
+
+
+def asks(profile: Any, state: dict[str, Any]) -> Iterator[Ask]:
+    """The calls of a turn with one tool."""
+    tool = state["_tool"]
+    yield profile.intent(state, list(TOOLS))
+    yield profile.select(state, list(TOOLS), False)
+    yield profile.arguments(state, tool, tool.args)
+    yield profile.assess({**state, "tool_results": [state["_result"]]}, state["_result"])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    print("|" + "|".join(f" {cell} " for cell in head) + "|")
+    print("|" + " --- |" * len(head))
+    for row in rows:
+        print("|" + "|".join(f" {cell:.3g} " if isinstance(cell, float) else f" {cell} " for cell in row) + "|")
+    print(flush=True)
+
+
+def middle(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else float("nan")
+
+
+def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+    """Each call of a turn with MedGemma's full prompts: the first question warms the prefixes and is not counted."""
+    pairs: dict[str, list[tuple[Timing, Timing]]] = {}
+    for index, state in enumerate(states):
+        for ask in asks(FullProfile(), state):
+            request = paths.request(ask.prompt, ask.config, grammar(ask.schema, ask.layout))
+            order = (paths.run_fast, paths.run_plain) if index % 2 else (paths.run_plain, paths.run_fast)
+            done = {run.__name__: run(request) for run in order}
+            if index:
+                pairs.setdefault(ask.node, []).append((done["run_fast"], done["run_plain"]))
+    rows = []
+    for node, found in pairs.items():
+        fast, plain = [pair[0] for pair in found], [pair[1] for pair in found]
+        rows.append([
+            node, len(found), middle([item.wall for item in plain]), middle([item.wall for item in fast]),
+            middle([a.wall / b.wall for a, b in found]), middle([a.cpu / b.cpu for a, b in found]),
+            f"{sum(a.ids == b.ids for a, b in found)}/{len(found)}", middle([item.prompt for item in fast]),
+            middle([item.cached for item in fast]), middle([item.passes for item in plain]),
+            middle([item.passes for item in fast]), middle([item.forced for item in fast]),
+        ])  # fmt: skip
+    head = "call|n|plain s|fast s|fast/plain|cpu fast/plain|identical|prompt tokens|of these kept"
+    table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows)
+    print(f"Kept key values: {paths.fast.describe()['prefix_cache']}\n", flush=True)
+
+
+def part_edge(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+    """A turn's calls with the edge prompts: llama.cpp against the same weights on transformers with plain Outlines."""
+    edge = LlamaCppLLM(
+        "edge", edge_weights(), profile="edge", threads=torch.get_num_threads()
+    )  # no adapter: same weights
+    rows: dict[str, list[float]] = {"llama.cpp": [], "transformers, fast": [], "transformers, plain": []}
+    for index, state in enumerate(states):
+        turn = list(asks(EdgeProfile(), state))
+        requests = [paths.request(ask.prompt, ask.config, grammar(ask.schema, ask.layout)) for ask in turn]
+        calls = {
+            "transformers, fast": lambda requests=requests: [paths.fast.generate(request) for request in requests],
+            "transformers, plain": lambda requests=requests: [paths._generate(request) for request in requests],
+            "llama.cpp": lambda turn=turn: [
+                edge.complete(ask.prompt, ask.config, node=ask.node, schema=ask.schema, layout=ask.layout)
+                for ask in turn
+            ],
+        }
+        for name, call in calls.items():
+            _, wall, _ = timed(call)
+            if index:
+                rows[name].append(wall)
+    plain = rows["transformers, plain"]
+    table(
+        ["four calls of a turn", "n", "s (median)", "of plain (median of ratios)"],
+        [
+            [name, len(found), middle(found), middle([one / other for one, other in zip(found, plain, strict=True)])]
+            for name, found in rows.items()
+        ],
+    )
+    step = edge_step(edge)
+    print(
+        f"llama.cpp decode step, free text: {1000 * step:.2f} ms (weights {edge.weights.stat().st_size / 1e6:.0f} MB)\n"
+    )
+    edge.close()
+
+
+def edge_step(edge: Any) -> float:
+    """Seconds a token of free text, from two lengths of the same answer."""
+    prompt, times = Prompt("Tell a long story about a hospital."), {}
+    for length in (8, 72) * 3:
+        done, wall, _ = timed(lambda length=length: edge.complete(prompt, GenConfig(max_tokens=length), node="bench"))
+        times.setdefault(length, []).append((wall, done.completion_tokens))
+    (short, few), (long, many) = (min(times[length]) for length in (8, 72))
+    return (long - short) / max(many - few, 1)
+
+
+def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+    """A decode step reads every weight once: its limit is weights over memory bandwidth, measured between the steps."""
+    matrix, vector = torch.ones(BANDWIDTH_BYTES // 4 // 4096, 4096), torch.ones(4096)
+    weights = paths.model.get_memory_footprint()
+    free = paths.request(Prompt("Tell a long story about a hospital."), GenConfig(max_tokens=24), None)
+    steps, rates = {"fast": [], "plain": []}, []
+    for _ in range(8):
+        _, wall, _ = timed(lambda: torch.mv(matrix, vector))
+        rates.append(BANDWIDTH_BYTES / wall)
+        for name, run in (("fast", paths.run_fast), ("plain", paths.run_plain)):
+            long, short = run(free), run(replace(free, limit=4))
+            steps[name].append((long.wall - short.wall) / max(len(long.ids) - len(short.ids), 1))
+    limit = weights / middle(rates)
+    print(f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}), weights {weights / 1e6:.0f} MB.\n")
+    table(["path", "n", "decode step, ms", "limit, ms", "times the limit"],
+          [[name, len(found), 1000 * middle(found), 1000 * limit, middle(found) / limit]
+           for name, found in steps.items()])  # fmt: skip
+
+
+def part_growth(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+    """A tool selection behind ever more history: computed anew, behind a known beginning, and plain."""
+    ask = list(asks(FullProfile(), states[0]))[1]
+    filler, rows = "The patient was seen in clinic and reported no change in symptoms. ", []
+    for count in (0, 20, 40, 80):
+        prompt = replace(ask.prompt, system=ask.prompt.system + filler * count)
+        request = paths.request(prompt, ask.config, grammar(ask.schema, "json"))
+        found = {"plain": [], "new": [], "known": []}
+        for _ in range(3):
+            fresh = paths.new_fast()
+            found["plain"].append(paths.run_plain(request).wall)
+            found["new"].append(paths.run_fast(request, fresh).wall)
+            changed = replace(prompt, user=prompt.user + " Thanks.")
+            found["known"].append(paths.run_fast(paths.request(changed, ask.config, request.grammar), fresh).wall)
+        rows.append([len(request.prompt), *(middle(found[name]) for name in found)])
+    table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)
+
+
+def part_copied(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+    """Arguments copied from what was said (an enumeration) against arguments composed freely, on the fast path."""
+    drugs, rows = load_drug_names(), []
+    for name, copied in (("composed", False), ("copied", True)):
+        score = {"right": 0, "invented": 0, "values": 0, "unparsed": 0, "settled": 0}
+        seconds, passes = [], []
+        for state in states:
+            args, timing = arguments(paths, state, drugs, copied)
+            seconds.append(timing.wall)
+            passes.append(timing.passes)
+            judge(score, args, state, timing)
+        right, invented = f"{score['right']}/{len(states)}", f"{score['invented']}/{score['values']}"
+        rest = [score["unparsed"], score["settled"], statistics.mean(passes), statistics.mean(seconds)]
+        rows.append([name, len(states), right, invented, *rest])
+    table(["arguments", "n", "all exact", "invented values", "unparsed", "settled by code", "passes a call (mean)",
+           "s a call (mean)"], rows)  # fmt: skip
+
+
+def arguments(paths: Paths, state: dict[str, Any], drugs: Any, copied: bool) -> tuple[dict[str, Any] | None, Timing]:
+    """One call of stage 2; None where the answer does not parse within its budget."""
+    tool, settled = state["_tool"], {}
+    schema: Any = tool.args
+    if copied:
+        fields = {name: choices(name, tool.name, state, drugs) for name in FullProfile().copied_fields(tool)}
+        schema, settled = constrain(tool.args, fields)
+    if schema is None:
+        return settled, Timing(0.0, 0.0, [])
+    ask = FullProfile().arguments(state, tool, schema)
+    timing = paths.run_fast(paths.request(ask.prompt, ask.config, grammar(schema, "json")))
+    try:
+        value = parse(paths.tokenizer.decode(timing.ids), schema, "json")
+    except ValueError:
+        return None, timing
+    return {**settled, **{key: item for key, item in value.model_dump().items() if item is not None}}, timing
+
+
+def judge(score: dict[str, int], args: dict[str, Any] | None, state: dict[str, Any], timing: Timing) -> None:
+    """Exact: every expected argument, whatever its case. Invented: an identifying value that nobody said."""
+    score["settled"] += not timing.passes
+    if args is None:
+        score["unparsed"] += 1
+        return
+    said = state["user_query"].lower()
+    for name in IDENTIFYING & args.keys():
+        for value in args[name] if isinstance(args[name], list) else [args[name]]:
+            score["values"] += 1
+            score["invented"] += str(value).lower() not in said
+    expected = state["_expected"]
+    score["right"] += all(plain_value(args.get(name)) == plain_value(value) for name, value in expected.items())
+
+
+def plain_value(value: Any) -> Any:
+    return sorted(str(item).lower() for item in value) if isinstance(value, list) else str(value).lower()
+
+
+PARTS = {
+    "nodes": part_nodes,
+    "edge": part_edge,
+    "bandwidth": part_bandwidth,
+    "growth": part_growth,
+    "copied": part_copied,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--model", nargs="+", default=[str(edge_weights().parent)])
+    parser.add_argument("--questions", type=int, default=12)
+    parser.add_argument("--copied-questions", type=int, default=40)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    settings, drugs = Settings(), load_drug_names()
+    with_args = [item for item in items() if item["steps"][0].get("args")]
+    for name in chosen.model:
+        paths = Paths(name, settings)
+        print(f"## {name.rstrip('/').rsplit('/', 1)[-1]}, {paths.model.dtype}, {chosen.threads} threads\n")
+        for part in chosen.part:
+            count = chosen.copied_questions if part == "copied" else chosen.questions
+            every = max(len(with_args) // count, 1)
+            picked = with_args[::every][:count]
+            states = [{**state_of(item, drugs), "_expected": item["steps"][0]["args"]} for item in picked]
+            load = os.getloadavg()[0]
+            print(f"### {part}\n\n{PARTS[part].__doc__.strip()} Load average at the start: {load:.1f}.\n", flush=True)
+            PARTS[part](paths, states, settings)
+
+
+if __name__ == "__main__":
+    main()
