@@ -14,7 +14,7 @@ test: .venv/.test
 	$(BIN)/python -m pytest
 
 notebooks: .venv/.test
-	$(BIN)/python -m pytest --nbmake --nbmake-timeout=600 notebooks
+	$(BIN)/python -m pytest notebooks
 
 bench: .venv/.test
 	$(BIN)/python -m pytest -m benchmark tests --benchmark-enable --benchmark-only

@@ -135,3 +135,15 @@ def test_two_threads_never_see_each_other(agent: Agent, scripted: ScriptedLLM) -
     second = agent.ask("Hello")["thread"]
     assert first != second
     assert "John Smith" not in scripted.history[-1][1].user
+
+
+def test_an_order_for_a_deceased_patient_says_so_first(agent: Agent, scripted: ScriptedLLM) -> None:
+    patient = agent.store.search_patients("Harold Baxter")[0].id
+    intent(scripted, "prescribe_medication")
+    waiting = agent.ask(f"Prescribe lisinopril 10 mg once daily for {patient}")
+    assert waiting["pending_write"]["findings"][0] == "This patient is recorded as deceased."
+
+
+def test_a_smoking_history_is_in_the_chart(agent: Agent) -> None:
+    chart = agent.toolbox.call("get_patient_chart", {"patient_id": "555"}, agent.tool_context())
+    assert "smok" in chart["formatted_result"].lower()

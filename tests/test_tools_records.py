@@ -4,9 +4,10 @@ import base64
 
 import pytest
 
+from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
 from docgemma.ehr.open import open_store
-from docgemma.tools import ToolContext, fhir, toolbox
+from docgemma.tools import ToolContext, toolbox
 from docgemma.tools.records import PATIENT_CHART, chart_data
 
 
@@ -64,7 +65,7 @@ def test_the_chart_data_has_lists_that_rules_can_read(call):
     data = call("get_patient_chart", patient_id="abc-123")["result"]
     assert set(data) == {
         "patient", "allergies", "no_known_allergies", "conditions", "medications", "labs", "vitals", "notes",
-        "immunizations",
+        "social", "deceased", "immunizations",
     }  # fmt: skip
     assert "metformin" in [item["name"] for item in data["medications"] if item["active"]]
     assert any("diabetes" in item["name"].lower() for item in data["conditions"])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from docgemma.ehr import facts as read
 from docgemma.ehr.base import Chart
 from docgemma.ehr.fhir import Resource
 
@@ -14,9 +15,6 @@ def summarize(chart: Chart) -> dict[str, Any]:
         `vitals`, `observations`, `notes`, `immunizations`: lists of flat objects of texts and numbers. `flag` is
         high, low, critically high, ..., normal, or "" where neither laboratory nor reference range says.
     """
-    # the readers are pure and live with the tools that format them; imported late so that stores do not load tools
-    from docgemma.tools import fhir as read
-
     return {
         "patient": _patient(chart),
         "problems": [read.condition(item) | _ended(item) for item in chart.conditions],

@@ -25,6 +25,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     key = write_key(context.thread, state, tool) if tool.writes else ""
     result = context.toolbox.call(tool.name, args, context.tool_context(state, key))
     result["retries"] = state["retry_count"] if retry else 0
+    calls = result["result"].pop("calls", [])  # of a tool that asked the model itself
     if findings:
         result["result"] = {**result["result"], "findings": findings}
     return {
@@ -32,6 +33,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         **_patient(result),
         "current_args": args,
         "tool_results": [result],
+        "calls": calls,
     }
 
 

@@ -19,6 +19,14 @@ def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list
     if tool_name == "save_clinical_note":
         return []
     chart = _chart(args["patient_id"], context)
+    return [*_death(chart), *_judged(tool_name, args, chart, context)]
+
+
+def _death(chart: dict[str, Any] | None) -> list[str]:
+    return ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
+
+
+def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[str]:
     allergies = chart["allergies"] if chart else None
     medications = chart["medications"] if chart else None
     if tool_name == "add_allergy":

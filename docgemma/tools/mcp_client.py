@@ -70,7 +70,7 @@ class McpToolbox:
 
     def call(self, name: str, args: dict[str, Any], context: ToolContext) -> ToolResult:
         """Call one tool. A write is carried out only if `context.approved` holds the findings a person saw."""
-        from docgemma.tools.mcp_wire import failure, from_wire
+        from docgemma.tools.mcp_wire import from_wire
 
         tool, start, number = self.tools[name], time.perf_counter(), next(self._numbers)
         limit = self._limit(tool, context)
@@ -85,9 +85,13 @@ class McpToolbox:
                 raise ToolError(ErrorType.TIMEOUT, f"no answer within {limit:g} s") from None
             return from_wire(tool, args, answer, _since(start), trusted=self.url is None)
         except ToolError as error:
-            return failure(tool, args, error, _since(start))
+            return {**self.failed(name, args, error), "seconds": _since(start)}
         finally:
             del self._contexts[number]
+
+    def failed(self, name: str, args: dict[str, Any], error: ToolError) -> ToolResult:
+        """As `Toolbox.failed`."""
+        return self._toolbox.failed(name, args, error)
 
     def warm(self) -> None:
         """Import the SDK in the background, so that the first call does not wait for it."""

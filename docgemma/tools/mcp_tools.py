@@ -5,7 +5,6 @@ import contextlib
 import contextvars
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from docgemma.state import ToolResult
 from docgemma.tools.base import Tool, Toolbox, ToolContext, validate
 from docgemma.tools.mcp_confirm import DECLINED, Question, WriteKeys, confirmed, question
 from docgemma.tools.mcp_image import received_image, without_image
-from docgemma.tools.mcp_wire import WRITE_KEY, definition, failure, to_wire
+from docgemma.tools.mcp_wire import CALL, WRITE_KEY, definition, to_wire
 from docgemma.tools.untrusted import clean_text
 
 log = logging.getLogger(__name__)
@@ -99,23 +98,23 @@ class _Desk:
         tool = self.toolbox.tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, "There is no such tool; tools/list names them.")
-        args, start = dict(params.arguments or {}), time.perf_counter()
+        args = dict(params.arguments or {})
         try:
             answer = await (self._write if tool.writes else self._read)(ctx, params, tool, args)
         except ToolError as error:
-            answer = failure(tool, args, error, round(time.perf_counter() - start, 4))
+            answer = self.toolbox.failed(tool.name, args, error)
         except DocGemmaError as error:
             log.error("%s: %s", tool.name, type(error).__name__)
-            answer = failure(tool, args, ToolError(ErrorType.SERVICE_UNAVAILABLE), 0.0)
+            answer = self.toolbox.failed(tool.name, args, ToolError(ErrorType.SERVICE_UNAVAILABLE))
         except MCPError:
             raise
         except Exception as error:
             # the kind and the place; the text of an unknown error may hold patient data
             log.error("%s failed: %s", tool.name, _kind(error))
-            answer = failure(tool, args, ToolError(ErrorType.SERVER_ERROR), 0.0)
+            answer = self.toolbox.failed(tool.name, args, ToolError(ErrorType.SERVER_ERROR))
         if isinstance(answer, types.InputRequiredResult):
             return answer
-        return to_wire({**answer, "args": without_image(answer["args"])})
+        return to_wire({**answer, "args": without_image(answer["args"])}, inside=CALL in (ctx.meta or {}))
 
     async def _read(
         self, ctx: ServerRequestContext, params: types.CallToolRequestParams, tool: Tool, args: dict[str, Any]

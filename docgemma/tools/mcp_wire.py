@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.rules.errors import error_message
 from docgemma.state import ToolResult
 from docgemma.tools.base import Tool
 from docgemma.tools.untrusted import clean, clean_text
@@ -100,14 +99,19 @@ def definition(tool: Tool, *, image_paths: bool) -> types.Tool:
     )
 
 
-def to_wire(result: ToolResult) -> types.CallToolResult:
-    """A result as a client gets it. A failure is `isError`, with its type and its text for a clinician."""
+def to_wire(result: ToolResult, *, inside: bool = False) -> types.CallToolResult:
+    """A result as a client gets it. A failure is `isError`, with its type and its text for a clinician.
+
+    Args:
+        inside: the client is this program's own graph, which also counts the model's generations.
+    """
     failed = result["error"] is not None
+    data = result["result"] if inside else {key: value for key, value in result["result"].items() if key != "calls"}
     reason = result["details"].get("reason")
     text = f"{result['formatted_result']} {reason}" if reason else result["formatted_result"]
     body = WireResult(
         ok=not failed, label=result["tool_label"], args=result["args"], text=text, empty=result["empty"],
-        data=result["result"], error_type=result["error_type"], details=result["details"], source=result["source"],
+        data=data, error_type=result["error_type"], details=result["details"], source=result["source"],
         as_of=result["as_of"], links=result["links"],
     )  # fmt: skip
     dated = f", as of {result['as_of']}" if result["as_of"] else ""
@@ -134,7 +138,7 @@ def from_wire(
         error = ToolError(body.error_type or ErrorType.SERVER_ERROR, "reported by the MCP server")
         error.details = body.details if trusted else _known_details(body.details)
         raise error
-    data = body.data if trusted else clean(body.data)
+    data = body.data if trusted else clean({key: value for key, value in body.data.items() if key != "calls"})
     try:
         text = body.text if trusted else tool.format(data)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -143,17 +147,6 @@ def from_wire(
         tool_name=tool.name, tool_label=tool.label, args=args, result=data, formatted_result=text, error=None,
         error_type=None, details={}, empty=body.empty, source=_short(body.source), as_of=_short(body.as_of),
         links=body.links if trusted else [_safe(link) for link in body.links[:50]],
-        seconds=seconds, retries=0,
-    )  # fmt: skip
-
-
-def failure(tool: Tool, args: dict[str, Any], error: ToolError, seconds: float) -> ToolResult:
-    """A failed call as a ToolResult, in the words of the error templates."""
-    details = clean(error.details)
-    message = error_message(error.error_type, tool.label, args, tool.entity, details)
-    return ToolResult(
-        tool_name=tool.name, tool_label=tool.label, args=args, result={}, formatted_result=message, error=message,
-        error_type=error.error_type.value, details=details, empty=False, source=None, as_of=None, links=[],
         seconds=seconds, retries=0,
     )  # fmt: skip
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
+from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
-from docgemma.tools import fhir
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
 from docgemma.tools.untrusted import clean
@@ -68,6 +69,8 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
         `medications: [{"name", "dosage", "active": bool, "status", "started"}]`
         `labs`, `vitals: [{"name", "value", "unit", "flag", "date", "low", "high", "code"}]`, the latest of each kind;
             `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
+        `social: [...]` of the same shape: smoking status and the like
+        `deceased: str` (date, "yes" if only the fact is known, "" if the record does not say so)
         `notes: [{"type", "date", "text"}]`, `immunizations: [{"name", "date"}]`
     Texts are "" and dates partial or "" where the record does not say.
 
@@ -90,6 +93,8 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "medications": [fhir.medication(item) for item in chart.medications],
         "labs": _latest(map(fhir.observation, chart.labs)),
         "vitals": _latest(map(fhir.observation, chart.vitals)),
+        "social": _latest(map(fhir.observation, chart.observations)),
+        "deceased": deceased(chart.record),
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }
@@ -104,6 +109,7 @@ def format_chart(data: dict[str, Any]) -> str:
     return bound(
         [
             f"Patient {data['patient']['label']}, patient ID {data['patient']['id']}.",
+            f"This patient is recorded as deceased{_on(data['deceased'])}." if data["deceased"] else "",
             *_allergy_lines(data),
             *(f"Active problem: {item['name']}." for item in data["conditions"] if item["active"]),
             *_medication_lines(data),
@@ -111,6 +117,7 @@ def format_chart(data: dict[str, Any]) -> str:
             *(f"Lab: {_measured(item)}." for item in labs if item not in abnormal),
             "" if labs else "No lab results are recorded.",
             *(f"Vital sign: {_measured(item)}." for item in vitals),
+            *(f"History: {_measured(item)}." for item in data["social"]),
             *(f"Note ({_dated(item['type'], item['date'])}): {clip(item['text'], 160)}" for item in data["notes"]),
             *(f"Immunization: {_dated(item['name'], item['date'])}." for item in data["immunizations"]),
             *(f"Past problem: {item['name']}." for item in data["conditions"] if not item["active"]),
@@ -146,6 +153,10 @@ def _measured(item: dict[str, Any]) -> str:
 def _rank(name: str, order: tuple[str, ...]) -> int:
     name = name.lower()
     return next((rank for rank, word in enumerate(order) if word in name and f"/{word}" not in name), len(order))
+
+
+def _on(date: str) -> str:
+    return f" on {date[:10]}" if date != "yes" else ""
 
 
 def _dated(name: str, date: str) -> str:
