@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, create_model
 
+from docgemma.edge.evidence import focus
 from docgemma.llm.base import Prompt
 from docgemma.prompts import GENERATION, Ask, Prepared, selection_schema
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from docgemma.tools.base import Tool
 
 QUESTION_CHARS = 1200
-EVIDENCE_CHARS = 700  # a result's critical lines come first, so the head is what matters
+EVIDENCE_CHARS = 600  # of a result; `evidence.py` chooses which lines
 HISTORY_CHARS = 160
 
 
@@ -47,7 +48,7 @@ class EdgeProfile:
         return self._ask("tool_select", state, "tool", selection_schema(names))
 
     def arguments(self, state: AgentState, tool: "Tool", schema: type[BaseModel]) -> Ask:
-        return self._ask("tool_arguments", state, f"args {tool.name}", schema)
+        return self._ask("tool_arguments", state, f"args {tool.name}: {', '.join(schema.model_fields)}", schema)
 
     def assess(self, state: AgentState, result: ToolResult) -> Ask:
         schema = create_model(
@@ -67,7 +68,9 @@ class EdgeProfile:
         return self._ask("error_handler", state, "retry", schema, lambda value: RetryStrategy(strategy=value.strategy))
 
     def synthesize(self, state: AgentState) -> Prompt:
-        return Prompt(user=f"{context(state)}\nanswer")
+        told = context(state)
+        missed = [line for line in state.get("error_messages", []) if line not in told]
+        return Prompt(user="\n".join([told, *(f"! {line}" for line in missed), "answer"]))
 
     def copied_fields(self, tool: "Tool") -> frozenset[str]:
         return frozenset(tool.args.model_fields)  # a 135M model copies; it does not compose
@@ -98,8 +101,13 @@ def context(state: AgentState) -> str:
     if found:
         lines.append(f"Found: {', '.join(found)}")
     for result in state.get("tool_results", []):
-        lines.append(f"[{result['tool_label']}] {_clip(result['formatted_result'], EVIDENCE_CHARS)}")
+        lines.append(f"[{result['tool_label']}] {evidence(state, result)}")
     return "\n".join(lines)
+
+
+def evidence(state: AgentState, result: ToolResult) -> str:
+    """What the model reads of one result, on one line."""
+    return focus(result["formatted_result"], state["user_query"], EVIDENCE_CHARS)
 
 
 def _clip(text: str, limit: int) -> str:
