@@ -21,7 +21,7 @@ from docgemma.settings import Settings
 from docgemma.tools import toolbox
 from docgemma.tools.base import ToolContext, ToolOutput
 from docgemma.tools.mcp_client import McpToolbox
-from tests.test_mcp_server import FAILURES, NOTE, READS, TOKEN, environment, http_server, notes, with_run
+from tests.test_mcp_server import FAILURES, NOTE, READS, TOKEN, call, environment, http_server, notes, with_run
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def tools() -> Iterator[McpToolbox]:
         yield tools
 
 
-def same(result: dict, direct: dict) -> bool:
-    timeless = {"seconds": 0.0}
-    return {**result, **timeless} == json.loads(json.dumps({**direct, **timeless}))
+def timeless(result: dict) -> dict:
+    """Without what differs from call to call, as JSON."""
+    return json.loads(json.dumps({**result, "seconds": 0.0}))
 
 
 # in memory
@@ -48,7 +48,7 @@ def same(result: dict, direct: dict) -> bool:
 
 @pytest.mark.parametrize(("name", "args"), [item[:2] for item in READS + FAILURES])
 def test_a_call_gives_what_the_plain_toolbox_gives(tools, context, name, args):
-    assert same(tools.call(name, args, context), toolbox().call(name, args, context))
+    assert timeless(tools.call(name, args, context)) == timeless(toolbox().call(name, args, context))
 
 
 def test_it_lists_and_finds_the_tools_like_the_plain_toolbox(tools):
@@ -145,6 +145,21 @@ def test_an_attached_image_reaches_the_tool(tools, context, png):
     assert "64 x 48" in result["details"]["header_text"]
 
 
+def test_the_cost_of_looking_at_an_image_is_counted_by_the_graph_and_not_told_outside(context, png):
+    def costly(args, context):
+        data = {"query": args.query, "modality": "ct", "findings": [], "impression": "Normal.", "confidence": 0.9,
+                "confidence_word": "high", "requires_specialist_review": False}  # fmt: skip
+        return ToolOutput(data, "image reading", calls=[{"node": "analyze_medical_image", "seconds": 1.0}])
+
+    plain = with_run("analyze_medical_image", costly)
+    with McpToolbox(plain) as tools:
+        inside = tools.call("analyze_medical_image", {"query": "What?"}, context)
+    assert timeless(inside) == timeless(plain.call("analyze_medical_image", {"query": "What?"}, context))
+    assert len(inside["result"]["calls"]) == 1
+    outside = call(context, "analyze_medical_image", {"query": "What?"}, tools=plain)
+    assert "calls" not in outside.structured_content["data"]
+
+
 def test_it_can_be_closed_twice_and_used_again(context):
     tools = McpToolbox(toolbox())
     for _ in range(2):
@@ -204,7 +219,7 @@ def test_the_sdk_is_not_imported_before_the_first_call():
 def test_a_remote_server_takes_the_built_in_ones_place(home, context, png):
     with http_server(home, DOCGEMMA_MCP_TOKEN=TOKEN) as (url, _), McpToolbox(toolbox(), url=url, token=TOKEN) as tools:
         for name, args, _ in READS:
-            assert same(tools.call(name, args, context), toolbox().call(name, args, context))
+            assert timeless(tools.call(name, args, context)) == timeless(toolbox().call(name, args, context))
         image = {"path": str(png), "media_type": "image/png", "sha256": "0" * 64}
         looked = tools.call("analyze_medical_image", {"query": "What?"}, replace(context, image=image))
         assert looked["error_type"] == "no_vision"
@@ -366,10 +381,8 @@ def test_an_error_type_survives_the_way_through_the_wire(context):
 
         plain = with_run("search_patient", fail)
         with McpToolbox(plain) as tools:
-            assert same(
-                tools.call("search_patient", {"name": "Anna"}, context),
-                plain.call("search_patient", {"name": "Anna"}, context),
-            )
+            mine, direct = (box.call("search_patient", {"name": "Anna"}, context) for box in (tools, plain))
+            assert timeless(mine) == timeless(direct)
 
 
 def test_the_note_that_was_written_is_the_note_that_is_read(tools, context):
