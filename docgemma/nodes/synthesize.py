@@ -10,6 +10,7 @@ from docgemma.nodes.context import Context
 from docgemma.prompts import GENERATION
 from docgemma.rules.fallback import answer_from_evidence, ensure_critical
 from docgemma.rules.grounding import ground
+from docgemma.rules.leak import without_instructions
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -39,11 +40,13 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if prepared := context.profile.direct(state):
         return {"final_response": prepared.text, "grounding": _grounding(True, []), "sources": prepared.sources}
     prompt = context.profile.synthesize(state)
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=_writer(runtime))
+    stream = SentenceStream(lambda text: without_instructions(text, prompt.system)[0], _writer(runtime))
+    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     calls = [call.as_dict() for call in done.calls]
-    text = done.value or answer_from_evidence(state)
-    notice = "" if images or not done.value else f"\n\n{GENERAL_KNOWLEDGE}"
-    return {"final_response": text + notice, "grounding": _grounding(True, []), "calls": calls}
+    written = stream.finish()
+    notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
+    text = (written or answer_from_evidence(state)) + notice
+    return {"final_response": text, "grounding": _grounding(True, []), "calls": calls}
 
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -51,13 +54,15 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     known, names = evidence(state), [tool.name for tool in context.toolbox]
     removed: list[str] = []
 
+    prompt = context.profile.synthesize(state)
+
     def keep(text: str) -> str:
+        text, leaked = without_instructions(text, prompt.system)
         checked = ground(text, known, context.drugs, names)
-        removed.extend(checked.removed)
+        removed.extend([*leaked, *checked.removed])
         return checked.answer
 
     stream = SentenceStream(keep, _writer(runtime))
-    prompt = context.profile.synthesize(state)
     done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
