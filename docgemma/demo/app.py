@@ -1,0 +1,129 @@
+"""The screen: what is on it, and which handler each thing calls. Layout only; what happens is in handlers.py."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from docgemma.agent import Agent
+from docgemma.demo import chart, view
+from docgemma.demo.handlers import FIELDS, Desk
+from docgemma.demo.ids import Ids
+from docgemma.demo.scenarios import Scenario
+from docgemma.demo.session import Session
+
+EXAMPLES = (
+    "Check FDA warnings for dofetilide",
+    "Find patient John Smith, check his chart, and verify metformin safety",
+    "Check interactions between warfarin, aspirin, and ibuprofen",
+    "Prescribe amoxicillin 500 mg three times daily for ghi-789",
+)
+WELCOME = (
+    "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
+    "Facts come from records and sources that are named with the answer. "
+    "Nothing is written to a record without your approval. All patients here are synthetic."
+)
+REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
+FOCUS = "() => setTimeout(() => document.querySelector('#dg-card-title')?.focus(), 150)"
+BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
+TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+
+def build(agent: Agent | None, ids: Ids, scenarios: list[Scenario], replayed: str = "") -> gr.Blocks:
+    """The app, not started. With `agent` None it replays; `replayed` says when that was recorded.
+
+    Args:
+        ids: makes and checks the conversation ids that browsers keep.
+    """
+    desk = Desk(agent, ids, scenarios, replayed)
+    ui = desk.ui = SimpleNamespace()
+    with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
+        ui.session = gr.State(Session(), time_to_live=12 * 3600)
+        ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=ids.browser_secret())
+        with gr.Row(elem_id="dg-head"):
+            gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
+            ui.badges = gr.HTML(desk.badges(), elem_id="dg-badges")
+        with gr.Row(elem_id="dg-main"):
+            with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
+                _talk(ui, agent)
+            with gr.Column(scale=2, min_width=320, elem_id="dg-side"):
+                _side(ui, agent, scenarios)
+        _wire(blocks, ui, desk, agent)
+    return blocks
+
+
+def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
+    examples = [{"text": text} for text in EXAMPLES] if agent else None
+    ui.chat = gr.Chatbot(
+        elem_id="dg-chat", label="Conversation", height="58vh", min_height=320, buttons=["copy"], feedback_options=None,
+        placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[], group_consecutive_messages=False,
+        layout="bubble",
+    )  # fmt: skip
+    with gr.Group(visible=False, elem_id="dg-card") as ui.card:
+        ui.what = gr.HTML("", elem_id="dg-what")
+        with gr.Row():
+            ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve", interactive=agent is not None)
+            ui.change = gr.Button("Edit", elem_id="dg-edit", interactive=agent is not None)
+            ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
+        with gr.Group(visible=False, elem_id="dg-fields") as ui.edit:
+            ui.fields = [gr.Textbox("", elem_id=f"dg-field-{number}", lines=1) for number in range(FIELDS)]
+            ui.save = gr.Button("Approve with these changes", variant="primary", elem_id="dg-save")
+    ui.take_up = gr.Button("Take up the unfinished turn", visible=False, elem_id="dg-take-up")
+    ui.composer = gr.MultimodalTextbox(
+        label="Your question", show_label=False, placeholder="Ask a clinical question", sources=["upload"], lines=1,
+        max_lines=6, elem_id="dg-composer", interactive=agent is not None, autofocus=agent is not None,
+    )  # fmt: skip
+    with gr.Row(elem_id="dg-actions"):
+        ui.stop = gr.Button("Stop", variant="stop", visible=False, elem_id="dg-stop")
+        ui.anew = gr.Button("New conversation", elem_id="dg-new")
+
+
+def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
+    with gr.Tabs(elem_id="dg-tabs"):
+        with gr.Tab("Patient", id="patient"):
+            known = chart.listed(agent) if agent else []
+            ui.patient = gr.Dropdown(
+                choices=known, value=None, label="Patient", elem_id="dg-patient", interactive=agent is not None,
+                info=None if known else "Type a name or an id.",
+            )  # fmt: skip
+            ui.listed = bool(known)
+            ui.chart = gr.HTML(chart.EMPTY, elem_id="dg-chart")
+        with gr.Tab("Reasoning", id="trace"):
+            ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
+            ui.trace = gr.HTML(view.trace(None), elem_id="dg-trace")
+        with gr.Tab("Scenarios", id="scenarios"):
+            choices = [(item.title, item.id) for item in scenarios]
+            ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
+            ui.play = gr.Button("Play", variant="primary", elem_id="dg-play")
+
+
+def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | None) -> None:
+    shown = [
+        ui.session, ui.browser, ui.chat, ui.card, ui.what, *ui.fields, ui.edit, ui.take_up, ui.composer, ui.stop,
+        ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play,
+    ]  # fmt: skip
+    who = [ui.session, ui.browser]
+    blocks.load(desk.open, who, shown, **TURN)
+    ui.play.click(desk.play, [ui.scenario, *who], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.stop.click(desk.stop, who, None, **QUICK)
+    ui.anew.click(desk.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)
+    if agent is None:
+        return
+    ui.composer.submit(desk.send, [ui.composer, *who, ui.patient], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then(
+        desk.send, [ui.composer, *who, ui.patient], shown, **TURN
+    ).then(None, js=FOCUS, **QUICK)
+    ui.chat.option_select(desk.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.approve.click(desk.approve, who, shown, **TURN).then(None, js=BACK, **QUICK)
+    ui.reject.click(desk.reject, who, shown, **TURN).then(None, js=BACK, **QUICK)
+    ui.change.click(lambda: gr.update(visible=True), None, ui.edit, **QUICK)
+    ui.save.click(desk.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.take_up.click(desk.take_up, who, shown, **TURN)
+    ui.patient.input(desk.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
+    if not ui.listed:
+        ui.patient.key_up(desk.find, None, ui.patient, **QUICK)
+
+
+def _as_typed(event: gr.SelectData) -> dict[str, Any]:
+    return {"text": str(event.value["text"])[:400], "files": []}

@@ -1,0 +1,117 @@
+"""Turns at work, one thread of execution each. A browser follows one, may go and come back, and may stop it."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from docgemma.agent import OnEvent
+from docgemma.errors import DocGemmaError, UsageError
+
+Work = Callable[[OnEvent, Callable[[], bool]], dict[str, Any]]
+log = logging.getLogger(__name__)
+QUIET_S = 0.05  # at most twenty pictures a second
+
+
+class Turn:
+    """One turn at work.
+
+    Attributes:
+        opening: the messages that began it, for a browser that joins later.
+        timeline, now, words: the steps that are done, the label of the one that runs, the words so far.
+        result: the contract's JSON once it is done; None where `problem` says in one line why there is none.
+    """
+
+    def __init__(self, work: Work, opening: list[dict[str, Any]]):
+        self.opening = opening
+        self.timeline: list[dict[str, Any]] = []
+        self.now, self.words, self.problem = "", "", ""
+        self.result: dict[str, Any] | None = None
+        self._stop, self._done, self._changed = threading.Event(), threading.Event(), threading.Event()
+        self._work = work
+
+    def run(self) -> None:
+        try:
+            self.result = self._work(self._event, self._stop.is_set)
+        except DocGemmaError as error:
+            self.problem = plain(error)
+        except Exception as error:  # the line names the kind and the place; the text may hold patient data
+            self.problem = f"Something went wrong that should not ({kind(error)}). Ask again, or report it."
+            log.error("a turn failed: %s", kind(error))
+        finally:
+            self._done.set()
+            self._changed.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def follow(self) -> Iterator[None]:
+        """Yields whenever there is something new to show, until the turn is done."""
+        while not self._done.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            if not self._done.is_set():
+                yield
+                self._done.wait(QUIET_S)
+
+    def _event(self, event: dict[str, Any]) -> None:
+        match event["type"]:
+            case "start":
+                self.now = event["label"]
+            case "step":
+                self.timeline = [*self.timeline, event]
+                self.now = ""
+            case "token":
+                self.words += event["text"]
+            case "answer":
+                self.words = event["text"]
+        self._changed.set()
+
+
+class Turns:
+    """The turns at work, at most one a conversation."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Turn] = {}
+        self._guard = threading.Lock()
+
+    def begin(self, thread: str, work: Work, opening: list[dict[str, Any]]) -> Turn:
+        """Raises UsageError where this conversation is still being worked on, in another window for instance."""
+        turn = Turn(work, opening)
+        with self._guard:
+            if thread in self._running:
+                raise UsageError("The last question is still being answered.", hint="Wait for it, or stop it.")
+            self._running[thread] = turn
+        threading.Thread(target=self._run, args=(thread, turn), daemon=True).start()
+        return turn
+
+    def running(self, thread: str | None) -> Turn | None:
+        with self._guard:
+            return self._running.get(thread or "")
+
+    def stop(self, thread: str | None) -> None:
+        if turn := self.running(thread):
+            turn.stop()
+
+    def _run(self, thread: str, turn: Turn) -> None:
+        try:
+            turn.run()
+        finally:
+            with self._guard:
+                self._running.pop(thread, None)
+
+
+def plain(error: DocGemmaError) -> str:
+    """The error's line without advice that only helps at a command line."""
+    typed = "--" in error.hint or "docgemma " in error.hint
+    return str(error) if typed else error.line()
+
+
+def kind(error: Exception) -> str:
+    """The kind and place of an unexpected error, without its text."""
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    place = f" in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
+    return type(error).__name__ + place
