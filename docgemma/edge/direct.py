@@ -18,9 +18,9 @@ THANKS = "You're welcome. Ask whenever you need something else."
 GOODBYE = "Goodbye."
 WELL = "All right. Ask whenever you need something else."
 ABOUT = (
-    "I am DocGemma, a clinical assistant that also runs offline. I can find patients and read their records, check drug "
-    "safety and interactions, search literature and clinical trials, and prepare prescriptions, allergy entries and "
-    "notes for your approval. I do not replace clinical judgement."
+    "I am DocGemma, a clinical assistant that also runs offline. I can find patients and read their records, check "
+    "drug safety and interactions, search literature and clinical trials, and prepare prescriptions, allergy entries "
+    "and notes for your approval. I do not replace clinical judgement."
 )
 NEEDS_FULL_MODEL = (
     "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
@@ -34,30 +34,38 @@ MANNERS = (  # the whole message must be of this kind
     (re.compile(r".{0,40}\b(?:thanks?|thank you|thx|ty|cheers|ta|appreciated|grateful)\b.{0,60}", re.I), THANKS),
     (re.compile(r"(?:ok(?:ay)?,? )?(?:good)?bye\b.{0,30}|see you\b.{0,20}|talk later.{0,10}", re.I), GOODBYE),
     (re.compile(r"(?:ok|okay|got it|understood|great|perfect|fine|good|sure|brilliant|excellent|nice|all right|alright|"
-                r"never ?mind|that'?s (?:all|it|everything)|nothing else|no(?:pe)?,? that'?s (?:all|it|everything))\b.{0,40}", re.I), WELL),
+                r"never ?mind|nothing else|(?:no(?:pe)?,? )?that'?s (?:all|it|everything))\b.{0,40}", re.I), WELL),
     (re.compile(r"(?:so |and )?(?:who|what) (?:are|r) (?:you|u)\b.{0,20}|who (?:made|built|created) you.{0,10}|"
                 r"what (?:can|do) you (?:do|help).{0,30}|what (?:kinds?|sorts?) of (?:questions|things).{0,40}|"
                 r"how do (?:i use (?:you|this)|you work).{0,20}|can you help(?: me)?.{0,10}|help|"
                 r"are you (?:a|an) (?:doctor|ai|robot|human|bot|person).{0,10}", re.I), ABOUT),
 )  # fmt: skip
+SMALL_TALK = re.compile(
+    r"how(?:'s| are| r| is) (?:it going|you|u|things|everything)|what can you|who (?:are|made|built) you|"
+    r"what (?:kinds?|sorts?) of|how do (?:i use|you work)",
+    re.IGNORECASE,
+)
 POLITE = re.compile(
-    rf"^(?:{OPENERS}[,!. ]+|please |pls |ok(?:ay)?[,. ]+|so[, ]+|and |also[, ]+|quick(?:ly)?[,: ]+|(?:can|could|would) you "
-    r"(?:please |briefly |quickly )?|i(?:'d| would) like to know |i want to know |do you know |remind me |tell me |"
+    rf"^(?:{OPENERS}[,!. ]+|please |pls |ok(?:ay)?[,. ]+|so[, ]+|and |also[, ]+|quick(?:ly)?[,: ]+|just |"
+    r"(?:can|could|would) you (?:please |briefly |quickly )?|i(?:'d| would) like to know |"
+    r"i want to know |do you know |remind me |tell me |"
     r"in (?:simple|plain|lay|easy) (?:terms|words|english)[, ]+|in general[, ]+|"
-    r"(?:no[,. ]+)?(?:i )?(?:don'?t|do not) need [\w ]{2,30}[,;:\-] *|no [\w ]{2,20} needed[,;:\- ]+|before we [\w ]{2,30}[:,] *|just )+",
+    r"(?:no[,. ]+)?(?:i )?(?:don'?t|do not) need [\w ]{2,30}[,;:\-] *|no [\w ]{2,20} needed[,;:\- ]+|"
+    r"before we [\w ]{2,30}[:,] *)+",
     re.IGNORECASE,
 )
 TAIL = re.compile(
-    r"[\s,;:\-]*(?:\b(?:please|pls|plz|thanks|thx|exactly|actually|really|briefly|basically|again|(?:just )?in general(?: terms)?|"
-    r"generally|in (?:a few|one|two|simple|plain|lay|layman'?s|easy|short) (?:words|terms|sentences?|english)|roughly|"
+    r"[\s,;:\-]*(?:\b(?:please|pls|plz|thanks|thx|exactly|actually|really|briefly|basically|again|"
+    r"(?:just )?in general(?: terms)?|generally|in (?:a few|one|two|simple|plain|lay|layman'?s|easy|short) "
+    r"(?:words|terms|sentences?|english)|roughly|"
     r"to (?:me|a student|a patient)|for me|in medicine|in brief|in short|in adults|mean|means|stand for|stands for|"
     r"measures?|includes?|does|do|defined|is for|is|are|conceptually|in the first place|"
     r"(?:just )?the (?:concept|definition|basics))|[.?!\"'”’])\s*$",
     re.IGNORECASE,
 )
 ASKS = re.compile(
-    r"^(?:what(?:'s|’s|s)?(?: exactly| on earth| actually)?(?: is| are| r| does| do)?(?: (?:\w+ )?(?:meant|mean) by)?|wat is|who is|"
-    r"define|definition(?: of)?|(?:the )?meaning of|explain(?: to me)?(?: what)?|describe|tell me about|eli5|"
+    r"^(?:what(?:'s|’s|s)?(?: exactly| on earth| actually)?(?: is| are| r| does| do)?(?: (?:\w+ )?(?:meant|mean) by)?|"
+    r"wat is|define|definition(?: of)?|(?:the )?meaning of|explain(?: to me)?(?: what)?|describe|tell me about|eli5|"
     r"(?:how (?:is|are|do you define|would you define)))\s+(?:the (?:term|word|abbreviation|definition of|meaning of|"
     r"concept of)\s+|meant by\s+)?",
     re.IGNORECASE,
@@ -71,7 +79,8 @@ DIFFERENCE = re.compile(
 )
 WORKS = re.compile(
     r"^(?:(?:explain |describe )?how (?:does|do) (.+?) work|(?:explain |describe )how (.+?) works?|"
-    r"(?:what(?:'s| is) |explain |describe )?(?:the )?(?:mechanism(?: of action)?|moa) of (.+)|(.+?) (?:moa|mechanism of action))$",
+    r"(?:what(?:'s| is) |explain |describe )?(?:the )?(?:mechanism(?: of action)?|moa) of (.+)|"
+    r"(.+?) (?:moa|mechanism of action))$",
     re.IGNORECASE,
 )
 DROPPED = re.compile(r"^(?:a|an|the|of)\s+", re.IGNORECASE)
@@ -157,9 +166,7 @@ def _key(term: str) -> str:
 def _asks_more(text: str) -> bool:
     """A greeting or thanks that goes on with a question deserves the honest line, not a greeting alone."""
     rest = POLITE.sub("", text)
-    manners = re.compile(r"how(?:'s| are| r| is) (?:it going|you|u|things|everything)|what can you|"
-                         r"who (?:are|made|built) you|what (?:kinds?|sorts?) of|how do (?:i use|you work)", re.I)  # fmt: skip
-    return "?" in rest and not manners.search(rest) and len(rest.split()) > 3
+    return "?" in rest and not SMALL_TALK.search(rest) and len(rest.split()) > 3
 
 
 def _prepared(found: list[Definition]) -> Prepared:

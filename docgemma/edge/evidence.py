@@ -27,7 +27,7 @@ def _topic(name: str, asks: str, says: str = "") -> Topic:
 
 RECORD = (
     _topic("allergies", r"allerg|intoleran", r"allerg"),
-    _topic("medications", r"meds?\b|medic(?:ation|ine)s?\b|drugs? is|tablets|prescriptions|tak(?:es?|ing)\b|home meds", r"medication"),
+    _topic("medications", r"meds?\b|medic(?:ation|ine)s?\b|tablets|prescriptions|tak(?:es?|ing)\b", r"medication"),
     _topic("problems", r"problems?\b|diagnos|conditions?\b|past medical", r"problem:"),
     _topic("vaccinations", r"vaccin|immuni[sz]|shot\b|booster", r"immunization"),
     _topic("vital signs", r"vitals?\b", r"vital sign:"),

@@ -8,7 +8,7 @@ The adapter is trained on exactly these functions.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from docgemma.edge.evidence import focus
 from docgemma.llm.base import Prompt
@@ -72,6 +72,19 @@ class EdgeProfile:
         missed = [line for line in state.get("error_messages", []) if line not in told]
         return Prompt(user="\n".join([told, *(f"! {line}" for line in missed), "answer"]))
 
+    def triage(self, state: AgentState) -> Ask:
+        """The v2 graph's route; with it goes no tool, which `intent` or `select` names."""
+        labels = ("direct", "lookup", "reasoning", "multi_step")
+        return self._ask("triage", state, "route", create_model("Route", __base__=Schema, route=(Literal[labels], ...)))
+
+    def decompose(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
+        """The v1 and v2 graphs' plan: the tools in working order."""
+        names = Literal[tuple(tool.name for tool in tools)]
+        field = Field(min_length=1, max_length=5)
+        return self._ask(
+            "decompose", state, "steps", create_model("Steps", __base__=Schema, tools=(list[names], field))
+        )
+
     def copied_fields(self, tool: "Tool") -> frozenset[str]:
         return frozenset(tool.args.model_fields)  # a 135M model copies; it does not compose
 
@@ -83,7 +96,8 @@ class EdgeProfile:
 
     @staticmethod
     def _ask(node: str, state: AgentState, task: str, schema: type[BaseModel], finish=lambda value: value) -> Ask:
-        return Ask(node, Prompt(user=f"{context(state)}\n{task}"), schema, GENERATION[node], "lines", finish)
+        config = GENERATION.get(node, GENERATION["tool_select"])
+        return Ask(node, Prompt(user=f"{context(state)}\n{task}"), schema, config, "lines", finish)
 
 
 def context(state: AgentState) -> str:
