@@ -38,8 +38,9 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def inspect(inspector: list[str], home: Path, *arguments: str) -> tuple[int, dict]:
     """Run it with a home of its own: its exit status, and the JSON it printed."""
+    patient = ["--connect-timeout", "100000"]  # milliseconds; a busy machine is no failure
     done = subprocess.run(
-        [*inspector, *arguments], capture_output=True, text=True, timeout=120, cwd=Path.cwd(),
+        [*inspector, *arguments, *patient], capture_output=True, text=True, timeout=120, cwd=Path.cwd(),
         env={**environment(home), "HOME": str(home), "XDG_DATA_HOME": str(home / "data"),
              "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     )  # fmt: skip
