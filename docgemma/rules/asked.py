@@ -72,7 +72,8 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
     for match in words.START.finditer(question):
         rest = question[match.end() : match.end() + 120]
         if words.NOT_MEDICATION.match(rest) or (
-            match.group().lower() == "order" and words.IN_ORDER.search(question[: match.start()])
+            match.group().lower() == "order"
+            and words.IN_ORDER.search(question[max(0, match.start() - 20) : match.start()])
         ):
             continue
         verb = match.group().lower()

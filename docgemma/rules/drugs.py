@@ -11,8 +11,10 @@ from rapidfuzz import fuzz, process
 from docgemma.rules.drug_words import ENDOGENOUS, FORMS, MEASURED, ONLY_AS_SUPPLEMENT
 
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 GAP = re.compile(r"[\s\-‐‑–/]{1,3}")  # between the words of one name
-DOT_GAP = re.compile(r"\.\s{0,2}")  # "St. John's wort"; a full stop after a longer word ends a sentence
+DOT_PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
+GAP = re.compile(r"\.\s{0,2}")  # "St. John's wort"; a full stop after a longer word ends a sentence
 JOINED = re.compile(r"[\s,;/&+]*(?:and|with|or|plus|und)?[\s,/&+]*", re.IGNORECASE)
 DOSE_NEXT = re.compile(r"[\s:(]{0,3}\d+(?:[.,]\d+)?\s{0,2}(?:mg|mcg|µg|μg|g|ml|units?|iu|meq|mmol|%)", re.IGNORECASE)
 SUGGEST_SCORE = 78  # of 100; below, a "did you mean" is noise
@@ -40,7 +42,7 @@ class DrugNames:
         self._longest: dict[str, int] = {}  # first word -> words of the longest name that begins so
         self._generics = dict(generics)
         for name in self._generics:
-            words = [fold(match.group()) for match in WORD.finditer(name)]
+            words = _key(name).split()
             if words:
                 self._keys.setdefault(" ".join(words), name)
                 self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
@@ -137,6 +139,8 @@ def fold(word: str) -> str:
 
 
 def _key(name: str) -> str:
+    if PLAIN_NAME.fullmatch(name):  # most of the dictionary; this is what loading it costs
+        return name
     return " ".join(fold(match.group()) for match in WORD.finditer(name))
 
 

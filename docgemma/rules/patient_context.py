@@ -1,0 +1,54 @@
+"""What an answer about a drug and a patient must say of that patient, whatever the model wrote: who, and which results
+the label asks for. A result that is not on record is said to be missing: unknown is never normal.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from docgemma.rules import known
+from docgemma.state import AgentState, ToolResult
+
+# what a label speaks of, and the laboratory result that answers it
+NEEDED = (
+    (re.compile(r"\begfr\b|renal impairment|creatinine clearance|kidney", re.I), re.compile(r"egfr|glomerular", re.I), "eGFR"),
+    (re.compile(r"hyperkal|potassium", re.I), re.compile(r"^potassium", re.I), "potassium"),
+    (re.compile(r"\bqtc?\b", re.I), re.compile(r"\bqtc?\b", re.I), "QTc"),
+)  # fmt: skip
+SHOWN = 2  # results beside one label; more would bury the warning
+
+
+def patient_lines(answer: str, state: AgentState) -> list[str]:
+    """Lines that the answer lacks: the patient it is about, and the results that the drug's label asks for.
+
+    Args:
+        answer: as it stands.
+        state: of the turn; charts and labels are read from its results.
+    """
+    charts = [item for item in known.succeeded(state) if item["tool_name"] == "get_patient_chart"]
+    if not charts:
+        return []
+    data = charts[-1]["result"]
+    lines = [line for label in _labels(state) for line in _results(label, data)]
+    if data["patient"]["name"].casefold() not in answer.casefold():
+        lines.insert(0, f"Patient: {data['patient']['label']}, patient ID {data['patient']['id']}.")
+    return [line for line in dict.fromkeys(lines) if line.casefold() not in answer.casefold()]
+
+
+def _labels(state: AgentState) -> list[ToolResult]:
+    return [item for item in known.succeeded(state) if item["tool_name"] == "check_drug_safety"]
+
+
+def _results(label: ToolResult, chart: dict[str, Any]) -> Iterable[str]:
+    data = label["result"]
+    text = " ".join([data.get("boxed_warning") or "", *data.get("contraindications", []), *data.get("warnings", [])])
+    asked = [(lab, name) for words, lab, name in NEEDED if words.search(text)]
+    for lab, name in asked[:SHOWN]:
+        found = [item for item in [*chart.get("labs", []), *chart.get("vitals", [])] if lab.search(item["name"])]
+        yield _line(found[0]) if found else f"No {name} is recorded for this patient."
+
+
+def _line(item: dict[str, Any]) -> str:
+    detail = ", ".join(part for part in (item.get("flag"), item.get("date")) if part)
+    value = f"{item['name']} {item['value']} {item.get('unit') or ''}".strip()
+    return f"Latest result: {value}{f' ({detail})' if detail else ''}."
