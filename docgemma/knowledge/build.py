@@ -107,13 +107,19 @@ def _fill(connection: sqlite3.Connection, parts: dict[str, Part], content: str) 
     for kind, part in parts.items():
         for record, words in part.records:
             adders[kind](connection, record, words)
-        _meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
+        add_meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
     built = datetime.now(UTC).isoformat(timespec="seconds")
-    _meta(connection, {"version": str(VERSION), "content": content, "built": built})
+    add_meta(connection, {"version": str(VERSION), "content": content, "built": built})
 
 
-def add_drug(connection: sqlite3.Connection, record: DrugLabel, words: list[str]) -> None:
-    connection.execute("INSERT INTO drug VALUES (?, ?)", (record.name, _json(record)))
+def add_drug(
+    connection: sqlite3.Connection, record: DrugLabel, words: list[str], source: str | None = None, as_of: str = ""
+) -> None:
+    """`source` and `as_of` where they are not those of the part."""
+    values = (record.name, _json(record), source, as_of if source else None)
+    connection.execute("INSERT INTO drug VALUES (?, ?, ?, ?)", values)
+    if source:  # of many sources: names are settled between all of them
+        return
     names = {name.lower() for name in (record.name, *record.brand_names, *words)}
     connection.executemany("INSERT INTO drug_name VALUES (?, ?)", [(name, record.name) for name in sorted(names)])
 
@@ -153,7 +159,7 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
             raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
 
 
-def _meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
+def add_meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
 
 

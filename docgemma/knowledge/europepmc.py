@@ -94,10 +94,10 @@ def words(query: str) -> str:
 
 def parse(raw: object) -> list[Article]:
     """Europe PMC's JSON as articles; ValueError for another shape."""
-    return [_article(record) for record in Results.model_validate(raw).resultList.result]
+    return [article(record) for record in Results.model_validate(raw).resultList.result]
 
 
-def _article(record: Record) -> Article:
+def article(record: Record) -> Article:
     return Article(
         id=record.pmid or f"{record.source}{record.id}",
         title=text(record.title),

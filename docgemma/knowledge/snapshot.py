@@ -1,13 +1,16 @@
 """The offline snapshot: one SQLite file with FTS5, opened read-only. `build.py` makes it.
 
-Tables: `meta(key, value)`, `drug(name, data)`, `drug_name(alias, name)`, `interaction(a, b, data)` with a < b,
-`article` and `trial` (id, data) with their full-text twins. `data` is the JSON of the record's dataclass.
+Tables: `meta(key, value)`, `drug(name, data, source, as_of)` (NULL: those of the kind), `drug_name(alias, name)`,
+`interaction(a, b, data)` with a < b, `article` and `trial` (id, data) with their full-text twins; `data` is the JSON of
+the record's dataclass. `label_text(drug, number, data)`: labels that are read for other drugs, from bulk files only.
 """
 
 import json
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,13 +21,14 @@ from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Tri
 from docgemma.knowledge.search import match_expression, statuses
 from docgemma.rules.drugs import DrugNames
 
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 REBUILD = "Rebuild it: docgemma snapshot build."
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT);
+CREATE TABLE label_text (drug TEXT, number INTEGER, data BLOB NOT NULL, PRIMARY KEY (drug, number)) WITHOUT ROWID;
 CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
 CREATE TABLE article (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, data TEXT NOT NULL);
@@ -56,8 +60,11 @@ class Snapshot:
             raise StoreError("The knowledge snapshot was made by another version.", hint=REBUILD)
 
     def label(self, drug_name: str) -> Answer[DrugLabel]:
-        rows = self._rows("SELECT data FROM drug WHERE name = ?", self._known(drug_name))
-        return self._answer("drugs", [DrugLabel(**json.loads(data)) for (data,) in rows])
+        rows = self._rows("SELECT data, source, as_of FROM drug WHERE name = ?", self._known(drug_name))
+        answer = self._answer("drugs", [DrugLabel(**json.loads(data)) for data, _, _ in rows])
+        return next(
+            (replace(answer, source=source, as_of=as_of or None) for _, source, as_of in rows if source), answer
+        )
 
     def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
         drugs = list(dict.fromkeys(self._known(name) for name in drug_names))
@@ -65,7 +72,7 @@ class Snapshot:
         for pair in combinations(drugs, 2):
             rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted(pair))
             found += [_interaction(json.loads(data)) for (data,) in rows]
-        return self._answer("interactions", found)
+        return self._with_labels(drugs, self._answer("interactions", found))
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid
@@ -119,9 +126,14 @@ class Snapshot:
         if found := self._listed(name):
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
-            near = [item for item in self.names.suggest(name) if self._listed(item)]
+            near = {}  # one spelling of each drug
+            for item in (*self._own_names.suggest(name), *self.names.suggest(name)):
+                if listed := self._listed(item):
+                    near.setdefault(listed, item)
             if near:
-                raise ToolError(ErrorType.AMBIGUOUS_DRUG_NAME, "near a name", entity=drug_name, suggestions=near)
+                raise ToolError(
+                    ErrorType.AMBIGUOUS_DRUG_NAME, "near a name", entity=drug_name, suggestions=list(near.values())[:3]
+                )
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no such drug", entity=drug_name)
 
     def _listed(self, name: str) -> str | None:
@@ -131,8 +143,28 @@ class Snapshot:
                 return rows[0][0]
         return None
 
+    @cached_property
+    def _own_names(self) -> DrugNames:
+        """Names that labels brought and the dictionary need not know."""
+        return DrugNames(dict(self._rows("SELECT alias, name FROM drug_name ORDER BY alias")))
+
+    def _with_labels(self, drugs: list[str], answer: Answer[Interaction]) -> Answer[Interaction]:
+        """What the drugs' labels say of the pairs that are not listed; they are read now, as the live path reads them.
+
+        All pairs beforehand would be millions of readings, and the snapshot has labels only from bulk files.
+        """
+        if not self._rows("SELECT 1 FROM label_text LIMIT 1"):
+            return answer
+        from docgemma.knowledge.bulk_interactions import said_by_labels
+
+        labels = self._answer("drugs", [])
+        found = said_by_labels(self._rows, drugs, skip={frozenset(item.drugs) for item in answer.records})
+        as_of = min(filter(None, (answer.as_of, labels.as_of)), default=None)
+        return replace(answer, records=answer.records + found, source=f"{answer.source}, {labels.source}", as_of=as_of)
+
     def _answer(self, kind: str, records: list) -> Answer:
-        return Answer(records, self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of"))
+        source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")
+        return Answer(records, source, as_of or None)
 
     def _rows(self, sql: str, *values: Any) -> list[tuple]:
         try:
