@@ -29,6 +29,7 @@ from docgemma.report import report
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, ImageRef
 from docgemma.tools import ToolContext, toolbox
+from docgemma.tools.mcp_client import McpToolbox
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
@@ -62,7 +63,8 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names(self.settings.home)
-        self.toolbox = toolbox()
+        self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
+        self.toolbox.warm()
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
         self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
@@ -155,6 +157,7 @@ class Agent:
         return self.app.get_state(self._config(thread)).values.get("history", [])
 
     def close(self) -> None:
+        self.toolbox.close()
         self.llm.close()
         self.store.close()
         self.knowledge.close()

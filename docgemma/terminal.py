@@ -42,8 +42,8 @@ class Screen:
         else:
             self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
         self.streamed = ""
-        for source in result["sources"]:
-            self.out.print(f"[dim]Source: {escape(_source(source))}[/dim]")
+        for source in dict.fromkeys(map(_source, result["sources"])):
+            self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
             self.timeline(result)
         if result["status"] == "needs_approval":

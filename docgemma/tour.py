@@ -17,7 +17,7 @@ def main() -> int:
     screen = Screen(live=False)
     with Agent(on_progress=lambda line: print(line, file=sys.stderr)) as agent:
         for path, question in QUESTIONS:
-            screen.out.rule(f"[bold]{question}[/bold] ({path})", align="left")
+            screen.out.print(f"[bold]> {question}[/bold]  [dim]({path})[/dim]")
             screen.result(agent.ask(question))
             screen.out.print()
     screen.out.print('Your turn: .venv/bin/docgemma ask "…"   or   .venv/bin/docgemma chat')

@@ -39,8 +39,11 @@ class Context:
         done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
         return ask.finish(done.value), [call.as_dict() for call in done.calls]
 
-    def tool_context(self, state: dict[str, Any], write_key: str = "") -> ToolContext:
+    def tool_context(
+        self, state: dict[str, Any], write_key: str = "", approved: tuple[str, ...] | None = None
+    ) -> ToolContext:
+        """What a call may use; `approved` are the findings that a person saw when approving a write."""
         return ToolContext(
             settings=self.settings, store=self.store, knowledge=self.knowledge, llm=self.llm,
-            image=state.get("image"), thread=self.thread, actor=self.actor, write_key=write_key,
+            image=state.get("image"), thread=self.thread, actor=self.actor, write_key=write_key, approved=approved,
         )  # fmt: skip

@@ -8,9 +8,11 @@ from langgraph.runtime import Runtime
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.prompts import GENERATION
+from docgemma.rules.cut import complete
 from docgemma.rules.fallback import answer_from_evidence, ensure_critical
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
+from docgemma.rules.patient_context import patient_lines
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -58,7 +60,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
-        checked = ground(text, known, context.drugs, names)
+        checked = ground(complete(text, known), known, context.drugs, names)
         removed.extend([*leaked, *checked.removed])
         return checked.answer
 
@@ -67,6 +69,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
     text = ensure_critical(written if usable else answer_from_evidence(state), state)
+    text = "\n".join([text, *patient_lines(text, state)])
     return {
         "final_response": text or answer_from_evidence(state),
         "grounding": _grounding(not removed, removed),

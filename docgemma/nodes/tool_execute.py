@@ -18,12 +18,14 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     context, tool = runtime.context, runtime.context.toolbox[state["current_tool"]]
     args, findings = state["current_args"] or {}, []
     retry = bool(state.get("retry_strategy"))
+    seen: tuple[str, ...] | None = None
     if tool.writes and _can_be_decided(tool, args, context):
         args, findings, approved = decide_write(tool, args, context)
         if not approved:
             return {**_done(state, retry), "tool_results": [_rejected(tool, args, findings)], "status": "refused"}
+        seen = tuple(findings)
     key = write_key(context.thread, state, tool) if tool.writes else ""
-    result = context.toolbox.call(tool.name, args, context.tool_context(state, key))
+    result = context.toolbox.call(tool.name, args, context.tool_context(state, key, seen))
     result["retries"] = state["retry_count"] if retry else 0
     calls = result["result"].pop("calls", [])  # of a tool that asked the model itself
     if findings:

@@ -10,8 +10,9 @@ from docgemma.rules import known
 from docgemma.state import AgentState, ToolResult
 
 # what a label speaks of, and the laboratory result that answers it
+RENAL = re.compile(r"\begfr\b|renal impairment|creatinine clearance|kidney", re.I)
 NEEDED = (
-    (re.compile(r"\begfr\b|renal impairment|creatinine clearance|kidney", re.I), re.compile(r"egfr|glomerular", re.I), "eGFR"),
+    (RENAL, re.compile(r"egfr|glomerular", re.I), "eGFR"),
     (re.compile(r"hyperkal|potassium", re.I), re.compile(r"^potassium", re.I), "potassium"),
     (re.compile(r"\bqtc?\b", re.I), re.compile(r"\bqtc?\b", re.I), "QTc"),
 )  # fmt: skip
