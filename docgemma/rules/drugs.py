@@ -13,8 +13,7 @@ from docgemma.rules.drug_words import ENDOGENOUS, FORMS, MEASURED, ONLY_AS_SUPPL
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 GAP = re.compile(r"[\s\-‐‑–/]{1,3}")  # between the words of one name
-DOT_PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
-GAP = re.compile(r"\.\s{0,2}")  # "St. John's wort"; a full stop after a longer word ends a sentence
+DOT_GAP = re.compile(r"\.\s{0,2}")  # "St. John's wort"; a full stop after a longer word ends a sentence
 JOINED = re.compile(r"[\s,;/&+]*(?:and|with|or|plus|und)?[\s,/&+]*", re.IGNORECASE)
 DOSE_NEXT = re.compile(r"[\s:(]{0,3}\d+(?:[.,]\d+)?\s{0,2}(?:mg|mcg|µg|μg|g|ml|units?|iu|meq|mmol|%)", re.IGNORECASE)
 SUGGEST_SCORE = 78  # of 100; below, a "did you mean" is noise
