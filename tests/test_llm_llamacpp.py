@@ -12,14 +12,17 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from PIL import Image
 from pydantic import create_model
 
 from docgemma.errors import ModelError
+from docgemma.llm import load_llm
 from docgemma.llm.base import GenConfig, Prompt, strip_thinking
 from docgemma.llm.gguf_header import read_header
 from docgemma.llm.llamacpp import THINKING_MARKS, LlamaCppLLM, chat_format
 from docgemma.llm.load import edge_weights
-from docgemma.schemas import Schema, ToolSelection
+from docgemma.schemas import ImageFindings, Schema, ToolSelection
+from docgemma.settings import Settings
 from tests import models
 
 SHORT = GenConfig(max_tokens=12)
@@ -214,6 +217,49 @@ def test_thinking_marks_are_written_out_so_that_the_span_can_be_removed():
         "preserved_tokens": THINKING_MARKS,
         "grammar": '%llguidance {}\nstart: <unused94> "I think" <unused95> "Hello"',
     }
-    text = llm._collect(body, None).text
+    text = llm._collect(llm._stream(body), None).text
     assert text == "<unused94>I think<unused95>Hello"
     assert strip_thinking(text) == "Hello"
+
+
+# vision: Gemma's real weights with a random projector, so what it sees is nonsense and the path is real
+
+
+@pytest.fixture(scope="module")
+def seeing():
+    llm = load_llm(str(models.gemma_gguf()), Settings(home=models.scratch(), mmproj=models.gemma_projector()))
+    yield llm
+    llm.close()
+
+
+SHOWN = Prompt("What is this <__media__>?", prefix="The image shows")
+RED, GREY = Image.new("RGB", (300, 200), (200, 0, 0)), Image.new("L", (90, 90), 10)
+
+
+@pytest.mark.slow
+def test_an_image_is_seen_through_its_projector(seeing):
+    pieces = []
+    made = seeing.text(replace(SHOWN, images=(RED,)), GenConfig(max_tokens=6), node="x", on_token=pieces.append)
+    blind = seeing.text(SHOWN, GenConfig(max_tokens=6), node="x")
+    assert "".join(pieces).strip() == made.value
+    assert made.calls[0].prompt_tokens >= blind.calls[0].prompt_tokens + 256
+    assert made.calls[0].completion_tokens == 6 and made.truncated
+
+
+@pytest.mark.slow
+def test_findings_come_back_through_the_projector(seeing):
+    config = GenConfig(temperature=0.7, max_tokens=300, seed=1)
+    made = seeing.structured(Prompt("Describe.", images=(GREY,)), ImageFindings, config, node="x")
+    assert isinstance(made.value, ImageFindings)
+
+
+@pytest.mark.slow
+def test_stopping_while_it_describes_an_image_leaves_the_model_usable(seeing):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seeing.text(replace(SHOWN, images=(RED,)), GenConfig(max_tokens=500), node="x", on_token=stop)
+    assert seeing.text(Prompt("Hi", prefix="Hello"), SHORT, node="x").value
+    with pytest.raises(ModelError, match="too long"):
+        seeing.text(Prompt("word " * 9000, images=(GREY,)), SHORT, node="x")

@@ -9,7 +9,12 @@ from docgemma.schemas import ImageFindings, ToolSelection
 from docgemma.settings import Settings
 from tests import models
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.slow,
+    # torch itself, when llguidance's mask kernel (the plain path's) asks it for a compiler
+    pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
+]
 torch = pytest.importorskip("torch")
 
 BEGUN = Prompt("What is hypertension?", prefix="Hypertension, also known as high blood pressure, is a condition in")
@@ -73,7 +78,7 @@ def test_a_folder_is_converted_once_and_a_folder_without_a_model_is_refused(tmp_
     from docgemma.llm.hf_load import locate
 
     lines: list[str] = []
-    settings = Settings(home=models.scratch())
+    settings = Settings(home=models.CONVERTED)
     models.gemma_nf4()
     first = locate(str(models.gemma_gguf().parent), settings, lines.append)
     assert locate(str(models.gemma_gguf().parent), settings, lines.append) == first
@@ -108,7 +113,7 @@ def test_what_the_model_says_depends_on_the_image():
             for image in (RED, GREY)
         )
     assert torch.isfinite(red).all()
-    assert not torch.allclose(red, grey)
+    assert not torch.equal(red, grey)
 
 
 def test_findings_come_back_through_the_vision_path():
@@ -137,3 +142,19 @@ def test_a_closed_model_says_so():
     llm.close()
     with pytest.raises(ModelError, match="closed"):
         llm.text(Prompt("q"), GenConfig(), node="x")
+
+
+def test_plain_generate_under_outlines_answers_as_the_fast_path_does():
+    from docgemma.llm.transformers_ import TransformersLLM
+
+    fast = models.gemma_nf4()
+    plain = TransformersLLM("plain", fast.loaded, fast=False)
+    assert (
+        plain.text(BEGUN, GenConfig(max_tokens=12), node="x").value
+        == fast.text(BEGUN, GenConfig(max_tokens=12), node="x").value
+    )
+    prompt, config = Prompt("Check the FDA warnings for dofetilide."), GenConfig(max_tokens=64)
+    slow, quick = (llm.structured(prompt, ToolSelection, config, node="x") for llm in (plain, fast))
+    assert slow.value == quick.value
+    assert slow.calls[0].forced_tokens == 0 < quick.calls[0].forced_tokens
+    assert plain.describe()["decoding"] == "plain"

@@ -4,16 +4,14 @@ No torch. llama.cpp keeps the key values of earlier prompts, so a call computes 
 with one of the last ones. Several threads may call one model; their generations are batched.
 """
 
-import base64
-import io
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Literal
 
-from PIL.Image import Image
 from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError
@@ -66,6 +64,7 @@ class LlamaCppLLM(LLM):
         self.threads = threads or threads_to_use()
         self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
         self._server: Any = _start(self._parameters(mmproj))
+        self._media = self._media_client() if self.vision else None
         self.chat = chat_format(header, edge=profile == "edge")
 
     def _parameters(self, mmproj: Path | None) -> Any:
@@ -87,6 +86,11 @@ class LlamaCppLLM(LLM):
             params.mmproj.path = str(mmproj)
         return params
 
+    def _media_client(self) -> Any:
+        from docgemma.llm.llamacpp_media import MediaClient
+
+        return MediaClient(self._server.listening_address, self.key)
+
     def complete(
         self,
         prompt: Prompt,
@@ -98,7 +102,6 @@ class LlamaCppLLM(LLM):
         on_token: OnToken | None = None,
     ) -> Completion:
         body = {
-            "prompt": self._prompt(prompt),
             "n_predict": config.max_tokens,
             "temperature": config.temperature,
             "stream": True,
@@ -108,27 +111,24 @@ class LlamaCppLLM(LLM):
             body["seed"] = config.seed
         if schema is not None:
             body["grammar"] = "%llguidance {}\n" + grammar(schema, layout)
-        return self._collect(body, on_token)
+        if prompt.images:
+            text = self.chat(prompt, media_mark=self._media.mark)
+            return self._collect(self._media.stream(body, text, prompt.images), on_token)
+        return self._collect(self._stream({**body, "prompt": self.chat(prompt)}), on_token)
 
-    def _prompt(self, prompt: Prompt) -> str | dict[str, Any]:
-        if not prompt.images:
-            return self.chat(prompt)
-        mark = "<__media__>"
-        return {
-            "prompt_string": self.chat(prompt, media_mark=mark),
-            "multimodal_data": [encode_png(image) for image in prompt.images],
-        }
-
-    def _collect(self, body: dict[str, Any], on_token: OnToken | None) -> Completion:
+    def _collect(self, chunks: Generator[dict[str, Any], None, None], on_token: OnToken | None) -> Completion:
         pieces, last = [], {}
-        for chunk in self._stream(body):
-            choice = chunk["choices"][0]
-            if piece := choice["text"]:
-                pieces.append(piece)
-                if on_token:
-                    on_token(piece)
-            if choice["finish_reason"]:
-                last = chunk
+        with closing(chunks):  # at once, also where a traceback would keep the stream alive
+            for chunk in chunks:
+                if "error" in chunk:
+                    raise self._refusal(chunk["error"])
+                choice = chunk["choices"][0]
+                if piece := choice["text"]:
+                    pieces.append(piece)
+                    if on_token:
+                        on_token(piece)
+                if choice["finish_reason"]:
+                    last = chunk
         if not last:
             raise ModelError("The language model stopped in the middle of its answer.", retryable=True)
         usage = last["usage"]
@@ -140,7 +140,7 @@ class LlamaCppLLM(LLM):
             cached_tokens=last.get("timings", {}).get("cache_n", 0),
         )
 
-    def _stream(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _stream(self, body: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
         """Chunks as they are made. The generation runs in its own thread: llama.cpp swallows what a callback raises,
         Ctrl-C too, so the caller's thread only waits, and leaving the loop for any reason stops the generation."""
         if self._server is None:
@@ -165,10 +165,7 @@ class LlamaCppLLM(LLM):
             while (chunk := chunks.get()) is not None:
                 if isinstance(chunk, Exception):
                     raise ModelError(f"llama.cpp failed ({chunk}).", hint="Try again.", retryable=True) from chunk
-                for item in chunk if isinstance(chunk, list) else [chunk]:
-                    if "error" in item:
-                        raise self._refusal(item["error"])
-                    yield item
+                yield from chunk if isinstance(chunk, list) else [chunk]
         finally:
             stop.set()
 
@@ -195,6 +192,8 @@ class LlamaCppLLM(LLM):
         }
 
     def close(self) -> None:
+        if self._media:
+            self._media.close()
         self._server = None
 
 
@@ -231,10 +230,3 @@ def quantization(header: GGUFHeader, weights: Path) -> str:
     types = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 14: "Q4_K_S", 15: "Q4_K_M", 17: "Q5_K_M", 18: "Q6_K"}
     kind = header.values.get("general.file_type")
     return types.get(kind, f"GGUF file type {kind}")
-
-
-def encode_png(image: Image) -> str:
-    """An image as base64 of a PNG."""
-    buffer = io.BytesIO()
-    image.convert("RGB").save(buffer, format="PNG")
-    return base64.b64encode(buffer.getvalue()).decode("ascii")

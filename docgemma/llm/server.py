@@ -3,8 +3,6 @@
 What fails says how: unreachable, not allowed, no such model, busy, broken, cut short. The key is sent and never shown.
 """
 
-import base64
-import io
 import json
 import logging
 from collections.abc import Iterator
@@ -14,12 +12,12 @@ from typing import Any
 
 import httpx
 import stamina
-from PIL.Image import Image
 from pydantic import BaseModel
 
 from docgemma.errors import ModelError, NoVisionError
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
 from docgemma.llm.grammar import json_schema
+from docgemma.llm.images import encode_png
 from docgemma.llm.layout import Layout, parse, write
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
@@ -230,17 +228,14 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
     """The prompt as chat messages; an opened assistant's turn is a last message for the server to go on with."""
     user: Any = prompt.user
     if prompt.images:
-        images = [{"type": "image_url", "image_url": {"url": data_uri(image)}} for image in prompt.images]
+        images = [
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encode_png(image)}"}}
+            for image in prompt.images
+        ]
         user = [*images, {"type": "text", "text": prompt.user}]
     said = [{"role": "system", "content": prompt.system}] if prompt.system else []
     said.append({"role": "user", "content": user})
     return [*said, {"role": "assistant", "content": prompt.prefix}] if prompt.prefix else said
-
-
-def data_uri(image: Image) -> str:
-    buffer = io.BytesIO()
-    image.convert("RGB").save(buffer, format="PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def as_lines(text: str, schema: type[BaseModel]) -> str:

@@ -1,5 +1,6 @@
 """MedGemma and any Hugging Face chat model, through transformers; constrained by Outlines on llguidance."""
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from docgemma.llm.compute import ComputeType
 from docgemma.llm.detokenize import Detokenizer
 from docgemma.llm.grammar import grammar
 from docgemma.llm.layout import Layout
+
+logger = logging.getLogger(__name__)
 
 CONTEXT = 8192  # tokens; more fits the weights but not a T4 beside them
 END_OF_TURN = ("<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|end|>")  # not always in generation_config
@@ -50,6 +53,7 @@ class TransformersLLM(LLM):
         self.chat = chat_format(loaded)
         self.stop_ids = stop_ids(loaded)
         self._lock = threading.Lock()
+        self._said_plain: set[str] = set()
         text_config = loaded.model.config.get_text_config()
         self.context = min(CONTEXT, getattr(text_config, "max_position_embeddings", CONTEXT))
 
@@ -74,7 +78,62 @@ class TransformersLLM(LLM):
                     hint="Ask about less at a time.",
                 )
             limit = min(config.max_tokens, self.context - length)
-            return self._generate(inputs, limit, config, grammar(schema, layout) if schema else None, on_token)
+            rules = grammar(schema, layout) if schema else None
+            if self._fast is None:
+                return self._generate(inputs, limit, config, rules, on_token)
+            return self._generate_fast(inputs, limit, config, rules, on_token)
+
+    def _generate_fast(
+        self, inputs: Any, limit: int, config: GenConfig, grammar: str | None, on_token: OnToken | None
+    ) -> Completion:
+        """Forced tokens are not decoded, known beginnings not computed; what that path refuses is decoded plainly."""
+        import torch
+
+        from docgemma.llm.fast import Request
+        from docgemma.llm.kv_cache import UnsupportedError
+
+        prompt = inputs["input_ids"][0].tolist()
+        detokenizer = Detokenizer(self.loaded.tokenizer, self.stop_ids, on_token)
+        others = {key: value for key, value in inputs.items() if key not in ("input_ids", "attention_mask")}
+        seen = {"images": others} if "pixel_values" in others else {}
+        request = Request(prompt, limit, grammar, config.temperature, config.seed, **seen)
+        try:
+            done = self._fast.generate(request, detokenizer.add)
+        except UnsupportedError as error:  # before the first token
+            self._say_plain(error)
+            return self._generate(inputs, limit, config, grammar, on_token)
+        except torch.OutOfMemoryError as error:
+            self._fast.close()
+            raise self._too_little_memory() from error
+        detokenizer.end()
+        return Completion(
+            detokenizer.text,
+            prompt_tokens=len(prompt),
+            completion_tokens=done.completion_tokens,
+            truncated=not done.ended,
+            cached_tokens=done.cached,
+            forced_tokens=done.forced,
+        )
+
+    @cached_property
+    def _fast(self) -> Any:
+        """The fast path; None where it is switched off, or where this model needs plain decoding."""
+        from docgemma.llm.fast import FastDecoder
+        from docgemma.llm.kv_cache import UnsupportedError
+
+        if not self.fast:
+            return None
+        try:
+            return FastDecoder(self.loaded.model, lambda: self._grammar_tokenizer, self.stop_ids)
+        except UnsupportedError as error:
+            self._say_plain(error)
+            return None
+
+    def _say_plain(self, reason: Exception) -> None:
+        """Once a reason: plain decoding gives the same answers, slower."""
+        if str(reason) not in self._said_plain:
+            self._said_plain.add(str(reason))
+            logger.warning("%s is decoded on the plain path: the fast one does not support %s", self.name, reason)
 
     def _generate(
         self, inputs: Any, limit: int, config: GenConfig, grammar: str | None, on_token: OnToken | None
@@ -101,9 +160,7 @@ class TransformersLLM(LLM):
                     streamer=detokenizer,
                 )
         except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
-            raise ModelError(f"The GPU has too little memory for this text at {self.name}.",
-                             hint="Ask about less at a time.") from error  # fmt: skip
+            raise self._too_little_memory() from error
         new = ids[0, inputs["input_ids"].shape[1] :].tolist()
         return Completion(
             detokenizer.text,
@@ -111,6 +168,13 @@ class TransformersLLM(LLM):
             completion_tokens=len(new),
             truncated=not new or new[-1] not in self.stop_ids,
         )
+
+    def _too_little_memory(self) -> ModelError:
+        import torch
+
+        torch.cuda.empty_cache()
+        return ModelError(f"The GPU has too little memory for this text on {self.name}.",
+                          hint="Ask about less at a time.")  # fmt: skip
 
     def _encode(self, prompt: Prompt) -> Any:
         """Token ids, attention mask and, with images, pixel values, on the model's device."""
@@ -125,14 +189,19 @@ class TransformersLLM(LLM):
 
     @cached_property
     def _outlines(self) -> Any:
-        """Outlines' llguidance backend. Its tokenizer takes a second to build, so it is built once."""
-        import llguidance.hf
+        """Outlines' llguidance backend, built once: its tokenizer takes a second."""
         import outlines
         from outlines.backends.llguidance import LLGuidanceBackend
 
         backend = LLGuidanceBackend(outlines.from_transformers(self.loaded.model, self.loaded.tokenizer))
-        backend.llg_tokenizer = llguidance.hf.from_tokenizer(self.loaded.tokenizer, eos_token=self.stop_ids)
+        backend.llg_tokenizer = self._grammar_tokenizer  # Outlines' own knows one end of turn; Gemma has two
         return backend
+
+    @cached_property
+    def _grammar_tokenizer(self) -> Any:
+        import llguidance.hf
+
+        return llguidance.hf.from_tokenizer(self.loaded.tokenizer, eos_token=self.stop_ids)
 
     def describe(self) -> dict[str, Any]:
         loaded = self.loaded
@@ -146,6 +215,7 @@ class TransformersLLM(LLM):
             "context_tokens": self.context,
             "memory_bytes": loaded.model.get_memory_footprint() if loaded.model is not None else 0,
             "vision": self.vision,
+            "decoding": self._fast.describe() if loaded.model is not None and self._fast else "plain",
         }
 
     def close(self) -> None:
@@ -155,7 +225,8 @@ class TransformersLLM(LLM):
 
         with self._lock:
             self.loaded.model = None
-            self.__dict__.pop("_outlines", None)
+            for made in ("_outlines", "_fast", "_grammar_tokenizer"):
+                self.__dict__.pop(made, None)
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
