@@ -41,6 +41,7 @@ from docgemma.tools import toolbox
 EVIDENCE = "Boxed warning: dofetilide must be started in a facility with continuous ECG monitoring for three days."
 TOOLS = toolbox()
 IDENTIFYING = {"drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "substance", "condition"}
+CALLS: set[str] = set()  # all, where empty
 BANDWIDTH_BYTES = 2**29  # far past any processor's cache
 
 
@@ -140,6 +141,8 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], settings: Setting
     pairs: dict[str, list[tuple[Timing, Timing]]] = {}
     for index, state in enumerate(states):
         for ask in asks(FullProfile(), state):
+            if CALLS and ask.node not in CALLS:
+                continue
             request = paths.request(ask.prompt, ask.config, grammar(ask.schema, ask.layout))
             order = (paths.run_fast, paths.run_plain) if index % 2 else (paths.run_plain, paths.run_fast)
             done = {run.__name__: run(request) for run in order}
@@ -311,11 +314,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--model", nargs="+", default=[str(edge_weights().parent)])
+    parser.add_argument("--call", nargs="+", default=[], help="of the part nodes: tool_select, tool_arguments, …")
     parser.add_argument("--questions", type=int, default=12)
     parser.add_argument("--copied-questions", type=int, default=40)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
+    CALLS.update(chosen.call)
     settings, drugs = Settings(), load_drug_names()
     with_args = [item for item in items() if item["steps"][0].get("args")]
     for name in chosen.model:

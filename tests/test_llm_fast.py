@@ -56,6 +56,7 @@ pytestmark = [
 
 TIE = 1e-3  # logits closer than this may change places when a prompt is computed in two parts (float32)
 WINDOW = 8  # of the small Gemma 3
+IMAGE_TOKEN = 299
 QUESTIONS = ("Does dofetilide interact with verapamil?", "Find Maria Garcia and note her penicillin allergy: rash.")
 
 NAMED = [
@@ -110,12 +111,15 @@ def small(kind: str) -> FastDecoder:
     gemma = Gemma3TextConfig(
         **SIZES, head_dim=8, num_hidden_layers=6, sliding_window=WINDOW, query_pre_attn_scalar=8, eos_token_id=END
     )
-    vision = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28)
+    vision = dict(
+        hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14
+    )
+    sees = dict(text_config=gemma, vision_config=vision, mm_tokens_per_image=4, image_token_id=IMAGE_TOKEN)
     model = {
         "full": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, num_hidden_layers=3)),
         "mixed": lambda: Gemma3ForCausalLM(gemma),
         "windows": lambda: MistralForCausalLM(MistralConfig(**SIZES, num_hidden_layers=2, sliding_window=WINDOW)),
-        "vision": lambda: Gemma3ForConditionalGeneration(Gemma3Config(text_config=gemma, vision_config=vision)),
+        "vision": lambda: Gemma3ForConditionalGeneration(Gemma3Config(**sees)),
     }[kind]()
     for parameter in model.parameters():  # initial weights are so small that every logit is the same
         torch.nn.init.normal_(parameter, std=0.3)
@@ -136,7 +140,8 @@ def plain(decoder: FastDecoder, request: Request) -> tuple[list[int], list[float
     ids = torch.tensor([list(request.prompt)])
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         done = decoder.model.generate(
-            input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=request.limit,
+            input_ids=ids, attention_mask=torch.ones_like(ids), **request.images, do_sample=False,
+            max_new_tokens=request.limit,
             eos_token_id=sorted(decoder.stop_ids), pad_token_id=0, logits_processor=LogitsProcessorList(rules),
             output_scores=True, return_dict_in_generate=True,
         )  # fmt: skip
@@ -373,6 +378,21 @@ def test_gemma3_answers_a_batch_as_one_by_one(gemma3: RealModel, decoders) -> No
     batch = decoder.generate_batch(requests)
     for request, decoded in zip(requests, batch, strict=True):
         assert_same(decoder, request, decoded, (decoder.generate(request).ids, [1.0] * 24))
+
+
+@pytest.mark.parametrize("rules", [None, grammar(schemas.ToolSelection, "json")])
+def test_an_image_is_seen_and_its_prompt_is_not_taken_for_another_images(rules: str | None) -> None:
+    decoder, prompt = small("vision"), [*b"look: ", *[IMAGE_TOKEN] * 4, *b" what is it? Answer in a word."]
+    kinds = torch.tensor([[int(token == IMAGE_TOKEN) for token in prompt]])
+    answers = []
+    for seed in (1, 2):
+        pixels = torch.randn(1, 3, 28, 28, generator=torch.Generator().manual_seed(seed)) * 50
+        request = Request(prompt, 24, rules, images={"pixel_values": pixels, "token_type_ids": kinds})
+        decoded = decoder.generate(request)
+        assert decoded.cached == 0
+        assert_same(decoder, request, decoded)
+        answers.append(decoded.ids)
+    assert rules or answers[0] != answers[1]
 
 
 def test_a_batch_computes_a_common_beginning_once() -> None:

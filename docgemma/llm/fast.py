@@ -9,8 +9,8 @@ Between CPU and device, an answer synchronises once a decision, to learn the tok
 """
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -28,13 +28,18 @@ OnTokens = Callable[[list[int]], Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One answer to generate. `grammar` None is free text; `limit` counts new tokens, the end included."""
+    """One answer to generate. `grammar` None is free text; `limit` counts new tokens, the end included.
+
+    `images`: what a processor made besides the token ids ("pixel_values", "token_type_ids"). Image tokens are alike
+    whatever the image, so such a prompt is computed anew and not kept.
+    """
 
     prompt: Sequence[int]
     limit: int
     grammar: str | None = None
     temperature: float = 0.0
     seed: int | None = None
+    images: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,16 +111,18 @@ class FastDecoder:
         """
         answer = Answer(self, request)
         cache = KVCache(self.windows, len(request.prompt) + request.limit)
-        answer.decoded.cached = self._load(cache, request.prompt)
-        waiting = list(request.prompt[cache.length :])
+        waiting = self._known(cache, request, answer.decoded)
         while True:
             new = answer.take_forced()
             if new and on_tokens:
                 on_tokens(new)
             if answer.over:
                 return answer.decoded
-            logits = self.forward(cache, waiting + new, answer.decoded)
-            if answer.decoded.passes == 1:
+            if not cache.length and request.images:
+                logits, waiting = self.forward(cache, waiting, answer.decoded, **request.images), []
+            if tokens := waiting + new:
+                logits = self.forward(cache, tokens, answer.decoded)
+            if answer.decoded.passes == 1 and not request.images:
                 self.prefixes.add(request.prompt, cache.copy)
             waiting = [int(answer.pick(logits))]
             if answer.take(waiting[0]) and on_tokens:
@@ -125,7 +132,7 @@ class FastDecoder:
         """Independent answers, `size` at a time, each as `generate` would give it (but for numerical ties)."""
         from docgemma.llm.fast_batch import can_batch, generate_batch
 
-        if not can_batch(self):
+        if not can_batch(self) or any(request.images for request in requests):
             return [self.generate(request) for request in requests]
         groups = [requests[start : start + size] for start in range(0, len(requests), size)]
         return [decoded for group in groups for decoded in generate_batch(self, group)]
@@ -136,17 +143,19 @@ class FastDecoder:
     def close(self) -> None:
         self.prefixes.clear()
 
-    def _load(self, cache: KVCache, prompt: Sequence[int]) -> int:
-        """Take what is known of a prompt; its last token is always computed, for its logits."""
-        length, pieces = self.prefixes.find(prompt[:-1])
-        cache.load(pieces)
-        return length
+    def _known(self, cache: KVCache, request: Request, decoded: Decoded) -> list[int]:
+        """Take what is known of a prompt; returns the rest. The last token is always computed, for its logits."""
+        if not request.images:
+            decoded.cached, pieces = self.prefixes.find(request.prompt[:-1])
+            cache.load(pieces)
+        return list(request.prompt[decoded.cached :])
 
-    def forward(self, cache: KVCache, tokens: list[int], decoded: Decoded) -> torch.Tensor:
+    def forward(self, cache: KVCache, tokens: list[int], decoded: Decoded, **images: Any) -> torch.Tensor:
         """One pass; returns the logits after the last token, (vocabulary,)."""
         decoded.passes, decoded.computed = decoded.passes + 1, decoded.computed + len(tokens)
         ids = torch.tensor([tokens], device=self.model.device)
-        return self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[0, -1]
+        out = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1, **images)
+        return out.logits[0, -1]
 
 
 class Answer:
