@@ -125,6 +125,21 @@ def test_a_missing_data_file_says_what_to_do(monkeypatch, tmp_path):
         paths.data_root()
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["medgemma", "nobody/no-such-model"])
+def test_a_model_that_must_be_fetched_says_so_without_a_network(monkeypatch, settings, name):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    for proxy in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(proxy, raising=False)
+    monkeypatch.setattr("docgemma.llm.hf_load.find_weights", lambda home: None)
+    lines: list[str] = []
+    with pytest.raises(ModelError, match="cannot be loaded") as caught:
+        load_llm(name, settings, lines.append)
+    assert "network" in caught.value.hint
+    assert "float32" in lines[0] or "bfloat16" in lines[0]  # the compute type, and why, is said before anything loads
+
+
 @pytest.mark.parametrize(
     ("device", "capability", "name"),
     [

@@ -10,7 +10,7 @@ from docgemma.errors import ConfigError, ModelError
 from docgemma.llm.compute import ComputeType, compute_type
 from docgemma.llm.convert import as_safetensors
 from docgemma.llm.machine import threads_to_use
-from docgemma.llm.medgemma import HUB_ID, find_weights, hub_token
+from docgemma.llm.medgemma import HUB_ID, find_weights, hub_reachable, hub_token
 from docgemma.llm.transformers_ import Loaded
 from docgemma.settings import Settings
 
@@ -76,7 +76,7 @@ def _load(source: str, device: str, compute: ComputeType, nf4: bool) -> Loaded:
     import torch
     import transformers
 
-    access = {"token": hub_token()} if not Path(source).is_dir() else {}
+    access = {} if Path(source).is_dir() else {"token": hub_token(), "local_files_only": not hub_reachable()}
     dtype = getattr(torch, compute.name)
     options: dict[str, Any] = {"dtype": dtype, "device_map": {"": 0 if device == "cuda" else "cpu"}, **access}
     if nf4:
@@ -111,6 +111,6 @@ def _advice(error: Exception) -> str:
     text = str(error).lower()
     if "gated" in text or "401" in text or "403" in text:
         return "Accept the model's licence on the hub and set HF_TOKEN."
-    if "connect" in text or "resolve" in text or "offline" in text or "not a valid model identifier" in text:
+    if any(word in text for word in ("connect", "resolve", "offline", "cached", "not a valid model identifier")):
         return "Check the name and the network, or use --model edge, which needs neither."
     return "Check that the folder or hub id holds a chat model."

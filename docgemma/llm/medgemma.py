@@ -1,7 +1,9 @@
 """Where MedGemma's weights are, and whether this machine has a GPU for them. Small checks only: no torch import."""
 
 import os
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 HUB_ID = "google/medgemma-1.5-4b-it"
 KAGGLE_INPUT = Path("/kaggle/input")
@@ -37,6 +39,18 @@ def hub_cache() -> Path:
     if chosen := os.environ.get("HF_HUB_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
+
+
+def hub_reachable(timeout_s: float = 3.0) -> bool:
+    """Whether the hub answers. Asked once, since its client tries an unreachable one for half a minute a file."""
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True  # only the client knows how to get through
+    address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    try:
+        socket.create_connection((address.hostname, address.port or 443), timeout_s).close()
+    except OSError:
+        return False
+    return True
 
 
 def hub_token() -> str | None:
