@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError, UsageError
-from docgemma.knowledge import bulk
+from docgemma.knowledge import bulk_read
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.bulk_info import age_days, info
 from docgemma.knowledge.bulk_staging import Staging
@@ -274,7 +274,7 @@ def test_without_a_stated_date_the_newest_record_tells_and_the_future_does_not(t
 
 
 def test_progress_never_goes_back_and_ends_at_the_total(tmp_path, home, monkeypatch):
-    monkeypatch.setattr(bulk, "BATCH", 3)
+    monkeypatch.setattr(bulk_read, "BATCH", 3)
     seen = []
     files = [label_zip(tmp_path, [label(f"zor{n}") for n in range(10)], part=part) for part in (1, 2)]
     build_from_files(home, openfda=files, on_progress=seen.append)

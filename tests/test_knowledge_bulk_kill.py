@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import StoppedError
-from docgemma.knowledge import bulk, bulk_drugs, bulk_openfda
+from docgemma.knowledge import bulk, bulk_drugs, bulk_openfda, bulk_read
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.bulk_files import documents
 from docgemma.knowledge.snapshot import Snapshot
@@ -23,7 +23,7 @@ TABLES = ("drug", "drug_name", "label_text", "interaction", "article", "article_
 @pytest.fixture(autouse=True)
 def setting(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCGEMMA_DATA", str(small_data(tmp_path / "data")))
-    monkeypatch.setattr(bulk, "BATCH", 4)
+    monkeypatch.setattr(bulk_read, "BATCH", 4)
 
 
 @pytest.fixture
@@ -89,10 +89,10 @@ def whole(tmp_path, files) -> dict[str, list]:
 @pytest.mark.parametrize(
     ("owner", "name", "nth", "after"),
     [
-        *((bulk._Build, "_store", nth, False) for nth in (1, 4, 5, 13, 29, 31, 45, 60, 61, 77, 90)),
-        (bulk._Build, "_store", 90, True),
-        (bulk._Build, "_commit", 1, True),
-        (bulk._Build, "_commit", 9, True),
+        *((bulk_read.Reading, "_store", nth, False) for nth in (1, 4, 5, 13, 29, 31, 45, 60, 61, 77, 90)),
+        (bulk_read.Reading, "_store", 90, True),
+        (bulk_read.Reading, "_commit", 1, True),
+        (bulk_read.Reading, "_commit", 9, True),
         (bulk_drugs, "finish", 1, True),
         (bulk._Build, "_fill", 1, True),
         (bulk.os, "replace", 1, False),
@@ -113,11 +113,11 @@ def test_a_build_killed_anywhere_ends_as_if_it_had_not_been(
 
 def test_a_build_killed_again_and_again_still_ends(tmp_path, files, whole, monkeypatch):
     home, times = tmp_path / "home", 0
-    real = bulk._Build._commit
+    real = bulk_read.Reading._commit
     with monkeypatch.context() as patch:
         while True:
             step = DiesAt(real, 3, after=True)
-            patch.setattr(bulk._Build, "_commit", lambda *args, step=step, **kwargs: step(*args, **kwargs))
+            patch.setattr(bulk_read.Reading, "_commit", lambda *args, step=step, **kwargs: step(*args, **kwargs))
             if not killed(lambda: build_from_files(home, **files)):
                 break
             times += 1

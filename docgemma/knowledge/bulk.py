@@ -8,48 +8,30 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from docgemma.errors import StoppedError, StoreError, UsageError
 from docgemma.knowledge import bulk_ctgov, bulk_drugs, bulk_literature, bulk_openfda
 from docgemma.knowledge.build import add_interaction, add_meta, content_hash, read_part, shipped_snapshot
-from docgemma.knowledge.bulk_files import BrokenFile, Document, bulk_files, documents, guarded
-from docgemma.knowledge.bulk_json import BAD
-from docgemma.knowledge.bulk_staging import TABLES, Place, Staging
+from docgemma.knowledge.bulk_files import bulk_files
+from docgemma.knowledge.bulk_read import OnProgress, Progress, Reading
+from docgemma.knowledge.bulk_staging import TABLES, Staging
 from docgemma.knowledge.snapshot import SCHEMA, VERSION, Snapshot
 from docgemma.paths import data_file
 
 NAME = "snapshot.sqlite"
 RULES = "1"  # raise it when the same files would give another snapshot
-BATCH = 500  # records a transaction: what a killed build does again
-PRUNE_EVERY = 10_000
 MAX_LISTED = 50  # files named one by one in what the snapshot says of itself
-NOT_A_RECORD = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 TABLES_OF = {
     "drugs": ("drug", "drug_name", "label_text"),
     "literature": ("article", "article_text(rowid, title, abstract, keywords)"),
     "trials": ("trial", "trial_text(rowid, title, conditions, interventions, summary, keywords)"),
 }
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a build is. `bytes_done` of `bytes_total` are of the files as they lie on the disk."""
-
-    doing: str
-    bytes_done: int
-    bytes_total: int
-    records: int
-
-
-OnProgress = Callable[[Progress], None]
 
 
 def build_from_files(
@@ -94,13 +76,14 @@ class _Build:
         schema = SCHEMA + "".join(reader.SCHEMA for reader in self.readers.values())
         self.content = _content(files, self.shipped)
         self.staging = Staging(home, self.content, files, schema)
-        self.pending, self.total = 0, self.staging.total("bytes")
+        self.total = self.staging.total("bytes")
 
     def run(self) -> dict[str, Any]:
         start = time.monotonic()
+        reading = Reading(self.staging, self.readers, self.on_progress)
         try:
             for place in self.staging.unread():
-                self._read(place)
+                reading.read(place)
             usable = self.staging.total("kept") > 0
             if usable and not self.staging.filled:
                 self._fill()
@@ -118,63 +101,6 @@ class _Build:
         if not usable:
             raise _nothing(report["problems"])
         return {**report, "seconds": round(time.monotonic() - start, 1)}
-
-    def _read(self, place: Place) -> None:
-        """One file to its end, or to where it breaks; what came before is kept."""
-        reader = self.readers[place.kind]
-        self.staging.begin()
-        try:
-            with place.path.open("rb") as raw:
-                for document in documents(raw, place.path.name, place.member):
-                    self._read_document(place, reader, document, raw)
-                    place.member, place.record = place.member + 1, 0
-        except (BrokenFile, OSError) as error:
-            self.staging.note(place, str(error) if isinstance(error, BrokenFile) else "cannot be opened", "")
-        self._commit(place, done=True)
-        self._say(place, place.bytes)
-
-    def _read_document(self, place: Place, reader: Any, document: Document, raw: IO[bytes]) -> None:
-        try:
-            place.stated = _older(place.stated, _day(reader.stated(document.open)))
-            for record in islice(guarded(reader.records(document.open)), place.record, None):
-                place.record += 1
-                self._store(place, reader, record, document)
-                self.pending += 1
-                if self.pending >= BATCH:
-                    self._commit(place)
-                    self._say(place, raw.tell())
-                    self.staging.begin()
-        except BrokenFile as error:
-            self.staging.note(place, str(error), f"{document.name}, after record {place.record}")
-
-    def _store(self, place: Place, reader: Any, record: Any, document: Document) -> None:
-        where = f"{document.name}, record {place.record}"
-        try:
-            if record is BAD:
-                raise ValueError("not JSON")
-            note = reader.add(self.staging.db, record)
-        except NOT_A_RECORD:
-            self.staging.note(place, f"not a record of {place.kind}", where)
-            return
-        place.stated = _older(place.stated, _day(note.stated))
-        place.newest = max(filter(None, (place.newest, _day(note.newest))), default=None)
-        if note.skipped:
-            self.staging.note(place, note.skipped, where, wrong=False)
-        elif note.counted:
-            place.kept += 1
-
-    def _commit(self, place: Place, done: bool = False) -> None:
-        self.pending = 0
-        if place.kind == "drugs" and (done or place.record % PRUNE_EVERY < BATCH):
-            self.readers["drugs"].prune(self.staging.db)
-        if done and not place.kept and not self.staging.noted(place):
-            self.staging.note(place, f"nothing usable for {place.kind} in this file", "")
-        self.staging.commit(place, done)
-
-    def _say(self, place: Place, at: int) -> None:
-        before = self.staging.total("bytes", f"number < {place.number}")
-        records = self.staging.total("kept")
-        self.on_progress(Progress(place.path.name, before + min(at, place.bytes), self.total, records))
 
     def _fill(self) -> None:
         """Everything that is made of all files, in one transaction."""
@@ -264,16 +190,3 @@ def _content(files: list[tuple[str, Path]], shipped: Path) -> str:
         stat = path.stat()
         digest.update(f"\n{kind} {path} {stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.hexdigest()[:12]
-
-
-def _day(value: Any) -> str | None:
-    """An ISO date that is not in the future, else None."""
-    try:
-        day = datetime.strptime(str(value)[:10], "%Y-%m-%d").date().isoformat()
-    except ValueError:
-        return None
-    return day if day <= datetime.now(UTC).date().isoformat() else None
-
-
-def _older(a: str | None, b: str | None) -> str | None:
-    return min(filter(None, (a, b)), default=None)

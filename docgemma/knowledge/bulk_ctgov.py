@@ -9,7 +9,6 @@ from docgemma.knowledge.bulk_json import Open, json_records
 from docgemma.knowledge.bulk_staging import Note
 from docgemma.knowledge.ctgov import Study, parse
 
-KIND = "trials"
 SOURCE = "ClinicalTrials.gov bulk data"
 SCHEMA = ""
 
@@ -36,6 +35,10 @@ def add(connection: sqlite3.Connection, raw: Any) -> Note:
     version = _at(raw, "derivedSection", "miscInfoModule", "versionHolder")
     updated = _at(raw, "protocolSection", "statusModule", "lastUpdatePostDateStruct", "date")
     return Note(stated=version, newest=updated)
+
+
+def tidy(connection: sqlite3.Connection) -> None:
+    """Nothing is left to tidy."""
 
 
 def forget(connection: sqlite3.Connection, trial_id: str) -> None:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.build import Part, add_drug
-from docgemma.knowledge.bulk_openfda import packed, unpacked
+from docgemma.knowledge.bulk_openfda import packed, prune, unpacked
 from docgemma.knowledge.openfda import Label, classes_of, leading, merge
 
 MAX_READ = 5  # labels of a drug that are read for other drugs, as the live path reads them
@@ -29,6 +29,7 @@ def finish(connection: sqlite3.Connection, bulk: Origin, shipped: Part, on_drug:
     A section that the bulk labels of a drug lack is taken from the shipped record, and the answer then names both
     sources: a partial download must not lose a boxed warning. Shipped drugs without a bulk label stay as they are.
     """
+    prune(connection)
     kept = {record.name: (record, words) for record, words in shipped.records}
     count = 0
     for drug, labels in _drugs(connection):

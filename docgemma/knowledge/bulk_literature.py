@@ -18,7 +18,6 @@ from docgemma.knowledge.bulk_staging import Note
 from docgemma.knowledge.europepmc import PAGE, Record, article
 from docgemma.knowledge.label_text import plain
 
-KIND = "literature"
 SOURCE = "PubMed and Europe PMC bulk data"
 SCHEMA = ""
 RETRACTED = "retracted publication"
@@ -61,6 +60,10 @@ def add(connection: sqlite3.Connection, raw: Any) -> Note:
         return Note(skipped=RETRACTED, newest=newest)
     add_article(connection, found, keywords)
     return Note(newest=newest)
+
+
+def tidy(connection: sqlite3.Connection) -> None:
+    """Nothing is left to tidy."""
 
 
 def forget(connection: sqlite3.Connection, article_id: str) -> None:

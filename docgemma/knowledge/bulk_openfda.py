@@ -16,7 +16,6 @@ from docgemma.knowledge.bulk_json import Open, json_records, stated_value
 from docgemma.knowledge.bulk_staging import Note
 from docgemma.knowledge.openfda import LIMIT, Label, generic_of
 
-KIND = "drugs"
 SOURCE = "openFDA bulk labels"
 SCHEMA = """
 CREATE TABLE staged (key TEXT PRIMARY KEY, drug TEXT NOT NULL, boxed INTEGER NOT NULL, effective TEXT NOT NULL,
@@ -58,7 +57,7 @@ class Names:
 class Reader:
     """Stages labels; `bulk_drugs` makes drugs of them at the end."""
 
-    KIND, SOURCE, SCHEMA = KIND, SOURCE, SCHEMA
+    SOURCE, SCHEMA = SOURCE, SCHEMA
 
     def __init__(self, names: Names):
         self._names = names
@@ -95,8 +94,13 @@ class Reader:
         )
         return Note(newest=label.effective)
 
-    def prune(self, connection: sqlite3.Connection) -> None:
-        connection.execute(PRUNE)
+    def tidy(self, connection: sqlite3.Connection) -> None:
+        prune(connection)
+
+
+def prune(connection: sqlite3.Connection) -> None:
+    """Drop the labels of each drug that newer ones push out."""
+    connection.execute(PRUNE)
 
 
 def names_of(label: Label) -> list[str]:
