@@ -147,3 +147,10 @@ def test_an_order_for_a_deceased_patient_says_so_first(agent: Agent, scripted: S
 def test_a_smoking_history_is_in_the_chart(agent: Agent) -> None:
     chart = agent.toolbox.call("get_patient_chart", {"patient_id": "555"}, agent.tool_context())
     assert "smok" in chart["formatted_result"].lower()
+
+
+def test_a_name_will_do_where_an_id_was_asked_for(agent: Agent, scripted: ScriptedLLM) -> None:
+    intent(scripted, "prescribe_medication")
+    asked = agent.ask("Prescribe lisinopril 10 mg once daily")
+    waiting = agent.ask("John Smith", thread=asked["thread"])
+    assert waiting["pending_write"]["args"]["patient_id"] == "abc-123"

@@ -12,6 +12,7 @@ from docgemma.rules.entities import extract
 from docgemma.state import RESET, AgentState, Clarification, ImageRef, ToolResult
 from docgemma.tools.images import describe_image
 
+NAME_CHARS = 80  # a longer message is no name
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
 
@@ -27,7 +28,9 @@ NEW_TURN: dict[str, Any] = {
 
 def assemble_input(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Start a turn, or take up the work that a clarification interrupted."""
-    if (open_question := state.get("clarification")) and (answer := _answered(state["message"], open_question)):
+    if (open_question := state.get("clarification")) and (
+        answer := _answered(state["message"], open_question, runtime.context)
+    ):
         return _take_up(open_question, answer, runtime.context)
     return _begin(state, runtime.context)
 
@@ -57,12 +60,20 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
     return {"unread": True, "formatted": NO_VISION.format(header=describe_header(read_header(image["path"])))}
 
 
-def _answered(message: str, question: Clarification) -> dict[str, Any] | None:
+def _answered(message: str, question: Clarification, context: Context) -> dict[str, Any] | None:
     """The arguments that the message supplies, or None if it is a new question."""
     if question["kind"] == "missing":
-        return clarify.read_missing(message, question) or None
+        return clarify.read_missing(message, question) or _by_name(message, question, context)
     chosen = clarify.read_answer(message, question)
     return {"choice": chosen} if chosen else None
+
+
+def _by_name(message: str, question: Clarification, context: Context) -> dict[str, Any] | None:
+    """A patient's name instead of the id that was asked for, if it is one patient's and spelt as on record."""
+    if question["missing"] != ["patient_id"] or len(message) > NAME_CHARS:
+        return None
+    found = [match for match in context.store.search_patients(message) if not match.guessed]
+    return {"patient_id": found[0].id} if len(found) == 1 else None
 
 
 def _take_up(question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:

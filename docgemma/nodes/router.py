@@ -10,9 +10,4 @@ from docgemma.state import AgentState
 
 
 def decide_next(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
-    return {"next_node": "synthesize" if _stuck(state) else route(state)}
-
-
-def _stuck(state: AgentState) -> bool:
-    """Twice in a row nothing could be chosen: something required is missing, and no step leads there."""
-    return state.get("path", [])[-3:] == ["tool_select", "router", "tool_select"]
+    return {"next_node": route(state)}

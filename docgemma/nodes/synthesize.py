@@ -68,7 +68,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
-    text = ensure_critical(written if usable else answer_from_evidence(state), state)
+    text = ensure_critical(written if usable else answer_from_evidence(state), state, context.drugs)
     text = "\n".join([text, *patient_lines(text, state)])
     return {
         "final_response": text or answer_from_evidence(state),
