@@ -98,6 +98,7 @@ def find(sections: dict[str, str], own: Drug, other: Drug) -> Finding | None:
     found = [
         finding
         for field, text in sections.items()
+        if any(pattern.search(text) for pattern, _ in patterns)  # most sections name neither: cutting them up is dear
         for part in subsections(text)
         for finding in _in_part(sentences(part), field, patterns)
     ]
