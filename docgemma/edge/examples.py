@@ -26,8 +26,41 @@ from docgemma.state import ActivePatient, AgentState, ToolResult, Turn
 from docgemma.tools import toolbox
 
 END = "<|im_end|>"
-QUALITIES = ("success_rich",) * 6 + ("success_partial",) * 3 + ("no_results",) * 2
+QUALITIES = ("success_rich",) * 5 + ("success_partial",) * 4 + ("no_results",) * 2
 SAME = frozenset({"timeout", "rate_limit", "server_error", "service_unavailable", "invalid_response"})
+
+
+MIX = {
+    "reasoning": 3,
+    "direct": 25,
+    "single": 27,
+    "follow_up": 6,
+    "negated": 4,
+    "answered": 15,
+    "failing": 2,
+    "against_chart": 2,
+    "several": 6,
+    "several_answered": 10,
+}  # of 100 turns
+ASKED = {
+    "add_allergy": 5,
+    "find_clinical_trials": 3,
+    "search_medical_literature": 3,
+    "save_clinical_note": 3,
+    "get_patient_chart": 3,
+}  # how often each tool, where 2 is the rule
+ANSWERED = {
+    "get_patient_chart": 8,
+    "check_drug_safety": 5,
+    "check_drug_interactions": 4,
+    "search_patient": 2,
+    "get_patient_chart": 8,
+    "check_drug_safety": 5,
+    "check_drug_interactions": 4,
+    "search_medical_literature": 4,
+    "find_clinical_trials": 4,
+    "search_patient": 2,
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +105,8 @@ class Builder:
         for step, (tool, args) in enumerate(case.plan):
             if step and not with_results:
                 break
-            self._learn(calls, self.profile.select(state, list(self.tools.values()), bool(step)), "tool", tool)
+            if step or with_results or self.words.chance(0.6):  # the same as the intent's label
+                self._learn(calls, self.profile.select(state, list(self.tools.values()), bool(step)), "tool", tool)
             self._arguments(calls, state, tool, args)
             if with_results:
                 self._step(calls, state, case, tool, args)
@@ -222,25 +256,25 @@ def cases(lexicon: Lexicon):
     questions = Questions(lexicon)
     plans, follow_ups = Plans(lexicon, questions), FollowUps(lexicon, questions)
     tools = list({tool.name: 0 for tool in toolbox()})
+    shares = dict(MIX)
+    kinds, weights = list(shares), list(shares.values())
     while True:
-        draw = lexicon.rng.random()
-        if draw < 0.03:
+        kind = lexicon.rng.choices(kinds, weights)[0]
+        if kind == "reasoning":
             yield questions.reasoning(), "head"
-        elif draw < 0.23:
+        elif kind == "direct":
             yield questions.direct(), "head"
-        elif draw < 0.60:
-            yield questions.single(lexicon.pick(tools)), "head"
-        elif draw < 0.67:
+        elif kind == "single":
+            yield questions.single(lexicon.rng.choices(tools, [ASKED.get(tool, 2) for tool in tools])[0]), "head"
+        elif kind == "follow_up":
             yield follow_ups.any(), "head"
-        elif draw < 0.71:
+        elif kind == "negated":
             yield plans.negated(), "head"
-        elif draw < 0.83:
-            yield questions.single(lexicon.pick(tools)), "whole"
-        elif draw < 0.86:
+        elif kind == "answered":
+            yield questions.single(lexicon.rng.choices(tools, [ANSWERED.get(tool, 1) for tool in tools])[0]), "whole"
+        elif kind == "failing":
             yield questions.single(lexicon.pick(tools)), "failing"
-        elif draw < 0.88:
-            yield plans.against_chart(), lexicon.pick(("head", "head", "whole"))
-        elif draw < 0.92:
-            yield plans.several(), "head"
+        elif kind == "against_chart":
+            yield plans.against_chart(), lexicon.pick(("head", "whole"))
         else:
-            yield plans.several(), "whole"
+            yield plans.several(), "whole" if kind == "several_answered" else "head"

@@ -105,7 +105,8 @@ class Questions:
         return case
 
     def direct(self) -> Case:
-        made = fill(self.words.pick(load("direct")), self.words, Slots(self.words, "id"))
+        kind = "conversation" if self.words.chance(0.3) else "direct"
+        made = fill(self.words.pick(load(kind)), self.words, Slots(self.words, "id"))
         case = Case(made.text, [], kind="direct")
         if self.words.chance(0.3):
             self.distract(case, always=True)
