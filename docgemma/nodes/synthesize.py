@@ -12,7 +12,7 @@ from docgemma.rules.cut import complete
 from docgemma.rules.fallback import answer_from_evidence, ensure_critical
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
-from docgemma.rules.patient_context import patient_lines
+from docgemma.rules.patient_context import with_patient
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -69,9 +69,8 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
     text = ensure_critical(written if usable else answer_from_evidence(state), state, context.drugs)
-    text = "\n".join([text, *patient_lines(text, state)])
     return {
-        "final_response": text or answer_from_evidence(state),
+        "final_response": with_patient(text or answer_from_evidence(state), state),
         "grounding": _grounding(not removed, removed),
         "calls": [call.as_dict() for call in done.calls],
     }

@@ -7,9 +7,9 @@ MIN_CHARS = 12  # a shorter beginning may belong to several lines
 
 
 def complete(answer: str, evidence: Sequence[str]) -> str:
-    """The answer with every line that ends in "…" continued from the evidence line that begins the same.
+    """The answer with every line that ends in "…" continued as in the evidence line that says the same so far.
 
-    A line with no such beginning stays as it is.
+    A line that stands in no evidence line stays as it is.
     """
     lines = [line.strip() for text in evidence for line in text.splitlines()]
     return "\n".join(_completed(line, lines) for line in answer.split("\n"))
@@ -19,4 +19,5 @@ def _completed(line: str, lines: Sequence[str]) -> str:
     start = line.rstrip().removesuffix(MARK).rstrip()
     if not line.rstrip().endswith(MARK) or len(start) < MIN_CHARS:
         return line
-    return next((whole for whole in lines if whole.startswith(start) and not whole.endswith(MARK)), line)
+    found = ((whole, whole.find(start)) for whole in lines if not whole.endswith(MARK))
+    return next((whole[at:] for whole, at in found if at >= 0), line)

@@ -19,8 +19,10 @@ NEEDED = (
 SHOWN = 2  # results beside one label; more would bury the warning
 
 
-def patient_lines(answer: str, state: AgentState) -> list[str]:
-    """Lines that the answer lacks: the patient it is about, and the results that the drug's label asks for.
+def with_patient(answer: str, state: AgentState) -> str:
+    """The answer, headed by the patient it is about and followed by the results that the drug's label asks for.
+
+    What it says already is not said twice.
 
     Args:
         answer: as it stands.
@@ -28,12 +30,13 @@ def patient_lines(answer: str, state: AgentState) -> list[str]:
     """
     charts = [item for item in known.succeeded(state) if item["tool_name"] == "get_patient_chart"]
     if not charts:
-        return []
+        return answer
     data = charts[-1]["result"]
     lines = [line for label in _labels(state) for line in _results(label, data)]
+    lines = [line for line in dict.fromkeys(lines) if line.casefold() not in answer.casefold()]
     if data["patient"]["name"].casefold() not in answer.casefold():
-        lines.insert(0, f"Patient: {data['patient']['label']}, patient ID {data['patient']['id']}.")
-    return [line for line in dict.fromkeys(lines) if line.casefold() not in answer.casefold()]
+        answer = f"Patient: {data['patient']['label']}, patient ID {data['patient']['id']}.\n{answer}"
+    return "\n".join([answer, *lines])
 
 
 def _labels(state: AgentState) -> list[ToolResult]:
