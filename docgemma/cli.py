@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn, Optional
 
 import typer
 
+from docgemma.cli_snapshot import app as snapshot
 from docgemma.errors import DocGemmaError, UsageError
 
 app = typer.Typer(
@@ -15,6 +16,7 @@ app = typer.Typer(
 )  # fmt: skip
 ehr = typer.Typer(help="The record store: load, search and show FHIR R4 records.", rich_markup_mode=None)
 app.add_typer(ehr, name="ehr")
+app.add_typer(snapshot, name="snapshot")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
@@ -100,6 +102,26 @@ def doctor(as_json: AsJson = False) -> None:
     from docgemma.terminal import doctor_table
 
     doctor_table(checks)
+
+
+@app.command()
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Streamable HTTP with a token, instead of stdio.")] = False,
+    host: Annotated[str, typer.Option(help="Address; the default stays on this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.")] = 8765,
+) -> None:
+    """The ten tools as an MCP server. Writes ask the person through the client, and refuse where it cannot ask."""
+    from docgemma.tools.mcp_server import run_mcp
+
+    run_mcp(http, host, port)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
+def edge(context: typer.Context) -> None:
+    """The edge model's adapter: train, eval, preview; `docgemma edge --help` says more."""
+    from docgemma.edge.__main__ import main as run
+
+    sys.exit(run(context.args))
 
 
 @ehr.command("load")
