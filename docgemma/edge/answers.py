@@ -29,11 +29,7 @@ def answer(question: str, results: list[ToolResult], limit: int, beside: frozens
 
 def _nothing(result: ToolResult) -> str:
     args = result["args"]
-    return (
-        f"No articles on {args['query']} were found."
-        if "query" in args
-        else f"No trials for {args.get('condition', 'this')} were found."
-    )
+    return f"What was found is not about {args.get('query') or args.get('condition') or 'this'}."
 
 
 def _rank(result: ToolResult) -> int:

@@ -53,10 +53,6 @@ ANSWERED = {
     "get_patient_chart": 8,
     "check_drug_safety": 5,
     "check_drug_interactions": 4,
-    "search_patient": 2,
-    "get_patient_chart": 8,
-    "check_drug_safety": 5,
-    "check_drug_interactions": 4,
     "search_medical_literature": 4,
     "find_clinical_trials": 4,
     "search_patient": 2,
@@ -119,7 +115,9 @@ class Builder:
         state = start(case, self.drugs)
         calls: list[tuple[str, Prompt, str]] = []
         tool, args = case.plan[0]
-        kind = self.words.pick(FAILURES[:-1])
+        kind = self._failure(tool)
+        if kind == "drug_not_in_database":  # never tried again
+            kind = "not_found"
         result = self.world.failed(tool, filled(args, case, state), kind)
         state["tool_results"] = [result]
         strategy = "retry_same" if kind in SAME else "retry_different_args"
@@ -137,7 +135,7 @@ class Builder:
             args = {"drug_names": [args["drug_names"][0], *charted[:5]] if charted else args["drug_names"]}
         args, last = filled(args, case, state), tool == case.plan[-1][0]
         if self.words.chance(0.06) and tool != "search_patient":
-            failed = self.world.failed(tool, args, self.words.pick(FAILURES))
+            failed = self.world.failed(tool, args, self._failure(tool))
             state["tool_results"] = [*state["tool_results"], failed]
             state["error_messages"] = [*state["error_messages"], final(failed)]
             return
@@ -151,6 +149,9 @@ class Builder:
         listed = result["result"].get("articles", result["result"].get("trials"))
         if listed and quality == "no_results":
             self.beside |= {len(state["tool_results"]) - 1}
+
+    def _failure(self, tool: str) -> str:
+        return self.words.pick(FAILURES if tool == "check_drug_safety" else FAILURES[:-1])
 
     def _close(self, calls: list, state: AgentState, case: Case) -> None:
         self._learn(calls, self.profile.select(state, list(self.tools.values()), True), "tool", NO_TOOL)
@@ -231,7 +232,7 @@ def fit(value: Any, options: list[str] | None) -> Any:
 
 
 def plain(text: str) -> str:
-    return "".join(text.casefold().split()).strip("\"'.,;:")
+    return "".join(text.casefold().split()).strip("\"'.,;:?!")
 
 
 def assemble(state: AgentState, calls: list[tuple[str, Prompt, str]]) -> Example:

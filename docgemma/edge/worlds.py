@@ -1,14 +1,26 @@
 """Invented tool results for training, worded by the project's real formatters. Nothing here is a medical fact."""
 
+import json
 import re
+from functools import cache
 
 from docgemma.edge.charts import Charts, Payload, texts
 from docgemma.edge.evidence import LABEL, topics
 from docgemma.edge.lexicon import Lexicon, groups, words
+from docgemma.paths import data_file
 from docgemma.rules.errors import error_message
 from docgemma.state import ToolResult
 from docgemma.tools import toolbox
 
+ABSENT_LABEL = {
+    "interactions": "",
+    "max_daily_dose": "",
+    "boxed_warning": "",
+    "contraindications": [],
+    "warnings": [],
+    "brand_names": [],
+    "drug_classes": [],
+}
 TOOLS = {tool.name: tool for tool in toolbox()}
 FAILURES = (
     "timeout",
@@ -72,6 +84,8 @@ class World(Charts):
         return {"name": asked, "patients": [person | {"guessed": quality == "success_partial"}]}
 
     def _check_drug_safety(self, args: Payload, question: str, quality: str) -> Payload:
+        if (real := real_labels().get(args["drug_name"].lower())) and self.words.chance(0.6):
+            return ABSENT_LABEL | real | {"drug": real["name"], "asked": args["drug_name"], "fell_back": None}
         drug = args["drug_name"].lower()
         asked = topics(question, LABEL)
         keep = [
@@ -121,7 +135,8 @@ class World(Charts):
         if quality == "success_rich":
             found = pairs if len(pairs) == 1 else self.rng.sample(pairs, self.rng.randint(1, len(pairs)))
         items = [
-            {
+            real_pairs().get(frozenset(pair))
+            or {
                 "drugs": list(pair),
                 "severity": self.words.pick(self.label["severity"]),
                 "mechanism": self.words.pick(self.label["mechanism"]),
@@ -155,6 +170,8 @@ class World(Charts):
 
     def _article(self, topic: str, demo: bool) -> Payload:
         title = self.words.pick(self.record["articletitle"]).replace("{topic}", topic)
+        if demo:
+            return self._demonstration_article(topic)
         finding = self.words.pick(self.record["finding"]).replace("{n}", str(self.rng.randint(3, 78)))
         number = f"DEMO-LIT-{self.rng.randint(1, 60):03d}" if demo else str(self.rng.randint(95_000_000, 99_999_999))
         return {
@@ -166,6 +183,20 @@ class World(Charts):
             "url": "",
             "demonstration": demo,
             "abstract": f"In {self.rng.randint(20, 9000)} participants, {topic} {finding}.",
+        }
+
+    def _demonstration_article(self, topic: str) -> Payload:
+        """As the shipped snapshot has them."""
+        about = " ".join(self.words.pick(self.record["finding"]).replace("{n}", "some").split())
+        return {
+            "id": f"DEMO-LIT-{self.rng.randint(1, 60):03d}",
+            "title": f"[Demonstration record] {topic[:1].upper()}{topic[1:]}",
+            "authors": "Demonstration authors",
+            "journal": "Demonstration collection",
+            "year": None,
+            "abstract": f"{topic[:1].upper()}{topic[1:]} {about}.",
+            "url": "",
+            "demonstration": True,
         }
 
     def _find_clinical_trials(self, args: Payload, question: str, quality: str) -> Payload:
@@ -186,6 +217,7 @@ class World(Charts):
         fills = {"{drug}": drug, "{drug2}": other, "{cond}": condition, "{nonpharm}": thing}
         for slot, text in fills.items():
             title = title.replace(slot, text)
+        title = f"[Demonstration record] {title}" if demo else title
         number = (
             f"DEMO-TRIAL-{self.rng.randint(1, 40):03d}" if demo else f"NCT{self.rng.randint(95_000_000, 99_999_999)}"
         )
@@ -240,6 +272,29 @@ class World(Charts):
             "confidence_word": word,
             "requires_specialist_review": sure < 0.7,
         }
+
+
+@cache
+def real_labels() -> dict[str, Payload]:
+    """The shipped snapshot's labels by every name, as the payload of the drug safety tool."""
+    found: dict[str, Payload] = {}
+    for line in data_file("knowledge", "drugs.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        if "name" in entry:
+            boxed = entry.get("boxed_warning", "")
+            entry["boxed_warning"] = "" if boxed == "none" else boxed
+            entry["has_boxed_warning"] = bool(entry["boxed_warning"])
+            for name in (entry["name"], *entry.get("synonyms", []), *entry.get("brand_names", [])):
+                found[name.lower()] = entry
+    return found
+
+
+@cache
+def real_pairs() -> dict[frozenset[str], Payload]:
+    """The shipped snapshot's interactions by pair of drugs."""
+    lines = data_file("knowledge", "interactions.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [entry for entry in map(json.loads, lines) if isinstance(entry.get("drugs"), list)]
+    return {frozenset(entry["drugs"]): entry for entry in entries}
 
 
 def full_name(asked: str, lexicon: Lexicon) -> str:
