@@ -31,7 +31,7 @@ bench: .venv/.test
 # torch first and by its exact version: a CPU build
 .venv/.test: .venv/.run
 	$(PIP) install torch==2.13.0
-	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,demo,bulk,test]'
+	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,demo,test]'
 	@touch $@
 
 clean:
