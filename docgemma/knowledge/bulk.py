@@ -104,7 +104,7 @@ class _Build:
 
     def _fill(self) -> None:
         """Everything that is made of all files, in one transaction."""
-        staging, records = self.staging, self.staging.total("kept")
+        staging = self.staging
         old = _old_snapshot(self.home)
         staging.db.execute("ATTACH ? AS old", (f"file:{quote(str(old.absolute()))}?mode=ro",))
         staging.begin()
@@ -115,7 +115,7 @@ class _Build:
             if kind == "drugs":
                 origin = bulk_drugs.Origin(reader.SOURCE, staging.as_of(kind))
                 parts = read_part(self.shipped / "drugs.jsonl", kind)
-                bulk_drugs.finish(staging.db, origin, parts, lambda done: self._merging(done, records))
+                bulk_drugs.finish(staging.db, origin, parts, self._merging)
             files = staging.files(kind)
             self._meta(kind, reader.SOURCE, staging.as_of(kind), files[:MAX_LISTED], len(files))
         self._add_interactions()
@@ -127,9 +127,9 @@ class _Build:
         staging.db.execute("COMMIT")
         staging.db.execute("DETACH old")
 
-    def _merging(self, done: int, records: int) -> None:
+    def _merging(self, done: int) -> None:
         if done % 100 == 0:
-            self.on_progress(Progress(f"merging labels: {done} drugs", self.total, self.total, records))
+            self.on_progress(Progress("merging labels into drugs", self.total, self.total, done))
 
     def _keep(self, kind: str) -> None:
         """The records of the snapshot that was there."""

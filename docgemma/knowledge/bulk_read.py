@@ -37,7 +37,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a build is. `bytes_done` of `bytes_total` are of the files as they lie on the disk."""
+    """How far a build is. Bytes are of the files as they lie on the disk; `records`: kept so far, or drugs merged."""
 
     doing: str
     bytes_done: int
