@@ -28,8 +28,9 @@ def scratch() -> Path:
 
 
 @cache
-def edge() -> LlamaCppLLM:
-    return load_llm("edge", Settings(home=scratch()))
+def smollm2() -> LlamaCppLLM:
+    """The edge weights without this project's adapter: a plain chat model, however the adapter is trained."""
+    return LlamaCppLLM("smollm2", edge_weights(), profile="edge")
 
 
 @cache

@@ -82,12 +82,12 @@ CONFIG = GenConfig(max_tokens=256)
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_on_llama_cpp_as_json(example):
-    check(models.edge(), example, "json", CONFIG)
+    check(models.smollm2(), example, "json", CONFIG)
 
 
 @pytest.mark.parametrize("example", FLAT, ids=name)
 def test_on_llama_cpp_as_lines(example):
-    check(models.edge(), example, "lines", CONFIG)
+    check(models.smollm2(), example, "lines", CONFIG)
 
 
 @pytest.fixture(scope="module")
