@@ -14,13 +14,16 @@ from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text
 
+PIPED_WIDTH = 110  # columns of a table that no terminal shows
+
 
 class Screen:
     """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
 
     def __init__(self, live: bool = True):
         self.live = live
-        self.out = Console(highlight=False)
+        piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
+        self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
         self.err = Console(stderr=True, highlight=False)
         self.streamed = ""
 
