@@ -1,5 +1,8 @@
-"""The scenarios of the specification once more, with the real edge model. Its paths may differ where a 135M model errs;
-what follows may not: an answer, no tool names, no raw errors, the call budget, no plan, no question "is this enough?"."""
+"""The scenarios of the specification once more, with the real edge model.
+
+Its paths may differ where a 135M model errs. What follows may not: an answer, no tool names, no raw errors, the call
+budget, no plan, no question "is this enough?".
+"""
 
 import json
 
@@ -46,7 +49,8 @@ def assert_invariants(result: dict) -> None:
     assert not [name for name in TOOL_ARG_SCHEMAS if name in result["answer"]]
     assert "Traceback" not in result["answer"] and "Error:" not in result["answer"]
     executed = [tool for tool in result["tools"] if tool["retries"] == 0]
-    budget = 2 if not executed else 5 + 3 * (len(executed) - 1)
+    steps = len(executed) + bool(result["pending_write"])  # a call that waits for a person has been chosen already
+    budget = 2 if not steps else 5 + 3 * (steps - 1)
     assert result["llm_calls"] <= budget + sum(2 for tool in result["tools"] if tool["retries"])
     assert len(executed) <= 4
     said = json.dumps(result["timeline"]).lower()

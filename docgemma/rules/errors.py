@@ -26,7 +26,8 @@ ERROR_TEMPLATES: dict[str, str] = {
     "ambiguous_drug_name": "Did you mean {options}?",
     "drug_not_in_database": "{drug} was not found in the drug database.",
     "not_permitted": "The {tool_label} could not be completed: the record system does not permit it.",
-    "no_vision": "The {tool_label} could not be completed: images cannot be read in this setup.",
+    "no_vision": "The {tool_label} could not be completed: images cannot be read by the loaded model. {header}",
+    "unreadable": "The {tool_label} could not be completed: {reason}",
     "max_retries": "Unable to complete {tool_label} after multiple attempts.",
     "generic": "The {tool_label} could not be completed.",
 }
@@ -82,19 +83,27 @@ def error_message(
     suggestions = [_line(item) for item in details.get("suggestions") or []]
     if kind == "missing_required_args" and missing in ([], ["patient_id"]):
         kind = "missing_patient_id" if missing else "invalid_args"
+    if kind == "invalid_args" and details.get("reason"):
+        kind = "unreadable"
     if kind == "multiple_patient_matches" and not options:
         return "Multiple patients found. Which patient did you mean?"
     if kind == "ambiguous_drug_name" and not suggestions:
         return f"Which drug did you mean by {entity}?"
-    return ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"]).format(
-        tool_label=tool_label,
-        entity=entity,
-        name=entity,
-        drug=entity,
-        fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
-        n=len(options),
-        list="; ".join(f"({number}) {label}" for number, label in enumerate(options, 1)),
-        options=_either(suggestions),
+    return (
+        ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"])
+        .format(
+            tool_label=tool_label,
+            entity=entity,
+            name=entity,
+            drug=entity,
+            fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
+            n=len(options),
+            list="; ".join(f"({number}) {label}" for number, label in enumerate(options, 1)),
+            options=_either(suggestions),
+            header=_line(details.get("header_text")),
+            reason=_line(details.get("reason")),
+        )
+        .strip()
     )
 
 
