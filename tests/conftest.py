@@ -8,10 +8,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from docgemma.knowledge.sources import open_knowledge
 
 from docgemma.agent import Agent
 from docgemma.ehr.open import open_store
+from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM

@@ -1,4 +1,4 @@
-"""What code does between two model calls should not be felt: `make bench` prints the times; nothing here asserts one."""
+"""What code does between two model calls should not be felt: `make bench` prints the times; none is asserted."""
 
 import pytest
 
@@ -22,7 +22,8 @@ def state_of(question: str, drugs) -> dict:
     result = ToolResult(
         tool_name="search_patient", tool_label="Patient Search", args={"name": "John Smith"},
         result={"patients": [{"id": "abc-123", "name": "John Smith"}]}, formatted_result="Found patient John Smith.",
-        error=None, error_type=None, details={}, empty=False, source="test", as_of=None, links=[], seconds=0.0, retries=0,
+        error=None, error_type=None, details={}, empty=False, source="test", as_of=None, links=[],
+        seconds=0.0, retries=0,
     )  # fmt: skip
     return {
         "user_query": question, "extracted_entities": extract(question, drugs), "tool_results": [result],
