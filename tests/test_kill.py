@@ -49,7 +49,7 @@ def play(home: Path, tmp_path: Path, db: Callable[[Path], str], rounds: int) -> 
         thread = f"kill-{number}-{rng.random()}"
         deaths = [number % boundaries + 1, *(rng.randrange(1, boundaries) for _ in range(rng.randrange(3)))]
         for death in [*deaths, None]:
-            status = in_child(lambda death=death: turn(folder, db(folder), thread, death))
+            status = in_child(partial(turn, folder, db(folder), thread, death))
             assert status in (DONE, -signal.SIGKILL), f"round {number}: status {status}"
         assert status == DONE, f"round {number}: the conversation could not be finished"
         assert orders(folder) == 1, f"round {number}, killed at {deaths}: {orders(folder)} orders"
