@@ -56,17 +56,17 @@ def build(agent: Agent | None, ids: Ids, scenarios: list[Scenario], replayed: st
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     examples = [{"text": text} for text in EXAMPLES] if agent else None
     ui.chat = gr.Chatbot(
-        elem_id="dg-chat", label="Conversation", height="58vh", min_height=320, buttons=["copy"], feedback_options=None,
-        placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[], group_consecutive_messages=False,
-        layout="bubble",
+        elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, buttons=[],
+        feedback_options=None, placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[],
+        group_consecutive_messages=False, layout="panel",
     )  # fmt: skip
-    with gr.Group(visible=False, elem_id="dg-card") as ui.card:
+    with gr.Column(visible=False, elem_id="dg-card") as ui.card:
         ui.what = gr.HTML("", elem_id="dg-what")
         with gr.Row():
             ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve", interactive=agent is not None)
             ui.change = gr.Button("Edit", elem_id="dg-edit", interactive=agent is not None)
             ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
-        with gr.Group(visible=False, elem_id="dg-fields") as ui.edit:
+        with gr.Column(visible=False, elem_id="dg-fields") as ui.edit:
             ui.fields = [gr.Textbox("", elem_id=f"dg-field-{number}", lines=1) for number in range(FIELDS)]
             ui.save = gr.Button("Approve with these changes", variant="primary", elem_id="dg-save")
     ui.take_up = gr.Button("Take up the unfinished turn", visible=False, elem_id="dg-take-up")
@@ -76,7 +76,7 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     )  # fmt: skip
     with gr.Row(elem_id="dg-actions"):
         ui.stop = gr.Button("Stop", variant="stop", visible=False, elem_id="dg-stop")
-        ui.anew = gr.Button("New conversation", elem_id="dg-new")
+        ui.anew = gr.Button("New conversation", elem_id="dg-new", size="sm", interactive=False)
 
 
 def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
@@ -101,7 +101,7 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | None) -> None:
     shown = [
         ui.session, ui.browser, ui.chat, ui.card, ui.what, *ui.fields, ui.edit, ui.take_up, ui.composer, ui.stop,
-        ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play,
+        ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
     ]  # fmt: skip
     who = [ui.session, ui.browser]
     blocks.load(desk.open, who, shown, **TURN)

@@ -60,7 +60,7 @@ def render(chart: dict[str, Any]) -> str:
     past = [item for item in chart["medications"] if not item["active"]]
     parts = [
         _section("Allergies", [_allergy(item) for item in chart["allergies"]], _no_allergy(chart), "dg-allergies"),
-        _section("Medications", [_words(item, "name", "dosage", "started") for item in active]),
+        _section("Medications", [_since(item, "name", "dosage", date="started") for item in active]),
         _section("Problems", [_problem(item) for item in chart["problems"]]),
         _table("Laboratory", chart["labs"]),
         _table("Vital signs", chart["vitals"]),
@@ -109,12 +109,16 @@ def _allergy(item: dict[str, Any]) -> str:
 
 def _problem(item: dict[str, Any]) -> str:
     ended = f", resolved {item['resolved']}" if item.get("resolved") else "" if item["active"] else ", inactive"
-    return _words(item, "name", "onset") + escape(ended)
+    return _since(item, "name", date="onset") + escape(ended)
 
 
 def _note(item: dict[str, Any]) -> str:
     head = _words(item, "type", "date")
     return f"<details><summary>{head}</summary><p>{lines(item['text'])}</p></details>"
+
+
+def _since(item: dict[str, Any], *keys: str, date: str) -> str:
+    return _words(item, *keys) + (f", since {escape(item[date])}" if item[date] else "")
 
 
 def _words(item: dict[str, Any], *keys: str) -> str:

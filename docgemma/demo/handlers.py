@@ -84,9 +84,11 @@ class Desk:
     def reject(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         yield from self._decide(session, browser, request, "reject", {}, "Rejected.")
 
-    def change(self, session: Session, browser: Any, *typed: Any) -> Iterator[Updates]:
+    def change(
+        self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
+    ) -> Iterator[Updates]:
         """The entry as it was changed on the card; new findings come back before anything is written."""
-        *values, request = typed
+        values = (first, second, third, fourth)
         self._enter(session, browser, request)
         before = self._fields(self._pending(session) or {"args": {}})
         given = zip(before.items(), values, strict=False)
@@ -203,12 +205,15 @@ class Desk:
             ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
             ui.card: gr.update(visible=False), ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
             ui.composer: {"text": "", "files": []}, ui.play: gr.update(interactive=False),
+            ui.anew: gr.update(interactive=False),
         }  # fmt: skip
 
     def _rest(self, session: Session) -> Updates:
         """Everything as it stands while nothing is being worked on."""
         ui, pending = self.ui, self._pending(session)
-        if self.agent and session.thread and session.result:
+        if pending:
+            session.patient = str(pending["args"].get("patient_id") or "") or session.patient
+        elif self.agent and session.thread and session.result:
             session.patient = self._active(session) or session.patient
         offered = session.scenario and session.step < len(self.scenarios[session.scenario].steps)
         return {
@@ -219,6 +224,7 @@ class Desk:
             ui.trace: view.trace(session.result), ui.export: self._export(session),
             ui.badges: self.badges(session.result),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
+            ui.anew: gr.update(interactive=True),
         }  # fmt: skip
 
     def _card(self, pending: dict[str, Any] | None) -> Updates:

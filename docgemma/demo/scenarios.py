@@ -63,10 +63,13 @@ def load_scenarios(path: Path = FOLDER / "scenarios.yaml") -> list[Scenario]:
     ]
 
 
-def player(agent: Agent | None, scenario: Scenario, number: int, thread: str, last: dict[str, Any] | None) -> Any:
+def player(
+    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: dict[str, Any] | None,
+    traces: Path = TRACES,
+) -> Any:  # fmt: skip
     """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without."""
     if agent is None:
-        return _replay(load_trace(scenario.id)["steps"][number])
+        return _replay(load_trace(scenario.id, traces)["steps"][number])
     return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop)
 
 
@@ -108,7 +111,7 @@ def play(agent: Agent, scenario: Scenario, thread: str) -> list[dict[str, Any]]:
 
 
 def record(agent: Agent, folder: Path = TRACES) -> list[str]:
-    """Play everything and store it for replay; the ids of what was stored."""
+    """Play everything, each in a conversation of its own, and store it for replay; the ids of what was stored."""
     folder.mkdir(parents=True, exist_ok=True)
     for scenario in load_scenarios():
         steps = play(agent, scenario, f"scenario-{scenario.id}")
@@ -141,3 +144,20 @@ def _replay(step: dict[str, Any]) -> Any:
         return step["result"]
 
     return work
+
+
+def main() -> None:
+    """`python -m docgemma.demo.scenarios`: record with the edge model, on a fresh record store, offline."""
+    import tempfile
+
+    from docgemma.settings import read_settings
+
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Agent(read_settings(home=home, sources="offline"), model="edge") as agent,
+    ):
+        print("Recorded:", ", ".join(record(agent)))
+
+
+if __name__ == "__main__":
+    main()

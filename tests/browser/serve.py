@@ -1,4 +1,4 @@
-"""The demo as a process of its own: `python -m tests.browser.serve HOME MODEL`, MODEL one of edge, slow, replay.
+"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted, slow or replay.
 
 Prints the address, then `outside …` for every connection or name look-up that would leave this machine.
 """
@@ -50,14 +50,24 @@ def slow_model():
     return Slow()
 
 
-def main(home: str, model: str) -> None:
+def scripted_model():
+    """Answers every question of the scenarios as a model that classifies rightly would."""
+    from tests.scenario_model import ScenarioLLM
+
+    return ScenarioLLM()
+
+
+MODELS = {"slow": slow_model, "scripted": scripted_model}
+
+
+def main(home: str, model: str, port: int) -> None:
     from docgemma.agent import Agent
     from docgemma.demo import launch
     from docgemma.settings import Settings
 
     settings = Settings(home=home, sources="offline", model=model if model == "edge" else None)
-    agent = None if model == "replay" else Agent(settings, llm=slow_model() if model == "slow" else None)
-    blocks = launch(agent, settings=settings, quiet=True)
+    agent = None if model == "replay" else Agent(settings, llm=MODELS[model]() if model in MODELS else None)
+    blocks = launch(agent, port=port, settings=settings, quiet=True)
     print(blocks.local_url, flush=True)
     sys.stdin.read()  # until the test closes it
     blocks.close()
@@ -65,4 +75,4 @@ def main(home: str, model: str) -> None:
 
 if __name__ == "__main__":
     sys.addaudithook(watch)
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

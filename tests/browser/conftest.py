@@ -1,0 +1,109 @@
+"""A real server process and a real Chromium for the tests of what people see; skipped where there is no Chromium."""
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+
+import pytest
+
+from tests.browser.person import Person
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("gradio", reason="the demo extra is not installed")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
+START_S = 120
+
+
+class Server:
+    """The demo in a process of its own. `outside`: everything it tried to reach beyond this machine."""
+
+    def __init__(self, home: Path, model: str, log: Path):
+        self.home, self.model, self.log = home, model, log
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]  # the same after a restart: a browser's storage is tied to it
+        self.start()
+
+    def start(self) -> None:
+        self.lines: Queue[str] = Queue()
+        command = [sys.executable, "-m", "tests.browser.serve", str(self.home), self.model, str(self.port)]
+        root = Path(__file__).parents[2]
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=root
+            )
+        Thread(target=lambda: [self.lines.put(line.strip()) for line in self.process.stdout], daemon=True).start()
+        self.outside = []
+        while not (line := self.lines.get(timeout=START_S)).startswith("http"):
+            self.outside.append(line)
+        self.url = line
+
+    def left_this_machine(self) -> list[str]:
+        while True:
+            try:
+                self.outside.append(self.lines.get_nowait())
+            except Empty:
+                return [line for line in self.outside if line.startswith("outside")]
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def serve(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """One server for each model, started when a test first asks for it."""
+    servers: dict[str, Server] = {}
+
+    def get(model: str) -> Server:
+        if model not in servers:
+            home = Path(shutil.copytree(prepared_home, tmp_path_factory.mktemp(model) / "home"))
+            servers[model] = Server(home, model, home.parent / "log.txt")
+        return servers[model]
+
+    yield get
+    for server in servers.values():
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, serve) -> Iterator[Callable[..., Person]]:
+    """`visit("scripted", "phone", dark=True)`: somebody opens the demo in a browser of their own."""
+    contexts = []
+
+    def open_page(model: str = "scripted", width: str = "desktop", dark: bool = False) -> Person:
+        size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
+        context = chromium.new_context(viewport=size, color_scheme="dark" if dark else "light")
+        contexts.append(context)
+        return Person(context.new_page(), serve(model))
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(params=list(WIDTHS))
+def width(request: pytest.FixtureRequest) -> str:
+    return request.param
