@@ -10,6 +10,8 @@ from docgemma.edge import items
 from docgemma.paths import data_root
 from docgemma.settings import Settings
 
+CARD = {"heldout-edge": "heldout", "heldout-rules": "heldout_rules", "heldout-base": "heldout_base"}
+
 
 def train(args: Namespace) -> None:
     """Train, and write the adapter with its card."""
@@ -40,6 +42,8 @@ def evaluate(args: Namespace) -> None:
     figures = summary(marks)
     name = f"{args.set}-{args.model}{'-wide' if args.no_narrowing else ''}"
     save(args.save or data_root() / "edge" / "results", name, marks, run.answers, figures)
+    if not (args.save or args.adapter or args.no_narrowing) and name in CARD:
+        _note_on_card(CARD[name], figures)
     print(json.dumps(figures, ensure_ascii=False) if args.json else report(figures))
 
 
@@ -51,6 +55,14 @@ def preview(args: Namespace) -> None:
         print(f"{'─' * 60}\n{example.trunk}")
         for branch in example.branches:
             print(f"  @{branch.cut} {branch.prompt!r} → {branch.completion!r}")
+
+
+def _note_on_card(key: str, figures: dict[str, Any]) -> None:
+    """The stored adapter's figures, beside its hash."""
+    card = data_root() / "edge" / "card.json"
+    known = json.loads(card.read_text(encoding="utf-8"))
+    known[key] = {"rows": figures["rows"], "median_seconds": figures["median_seconds"]}
+    card.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def sha256(path: Path) -> str:

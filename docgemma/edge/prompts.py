@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field, create_model
 
 from docgemma.edge.evidence import focus
+from docgemma.errors import RETRYABLE
 from docgemma.llm.base import Prompt
 from docgemma.prompts import GENERATION, Ask, Prepared, selection_schema
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
@@ -62,9 +63,12 @@ class EdgeProfile:
         return self._ask("result_classify", state, "quality", schema, finish)
 
     def retry(self, state: AgentState, result: ToolResult) -> Ask:
-        schema = create_model(
-            "RetryLabel", __base__=Schema, strategy=(Literal["retry_same", "retry_different_args"], ...)
-        )
+        """The kind of error settles it: a busy service is asked again as it was, anything else otherwise.
+
+        The model had 9 of 14 held-out cases right, code has all; the grammar leaves one answer.
+        """
+        settled = "retry_same" if result["error_type"] in RETRYABLE else "retry_different_args"
+        schema = create_model("RetryLabel", __base__=Schema, strategy=(Literal[settled], ...))
         return self._ask("error_handler", state, "retry", schema, lambda value: RetryStrategy(strategy=value.strategy))
 
     def synthesize(self, state: AgentState) -> Prompt:
@@ -73,12 +77,12 @@ class EdgeProfile:
         return Prompt(user="\n".join([told, *(f"! {line}" for line in missed), "answer"]))
 
     def triage(self, state: AgentState) -> Ask:
-        """The v2 graph's route; with it goes no tool, which `intent` or `select` names."""
+        """The v2 graph's route; `intent` or `select` names the tool. The stored adapter has not learnt it yet."""
         labels = ("direct", "lookup", "reasoning", "multi_step")
         return self._ask("triage", state, "route", create_model("Route", __base__=Schema, route=(Literal[labels], ...)))
 
     def decompose(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
-        """The v1 and v2 graphs' plan: the tools in working order."""
+        """The v1 and v2 graphs' plan: the tools in working order. Not learnt yet either."""
         names = Literal[tuple(tool.name for tool in tools)]
         field = Field(min_length=1, max_length=5)
         return self._ask(
