@@ -17,7 +17,7 @@ from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, UsageError
 from docgemma.graphs import load_graph
 from docgemma.images import load_image
-from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.knowledge.drug_names import shared_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
@@ -62,7 +62,7 @@ class Agent:
         self.memory = open_memory(self.settings.db_location)
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
-        self.drugs = load_drug_names(self.settings.home)
+        self.drugs = shared_drug_names(self.settings.home)
         self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
         self.toolbox.warm()
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)

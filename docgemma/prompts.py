@@ -127,6 +127,7 @@ class PromptProfile(Protocol):
     """The graph's six calls to a model. `copied_fields` are the arguments that must be spans of the input."""
 
     name: str
+    synthesis: GenConfig
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask: ...
 
@@ -159,6 +160,7 @@ class FullProfile:
     """The measured prompts, for MedGemma and any chat model."""
 
     name = "full"
+    synthesis = GENERATION["synthesize"]
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
         return self._ask("intent_classify", INTENT_SYSTEM, _situation(state), IntentClassification)

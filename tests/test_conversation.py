@@ -154,3 +154,15 @@ def test_a_name_will_do_where_an_id_was_asked_for(agent: Agent, scripted: Script
     asked = agent.ask("Prescribe lisinopril 10 mg once daily")
     waiting = agent.ask("John Smith", thread=asked["thread"])
     assert waiting["pending_write"]["args"]["patient_id"] == "abc-123"
+
+
+@pytest.mark.parametrize("name", ["dofeyilide", "gopragliflozin"])
+def test_an_unknown_drug_is_never_replaced_by_one_of_the_history(
+    agent: Agent, scripted: ScriptedLLM, name: str
+) -> None:
+    rich(intent(scripted, "check_drug_safety")).enqueue("synthesize", "Amiodarone has a boxed warning.")
+    thread = agent.ask("Check FDA warnings for amiodarone")["thread"]
+    intent(scripted, "check_drug_safety").enqueue("synthesize", "")
+    result = agent.ask(f"Same question: FDA warnings for {name}?", thread=thread)
+    assert result["tools"][0]["args"] == {"drug_name": name}
+    assert result["tools"][0]["error_type"] in ("ambiguous_drug_name", "drug_not_in_database")

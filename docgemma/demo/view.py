@@ -49,7 +49,7 @@ def answer(result: dict[str, Any], picked: bool = False) -> list[Message]:
 def thought(timeline: list[dict[str, Any]], seconds: float) -> Message:
     """The timeline of a finished turn, closed until somebody opens it."""
     total = seconds or sum(step["seconds"] for step in timeline)
-    title = f"How this was answered: {len(timeline)} steps, {total:.1f} s"
+    title = f"How this was answered: {len(timeline)} steps, {total:.1f}\u00a0s"
     return {"role": "assistant", "content": steps(timeline), "metadata": {"title": title, "status": "done"}}
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from docgemma.edge.evidence import focus
 from docgemma.errors import RETRYABLE
-from docgemma.llm.base import Prompt
+from docgemma.llm.base import GenConfig, Prompt
 from docgemma.prompts import GENERATION, Ask, Prepared, selection_schema
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
 from docgemma.state import AgentState, ToolResult
@@ -29,6 +29,7 @@ class EdgeProfile:
     """One label, or one value a line; the rest of the JSON is written by code."""
 
     name = "edge"
+    synthesis = GenConfig(temperature=0.0, max_tokens=256)  # at 0.5 a 135M model corrupts names
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
         labels = ("DIRECT", *(tool.name for tool in tools))

@@ -31,6 +31,7 @@ SALT_BASES = frozenset({"calcium", "iron", "magnesium", "potassium", "sodium", "
 MAX_WORDS, MAX_CHARS = 4, 40
 
 log = logging.getLogger(__name__)
+_LOADED: dict[str, DrugNames] = {}  # one dictionary a process; it never changes
 
 
 def load_drug_names(home: Path | None = None) -> DrugNames:
@@ -50,6 +51,14 @@ def load_drug_names(home: Path | None = None) -> DrugNames:
         if path:
             _write(path, names)
     return DrugNames(names)
+
+
+def shared_drug_names(home: Path | None = None) -> DrugNames:
+    """The dictionary of this process, loaded once: it is large and never changes. Raises as `load_drug_names`."""
+    version = _version()
+    if version not in _LOADED:
+        _LOADED[version] = load_drug_names(home)
+    return _LOADED[version]
 
 
 def _version() -> str:

@@ -7,7 +7,6 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
-from docgemma.prompts import GENERATION
 from docgemma.rules.cut import complete
 from docgemma.rules.fallback import answer_from_evidence, ensure_critical
 from docgemma.rules.grounding import ground
@@ -43,7 +42,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         return {"final_response": prepared.text, "grounding": _grounding(True, []), "sources": prepared.sources}
     prompt = context.profile.synthesize(state)
     stream = SentenceStream(lambda text: without_instructions(text, prompt.system)[0], _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
     calls = [call.as_dict() for call in done.calls]
     written = stream.finish()
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
@@ -65,7 +64,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         return checked.answer
 
     stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
     text = ensure_critical(written if usable else answer_from_evidence(state), state, context.drugs)

@@ -3,6 +3,8 @@
 The supplement's pairs can be checked in RxNorm (brand to ingredient) and, for British names, in the BNF.
 """
 
+import re
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -129,4 +131,11 @@ FORMS = _words(
     capsule capsules drip extract infusion infusions injection injections iv patch patches pill pills po powder
     replacement supplement supplementation supplements sulfate sulphate tablet tablets therapy
     """
+)
+
+# endings of international nonproprietary names, for drugs that the dictionary lacks (WHO INN stem book)
+DRUG_STEM = re.compile(
+    r"^[a-z]{3,}(?:pril|sartan|vastatin|umab|ximab|zumab|tinib|olol|conazole|prazole|"
+    r"cillin|mycin|floxacin|gliptin|gliflozin|"
+    r"vudine|navir|tegravir|glutide|xaban|parin|oxetine|azepam|zolam|triptan|setron|dipine|ciclib|thiazide|grel|lukast)$"
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from docgemma.rules.absence import unfounded
+from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames, fold
 from docgemma.rules.entities import PATIENT_ID
 from docgemma.rules.numbers import Quantity, quantities, roman, said_frequencies
@@ -51,12 +52,6 @@ RAW_ERROR = re.compile(
     re.IGNORECASE,
 )
 RECORD_ID = re.compile(r"(?<![\w-])(?:NCT\d{8}|DEMO-[A-Z]+-\d+|PMC\d+)(?![\w-])", re.IGNORECASE)
-# endings of international nonproprietary names, for drugs that the dictionary lacks (WHO INN stem book)
-DRUG_STEM = re.compile(
-    r"^[a-z]{3,}(?:pril|sartan|vastatin|umab|ximab|zumab|tinib|olol|conazole|prazole|"
-    r"cillin|mycin|floxacin|gliptin|gliflozin|"
-    r"vudine|navir|tegravir|glutide|xaban|parin|oxetine|azepam|zolam|triptan|setron|dipine|ciclib|thiazide|grel|lukast)$"
-)
 LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•–])\s+")
 UNIT_FREE = frozenset(
     {"hour", "month"}

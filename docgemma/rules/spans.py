@@ -7,10 +7,13 @@ nothing of the kind was said, so the argument is asked for; None means free text
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from rapidfuzz import fuzz
+
 from docgemma.errors import RETRYABLE
 from docgemma.rules import known
 from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status
 from docgemma.rules.drug_classes import classes_said
+from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames
 from docgemma.rules.entities import PATIENT_ID, clean
 from docgemma.rules.name_words import NOT_NAMES, TITLES
@@ -19,6 +22,7 @@ from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState
 
 MAX_OPTIONS = 2000
+NEARLY = 85  # of 100: one or two letters of a drug's name are wrong
 MAX_TOKENS = 320  # words of a question that spans are made of
 TOKEN = re.compile(r"[^\s,;:!?()\[\]{}\"“”«»]+")
 HARD_BREAK = re.compile(r"[;:!?\[\]{}\"“”«»\n]|\.(?=\s|$)|--|—")
@@ -167,6 +171,8 @@ def _names(text: str, state: AgentState) -> list[str]:
 def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
     """Drugs of the question, those not looked up yet first; else of the charts and the history; else any words."""
     asked = known.entities(state)["drug_mentions"]
+    if unknown := _misspelt(text, asked, dictionary):
+        return [*asked, *unknown]  # never a drug of the history in place of one that was named and is not known
     if asked:
         done = {str(item["args"].get("drug_name", "")).casefold() for item in known.succeeded(state)}
         return sorted(asked, key=lambda name: name.casefold() in done)
@@ -181,6 +187,20 @@ def _drug_lists(text: str, state: AgentState, dictionary: DrugNames | None) -> l
     if len(found) < 2 and JOINS_DRUGS.search(text):
         return [*found, *_unknown_drugs(text)]
     return found
+
+
+def _misspelt(text: str, asked: Sequence[str], dictionary: DrugNames | None) -> list[str]:
+    """Words that look like a drug's name and are none that is known: nearly one, or with a drug name's ending."""
+    if dictionary is None:
+        return []
+    named = {word.casefold() for name in asked for word in name.split()}
+    words = known.unique(re.findall(r"[^\W\d_]{6,}", text[:2000]))
+    new = [word for word in words if word.casefold() not in named | EDGE_WORDS | NOT_NAMES and word not in dictionary]
+    return [word for word in new if DRUG_STEM.match(word.casefold()) or (not asked and _nearly(word, dictionary))]
+
+
+def _nearly(word: str, dictionary: DrugNames) -> bool:
+    return any(fuzz.ratio(word.casefold(), name) >= NEARLY for name in dictionary.suggest(word, 1))
 
 
 def _unknown_drugs(text: str) -> list[str]:

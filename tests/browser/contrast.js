@@ -12,7 +12,8 @@
     const style = getComputedStyle(el), box = el.getBoundingClientRect();
     if (box.width < 2 || box.height < 2 || el.closest("[disabled], [aria-disabled=true]")) continue;
     const back = behind(el), fore = over(parse(style.color), back);
-    const [a, b] = [light(fore), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    let seen = 1; for (let e = el; e; e = e.parentElement) seen *= parseFloat(getComputedStyle(e).opacity);
+    const [a, b] = [light(over([fore[0], fore[1], fore[2], seen], back)), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
     const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
     if (ratio < (large ? 3 : 4.5)) bad.push([text.slice(0, 40), ratio.toFixed(2), style.color, back.slice(0, 3).map(Math.round).join(",")]);
   }

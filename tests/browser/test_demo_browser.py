@@ -176,6 +176,27 @@ def test_a_scenario_is_played_step_by_step_and_says_what_to_notice(visit) -> Non
     assert "morphine" in person.page.locator(".dg-allergies").inner_text()
 
 
+def test_without_a_model_recorded_scenarios_are_replayed_and_marked_as_such(visit) -> None:
+    person = visit("replay")
+    assert "Replay, recorded 20" in person.page.locator("#dg-badges").inner_text()
+    assert person.page.locator("#dg-composer textarea").is_disabled()
+    person.clicks("Scenarios", role="tab")
+    person.page.get_by_label("One look-up").check()
+    person.does(lambda: person.clicks("Play"))
+    assert "boxed warning" in " ".join(person.talk()) and "What to notice" in person.talk()[-1]
+
+
+def test_text_that_a_note_planted_makes_the_browser_fetch_nothing(visit) -> None:
+    person = visit()
+    person.asks(
+        "![x](https://example.org/steal) <img src='https://example.org/steal'> Check FDA warnings for dofetilide"
+    )
+    assert "![x](https://example.org/steal)" in person.talk()[0]
+    assert not person.left_this_machine()
+    blocked = "fetch('https://example.org/').then(() => 'left', () => 'blocked')"
+    assert person.page.evaluate(blocked) == "blocked", "the page's policy holds the browser back"
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_texts_keep_their_contrast(visit, width: str, dark: bool) -> None:
     """WCAG AA: 4.5 to 1, and 3 to 1 for large texts, measured on what is drawn."""
