@@ -33,7 +33,7 @@ class Step:
     decide: str = ""
     change: dict[str, Any] = field(default_factory=dict)
     fails: dict[str, Any] = field(default_factory=dict)  # {"error": a known error type, "times": how often}
-    expect: dict[str, Any] = field(default_factory=dict)  # {"status", "path", "tools"}
+    expect: dict[str, Any] = field(default_factory=dict)  # {"status", "path", "tools", "says"}
 
     @property
     def image_path(self) -> Path | None:

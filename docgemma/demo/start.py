@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def launch(
         ConfigError: Gradio is not installed.
         UsageError: the port is taken.
     """
+    _check_free(port)
     os.environ.setdefault("GRADIO_TEMP_DIR", _private_folder())
     blocks = build_app(agent, settings)
     options = page_options() | {"app_kwargs": {"middleware": _middleware()}}
@@ -54,9 +56,7 @@ def launch(
             enable_monitoring=False, max_file_size=MAX_BYTES, inbrowser=False, **options,
         )  # fmt: skip
     except OSError as error:
-        raise UsageError(
-            f"The demo cannot listen on port {port or 'any of 7860 to 7959'}.", hint="Choose another with --port."
-        ) from error
+        raise _taken(port) from error
     return blocks
 
 
@@ -113,6 +113,22 @@ class _agent:
     def __exit__(self, *exc: object) -> None:
         if self.agent:
             self.agent.close()
+
+
+def _check_free(port: int | None) -> None:
+    """Before anything is loaded: Gradio would say it in many lines."""
+    if port is None:
+        return
+    try:
+        with socket.create_server((LOOPBACK, port)):
+            return
+    except (OSError, OverflowError) as error:
+        raise _taken(port) from error
+
+
+def _taken(port: int | None) -> UsageError:
+    where = f"port {port}" if port else "any port from 7860 to 7959"
+    return UsageError(f"The demo cannot listen on {where}.", hint="Choose another with --port.")
 
 
 def _say(line: str) -> None:

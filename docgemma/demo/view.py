@@ -62,12 +62,12 @@ def working(timeline: list[dict[str, Any]], now: str, words: str) -> list[Messag
 
 def steps(timeline: list[dict[str, Any]], now: str = "") -> str:
     rows = [
-        f"<li><span class='dg-label'>{escape(step['label'])}</span> <span class='dg-seconds'>{step['seconds']:.2f} s"
+        f"<li><span class='dg-label'>{lines(step['label'])}</span> <span class='dg-seconds'>{step['seconds']:.2f} s"
         f"</span><span class='dg-detail'>{lines(step['detail'])}</span></li>"
         for step in timeline
     ]
     if now:
-        rows.append(f"<li class='dg-now'><span class='dg-label'>{escape(now)}</span> <span>…</span></li>")
+        rows.append(f"<li class='dg-now'><span class='dg-label'>{lines(now)}</span> <span>…</span></li>")
     return f"<ol class='dg-steps'>{''.join(rows)}</ol>"
 
 
@@ -91,7 +91,7 @@ def notice(text: str) -> Message:
 
 
 def caption(title: str, text: str) -> Message:
-    return {"role": "assistant", "content": block("dg-caption", f"<strong>{escape(title)}</strong><br>{lines(text)}")}
+    return {"role": "assistant", "content": block("dg-caption", f"<strong>{lines(title)}</strong><br>{lines(text)}")}
 
 
 def history(turns: list[dict[str, Any]]) -> list[Message]:
@@ -102,7 +102,7 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
         if turn["tools"]:
             found = [{"label": item["label"], "detail": item["brief"]} for item in turn["tools"]]
             rows = "".join(
-                f"<li><span class='dg-label'>{escape(item['label'])}</span><span class='dg-detail'>"
+                f"<li><span class='dg-label'>{lines(item['label'])}</span><span class='dg-detail'>"
                 f"{lines(item['detail'])}</span></li>"
                 for item in found
             )
@@ -115,7 +115,7 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
 def card(pending: dict[str, Any], patient: str) -> str:
     """The approval card: what, for whom, and what the safety check found, the worst first as the rules order it."""
     rows = "".join(
-        f"<dt>{escape(field_label(key))}</dt><dd>{lines(str(value))}</dd>"
+        f"<dt>{lines(field_label(key))}</dt><dd>{lines(str(value))}</dd>"
         for key, value in pending["args"].items()
         if key != "patient_id" and value not in (None, "")
     )
@@ -123,7 +123,7 @@ def card(pending: dict[str, Any], patient: str) -> str:
     checked = f"<ul class='dg-findings'>{findings}</ul>" if findings else "<p>This entry has no safety check.</p>"
     return (
         f"<section class='dg-card' aria-labelledby='dg-card-title'><h2 id='dg-card-title' tabindex='-1'>"
-        f"Approve this entry? {escape(pending['label'])}</h2><dl><dt>For</dt><dd>{escape(patient)}</dd>{rows}</dl>"
+        f"Approve this entry? {lines(pending['label'])}</h2><dl><dt>For</dt><dd>{lines(patient)}</dd>{rows}</dl>"
         f"<h3>Safety check</h3>{checked}</section>"
     )
 
@@ -152,7 +152,7 @@ def trace(result: dict[str, Any] | None) -> str:
         "Tokens": f"{result['tokens']['prompt']} read, {result['tokens']['completion']} written",
         "Unsupported sentences removed": len(result["grounding"]["removed"]),
     }
-    rows = "".join(f"<dt>{key}</dt><dd>{escape(str(value))}</dd>" for key, value in facts.items())
+    rows = "".join(f"<dt>{key}</dt><dd>{lines(str(value))}</dd>" for key, value in facts.items())
     return f"<dl class='dg-facts'>{rows}</dl>{steps(result['timeline'])}{sources(result['sources'])}"
 
 
@@ -165,7 +165,8 @@ def block(kind: str, body: str) -> str:
 
 
 def lines(text: str) -> str:
-    return escape(text.strip()).replace("\n", "<br>")
+    """Escaped, and one line whatever ends a line in it: after an empty line, Markdown would be read again."""
+    return "<br>".join(escape(text.strip()).splitlines())
 
 
 def thumbnail(path: str | Path) -> str:
@@ -182,11 +183,11 @@ def _source(item: dict[str, Any]) -> str:
     label = f"{item['label']}: " if item.get("label") else ""
     dated = f", as of {item['as_of']}" if item.get("as_of") else ""
     links = [*item.get("links", []), *([item] if item.get("url") else [])]
-    return f"<li>{escape(label + name + dated)}{''.join(map(_link, links))}</li>"
+    return f"<li>{lines(label + name + dated)}{''.join(map(_link, links))}</li>"
 
 
 def _link(link: dict[str, str]) -> str:
-    title = escape(link.get("title") or link.get("id") or link["url"])
+    title = lines(link.get("title") or link.get("id") or link["url"])
     if not WEB.fullmatch(link.get("url", "")):
         return f"<br>{title}"
     return f"<br><a href='{escape(link['url'])}' target='_blank' rel='noopener noreferrer'>{title}</a>"

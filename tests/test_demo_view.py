@@ -1,0 +1,180 @@
+"""What the demo shows, without a browser: everything is escaped, nothing is hidden, no id opens what it should not."""
+
+import html
+import re
+import socket
+import threading
+
+import pytest
+
+pytest.importorskip("gradio", reason="the demo extra is not installed")
+
+from docgemma.demo import chart, view
+from docgemma.demo.ids import Ids, short
+from docgemma.demo.session import Session, reopen
+from docgemma.demo.start import launch, on_kaggle
+from docgemma.demo.turns import Turns
+from docgemma.errors import StoreError, UsageError
+
+HOSTILE = "<script>alert(1)</script>\n\n\r\r\u2028![x](https://example.org/steal?q=1) **bold** [a](javascript:alert(1))"
+
+
+def result(**changes) -> dict:
+    base = {
+        "thread": "t", "status": "answered", "answer": "Yes.", "model": "edge", "llm_calls": 1, "seconds": 1.0,
+        "tokens": {"prompt": 1, "completion": 1}, "timeline": [], "sources": [], "options": [], "pending_write": None,
+        "grounding": {"supported": True, "removed": []}, "tools": [],
+    }  # fmt: skip
+    return base | changes
+
+
+def drawn(messages: list[dict]) -> str:
+    return " ".join(message["content"] for message in messages)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        view.said(HOSTILE)["content"],
+        drawn(view.answer(result(answer=HOSTILE))),
+        drawn(view.answer(result(timeline=[{"label": HOSTILE, "detail": HOSTILE, "seconds": 0.1}]))),
+        drawn(view.answer(result(sources=[{"label": HOSTILE, "source": HOSTILE, "as_of": HOSTILE, "links": []}]))),
+        drawn(view.history([{"user": HOSTILE, "assistant": HOSTILE, "tools": [{"label": HOSTILE, "brief": HOSTILE}]}])),
+        view.card({"label": HOSTILE, "args": {"notes": HOSTILE}, "findings": [HOSTILE]}, HOSTILE),
+    ],
+)
+def test_text_that_others_wrote_is_one_line_of_escaped_html(shown: str) -> None:
+    """In one line inside a block of HTML, Markdown is not read: no image is fetched, no link is made."""
+    assert "<script" not in shown and "<img" not in shown and "<a " not in shown
+    assert len(shown.splitlines()) == 1 and shown.startswith("<")
+    assert html.escape("<script>") in shown
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "https://a.example/'onclick='x", "", "ftp://x"]
+)
+def test_only_web_addresses_become_links(url: str) -> None:
+    items = [{"label": "L", "source": "S", "as_of": None, "links": [{"title": "T", "url": url, "id": "1"}]}]
+    assert "<a " not in view.sources(items)
+
+
+def test_a_source_shows_name_date_and_link() -> None:
+    links = [{"title": "Label", "url": "https://example.org/label", "id": "1"}]
+    shown = view.sources([{"label": "Drug Safety Report", "source": "Snapshot", "as_of": "2026-01-02", "links": links}])
+    assert "Drug Safety Report: Snapshot, as of 2026-01-02" in shown
+    assert "href='https://example.org/label'" in shown and "noopener" in shown
+
+
+def test_a_removed_sentence_is_said_to_be_removed() -> None:
+    assert "1 sentence removed" in drawn(view.answer(result(grounding={"supported": False, "removed": ["x"]})))
+
+
+def test_the_badge_says_offline_when_the_snapshot_had_to_answer() -> None:
+    assert "Online" in view.badges("edge", "auto", "Record")
+    assert "Offline" in view.badges("edge", "auto", "Record", fell_back=True)
+    assert "Offline" in view.badges("edge", "offline", "Record")
+    assert "Replay, recorded 2026-01-02" in view.badges("", "", "", replay="2026-01-02")
+
+
+def test_a_chart_says_what_is_not_recorded_and_never_that_it_is_normal(agent) -> None:
+    shown = chart.chart_html(agent, "ghi-789")
+    assert "penicillin" in shown and "since 2022-02-14" in shown and "None recorded." in shown
+    empty = {key: [] for key in ("allergies", "medications", "problems", "labs", "vitals", "observations", "notes")}
+    patient = {"id": "x", "name": "<b>A</b>", "birth_date": "", "sex": "", "deceased": ""}
+    shown = chart.render(empty | {"immunizations": [], "no_known_allergies": False, "patient": patient})
+    assert "not the same as no known allergies" in shown and "<b>" not in shown and "normal" not in shown
+
+
+def test_an_unreachable_record_store_is_not_an_empty_chart(agent, monkeypatch) -> None:
+    def unreachable(patient_id: str):
+        raise StoreError("The record store cannot be reached.")
+
+    monkeypatch.setattr(agent.store, "chart", unreachable)
+    assert "not an empty chart" in chart.chart_html(agent, "ghi-789")
+
+
+def test_ids_open_only_for_the_person_they_were_given_to_and_after_a_restart(tmp_path) -> None:
+    ids = Ids(tmp_path)
+    mine = ids.new("dr-a")
+    assert ids.owns(mine, "dr-a") and Ids(tmp_path).owns(mine, "dr-a")
+    assert not ids.owns(mine, "dr-b") and not ids.owns(mine, None)
+    assert not ids.owns(short(mine), "dr-a") and len(mine.split(".")[1]) == 32
+    assert (tmp_path / "demo.key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "forged", [None, 7, "", "a1b2c3d4e5f6", "web.x.y", "web..", "web.é.ü", ["web.a.b"], "web.a.b.c"]
+)
+def test_an_id_that_was_made_up_opens_nothing(tmp_path, forged) -> None:
+    assert not Ids(tmp_path).owns(forged, None)
+
+
+def test_many_at_once_agree_on_one_key(tmp_path) -> None:
+    made: list[Ids] = []
+    threads = [threading.Thread(target=lambda: made.append(Ids(tmp_path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({ids.key for ids in made}) == 1 and [item.name for item in tmp_path.iterdir()] == ["demo.key"]
+
+
+def test_an_unexpected_failure_is_one_line_without_its_text(caplog) -> None:
+    def work(on_event, stop):
+        raise ValueError("Tomasz Nowak")
+
+    turn = Turns().begin("t", work, [])
+    list(turn.follow())
+    assert "ValueError in test_demo_view.py" in turn.problem
+    assert "Nowak" not in turn.problem and "Nowak" not in caplog.text
+
+
+def test_a_second_question_waits_for_the_first_and_a_stop_reaches_it() -> None:
+    turns, seen = Turns(), threading.Event()
+
+    def work(on_event, stop):
+        while not stop():
+            seen.wait(0.01)
+        raise UsageError("Stopped.")
+
+    turn = turns.begin("t", work, [])
+    with pytest.raises(UsageError, match="still being answered"):
+        turns.begin("t", work, [])
+    turns.stop("another")
+    assert turns.running("t") is turn
+    turns.stop("t")
+    list(turn.follow())
+    assert turn.problem == "Stopped."
+
+
+def test_a_stored_conversation_is_shown_again_with_its_open_question(agent) -> None:
+    from tests.test_graph_v3 import intent
+
+    intent(agent.llm, "search_patient")
+    asked = agent.ask("Search for patient James Wilson", thread="t", create=True)
+    session = Session()
+    reopen(agent, session, "t")
+    assert list(session.options) == [item["id"] for item in asked["options"]]
+    assert "Search for patient James Wilson" in session.messages[0]["content"]
+    assert len(session.messages[-1]["options"]) == 3 and not session.unfinished
+
+
+def test_a_port_that_is_taken_gets_one_clear_line(agent) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match=r"cannot listen on port \d+"):
+        launch(agent, port=taken.getsockname()[1], quiet=True)
+
+
+def test_a_share_link_is_made_on_kaggle_only(monkeypatch) -> None:
+    monkeypatch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
+    assert not on_kaggle()
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    assert on_kaggle()
+
+
+def test_no_style_or_theme_names_an_address_on_the_network() -> None:
+    from docgemma.demo.start import page_options
+
+    options = page_options()
+    css = options["theme"]._get_theme_css() + options["css_paths"].read_text(encoding="utf-8")
+    assert not re.search(r"url\(['\"]?https?:|@import", css) and not options["theme"]._stylesheets
+    assert options["run_history"] is False
