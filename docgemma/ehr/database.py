@@ -159,4 +159,6 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def _damaged(path: Path) -> StoreError:
-    return StoreError(f"The record store {path} is damaged.", hint="Restore it from a backup, or move it away.")
+    return StoreError(
+        f"The record store {path} is damaged.", hint="Restore it from a backup, or set DOCGEMMA_EHR to another file."
+    )
