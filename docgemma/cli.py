@@ -105,6 +105,17 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def demo(
+    share: Annotated[bool, typer.Option("--share", help="A public link; without it the demo stays here.")] = False,
+    port: Annotated[Optional[int], typer.Option(help="Port to listen on; the first free one from 7860.")] = None,
+) -> None:
+    """The demo in a browser: chat, chart, timeline, approvals."""
+    from docgemma.demo.start import run_demo
+
+    run_demo(share or None, port)
+
+
+@app.command()
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Streamable HTTP with a token, instead of stdio.")] = False,
     host: Annotated[str, typer.Option(help="Address; the default stays on this machine.")] = "127.0.0.1",

@@ -20,7 +20,7 @@ def test_the_first_screen_has_the_two_commands_and_a_captured_answer() -> None:
 
 def test_every_command_shown_exists_with_its_options() -> None:
     commands = typer.main.get_command(app).commands
-    shown = re.findall(r"docgemma (ask|chat|doctor|mcp|ehr|snapshot|edge)\b(.*)", README)
+    shown = re.findall(r"docgemma (ask|chat|demo|doctor|mcp|ehr|snapshot|edge)\b(.*)", README)
     assert shown
     for name, rest in shown:
         assert name in commands, name
