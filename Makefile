@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run test lint notebooks bench constraints clean
+.PHONY: run test browser lint notebooks bench constraints clean
 
 run: .venv/.run
 	@$(BIN)/python -m docgemma.tour
@@ -15,6 +15,10 @@ test: .venv/.test
 
 notebooks: .venv/.test
 	$(BIN)/python -m pytest notebooks
+
+# the demo in a real Chromium; not part of `make test` yet
+browser: .venv/.test
+	$(BIN)/python -m pytest -o addopts="-q" tests/browser
 
 bench: .venv/.test
 	$(BIN)/python -m pytest -m benchmark tests --benchmark-enable --benchmark-only
