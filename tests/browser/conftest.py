@@ -1,5 +1,7 @@
 """A real server process and a real Chromium for the tests of what people see; skipped where there is no Chromium."""
 
+import contextlib
+import random
 import shutil
 import socket
 import subprocess
@@ -27,8 +29,7 @@ class Server:
 
     def __init__(self, home: Path, model: str, log: Path):
         self.home, self.model, self.log = home, model, log
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]  # the same after a restart: a browser's storage is tied to it
+        self.port = free_port()  # the same after a restart: a browser's storage is tied to it
         self.start()
 
     def start(self) -> None:
@@ -41,9 +42,19 @@ class Server:
             )
         Thread(target=lambda: [self.lines.put(line.strip()) for line in self.process.stdout], daemon=True).start()
         self.outside = []
-        while not (line := self.lines.get(timeout=START_S)).startswith("http"):
+        self.url = self._address()
+
+    def _address(self) -> str:
+        for _ in range(START_S):
+            try:
+                line = self.lines.get(timeout=1)
+            except Empty:
+                assert self.process.poll() is None, self.log.read_text(encoding="utf-8")[-2000:]
+                continue
+            if line.startswith("http"):
+                return line
             self.outside.append(line)
-        self.url = line
+        raise AssertionError(f"the server did not start within {START_S} s")
 
     def left_this_machine(self) -> list[str]:
         while True:
@@ -53,13 +64,19 @@ class Server:
                 return [line for line in self.outside if line.startswith("outside")]
 
     def stop(self) -> None:
+        """Without warning, as a crash would."""
+        self.process.kill()
+        self.process.wait()
         self.process.stdin.close()
-        try:
-            self.process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
         self.process.stdout.close()
+
+
+def free_port() -> int:
+    """Below the ports of outgoing connections: a page that calls a stopped server must not take its port."""
+    for port in random.Random().sample(range(20_000, 30_000), 50):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no free port")
 
 
 @pytest.fixture(scope="session")
