@@ -283,7 +283,8 @@ def arguments(paths: Paths, state: dict[str, Any], drugs: Any, copied: bool) -> 
 
 
 def judge(score: dict[str, int], args: dict[str, Any] | None, state: dict[str, Any], timing: Timing) -> None:
-    """Exact: every expected argument, whatever its case. Invented: an identifying value that nobody said."""
+    """Exact: every expected argument, or one of those listed for it, whatever its case; None is not judged.
+    Invented: an identifying value that does not stand in the question as it is written there."""
     score["settled"] += not timing.passes
     if args is None:
         score["unparsed"] += 1
@@ -294,11 +295,13 @@ def judge(score: dict[str, int], args: dict[str, Any] | None, state: dict[str, A
             score["values"] += 1
             score["invented"] += str(value).lower() not in said
     expected = state["_expected"]
-    score["right"] += all(plain_value(args.get(name)) == plain_value(value) for name, value in expected.items())
+    score["right"] += all(matches(args.get(name), value) for name, value in expected.items() if value is not None)
 
 
-def plain_value(value: Any) -> Any:
-    return sorted(str(item).lower() for item in value) if isinstance(value, list) else str(value).lower()
+def matches(value: Any, expected: Any) -> bool:
+    if isinstance(value, list):
+        return sorted(item.lower() for item in value) == sorted(item.lower() for item in expected)
+    return str(value).lower() in [item.lower() for item in (expected if isinstance(expected, list) else [expected])]
 
 
 PARTS = {
