@@ -224,6 +224,7 @@ def test_a_quota_that_leaves_no_time_is_a_rate_limit_and_asks_nobody(http):
 
 def test_neither_errors_nor_logs_hold_the_query(http, caplog):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="httpx")  # another module keeps it quiet
     with Misbehaving(status(500, b"secret words, your key"), status(403, b"secret words")) as server:
         error = error_of(http, server.url)
     assert error.details == {"service": "Test API"}
