@@ -3,9 +3,9 @@
 from typing import Any
 
 from docgemma.errors import DocGemmaError, StoreError
-from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
-from docgemma.rules.safety import check_allergy_entry, check_order, ingredients
+from docgemma.nodes.write_interactions import check_interactions
+from docgemma.rules.safety import check_allergy_entry, check_order
 from docgemma.tools.records import chart_data
 
 
@@ -32,11 +32,12 @@ def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, 
     if tool_name == "add_allergy":
         return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
     drug = args["medication_name"]
-    interactions, unknown = _interactions(drug, medications, context)
+    pairs = check_interactions(drug, medications, context)
     return check_order(
         drug, args["dosage"], args["frequency"], allergies=allergies, medications=medications,
-        interactions=interactions, max_daily_dose=_maximum(drug, context), drugs=context.drugs,
-        no_known_allergies=bool(chart and chart["no_known_allergies"]), not_checked=unknown,
+        interactions=pairs.found, max_daily_dose=_maximum(drug, context), drugs=context.drugs,
+        no_known_allergies=bool(chart and chart["no_known_allergies"]), not_checked=pairs.unknown,
+        none_listed=pairs.none_listed,
     )  # fmt: skip
 
 
@@ -47,39 +48,6 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
     except StoreError:
         return None
     return chart_data(chart) if chart else None
-
-
-def _interactions(
-    drug: str, medications: list[dict[str, Any]] | None, context: Context
-) -> tuple[list[Interaction] | None, list[str]]:
-    """Interactions of the drug with the active medications, and those that no source knows."""
-    active = [item["name"] for item in medications or [] if item.get("active", True)]
-    generics: dict[str, str] = {}
-    unknown = []
-    for name in active:
-        parts = ingredients(name, context.drugs)
-        known = [part for part in parts if _known(part, context)]
-        generics |= {part: name for part in known}
-        if len(known) < len(parts):
-            unknown.append(name)
-    found: list[Interaction] = []
-    ordered = ingredients(drug, context.drugs)
-    try:
-        for part in ordered:
-            others = [name for name in generics if name not in ordered]
-            if others:
-                answer = context.knowledge.interactions([part, *others])
-                found += [item for item in answer.records if part in item.drugs]
-    except DocGemmaError:
-        return None, unknown
-    return found, unknown
-
-
-def _known(name: str, context: Context) -> bool:
-    try:
-        return context.knowledge.generic_name(name) is not None
-    except DocGemmaError:
-        return False
 
 
 def _maximum(drug: str, context: Context) -> str | None:

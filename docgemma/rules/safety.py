@@ -30,6 +30,7 @@ def check_order(
     drugs: DrugNames,
     no_known_allergies: bool = False,
     not_checked: Sequence[str] = (),
+    none_listed: Mapping[str, str] | None = None,
 ) -> list[str]:
     """What speaks against an order, the worst first: one plain line for a clinician each.
 
@@ -42,6 +43,7 @@ def check_order(
         drugs: knows brand and generic of one drug as the same.
         no_known_allergies: the chart says so, which differs from an empty list.
         not_checked: active medications that the source of interactions does not know.
+        none_listed: active medications without a listed interaction: where that was looked up, and as of when.
     """
     return [
         *_unknown(medication, drugs),
@@ -49,6 +51,7 @@ def check_order(
         *_interaction_findings(medication, medications, interactions, not_checked, drugs),
         *_duplicates(medication, medications, drugs),
         *check_dose(medication, dosage, frequency, max_daily_dose, drugs),
+        *_none_listed(medication, none_listed or {}),
     ]
 
 
@@ -160,6 +163,17 @@ def _interaction_findings(
         detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
         lines.append(f"{item.severity.capitalize()} interaction with {other}: {detail or 'no details are given'}")
     lines += [f"The interaction of {medication} with {name} could not be checked." for name in not_checked]
+    return lines
+
+
+def _none_listed(medication: str, none_listed: Mapping[str, str]) -> list[str]:
+    """What was looked up and is not listed, with its source and date; it proves nothing beyond that."""
+    lines = []
+    for source in dict.fromkeys(none_listed.values()):
+        names = ", ".join(name for name in none_listed if none_listed[name] == source)
+        lines.append(
+            f"{medication} with {names}: no interaction is listed ({source}), which does not prove that there is none."
+        )
     return lines
 
 
