@@ -1,4 +1,4 @@
-"""Where the project's data files are: DOCGEMMA_DATA, else `data/` beside the package, else inside the package."""
+"""Where the project's data files are: DOCGEMMA_DATA, else inside the package (a wheel), else beside it (a checkout)."""
 
 import os
 from pathlib import Path
@@ -17,12 +17,12 @@ def data_root() -> Path:
     if chosen := os.environ.get("DOCGEMMA_DATA"):
         candidates = [Path(chosen)]
     else:
-        candidates = [PACKAGE.parent / "data", PACKAGE / "data"]
+        candidates = [PACKAGE / "data", PACKAGE.parent / "data"]
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
     raise ConfigError(
-        f"There is no data folder at {candidates[0]}.",
+        f"There is no data folder at {candidates[-1]}.",
         hint="Clone the repository, or set DOCGEMMA_DATA to its data folder.",
     )
 
