@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
+from docgemma.rules.refusal import is_rejected
 from docgemma.state import AgentState, Step
 
 LABELS = {
@@ -29,6 +30,8 @@ QUALITY_WORDS = {
     "error_retryable": "Temporarily unavailable",
     "error_fatal": "Could not be completed",
 }
+
+NOT_RECORDED = "Rejected by the clinician; nothing was recorded"
 
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
 
@@ -67,6 +70,8 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
         case "tool_execute":
             return _executed(update)
         case "result_classify":
+            if is_rejected(state["tool_results"][-1]):
+                return NOT_RECORDED
             return QUALITY_WORDS.get(update.get("last_result_classification") or "", "")
         case "router" | "error_handler":
             return _next_words(update)
@@ -91,6 +96,8 @@ def _executed(update: dict[str, Any]) -> str:
     last = results[-1]
     if last["error"]:
         return f"{last['tool_label']}: {last['error']}"
+    if is_rejected(last):
+        return f"{last['tool_label']}: not recorded"
     origin = f" ({last['source']}, as of {last['as_of']})" if last["source"] and last["as_of"] else ""
     return f"{last['tool_label']}{origin}"
 

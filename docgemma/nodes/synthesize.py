@@ -12,6 +12,13 @@ from docgemma.rules.fallback import answer_from_evidence, ensure_critical
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
 from docgemma.rules.patient_context import with_patient
+from docgemma.rules.refusal import (
+    NOTHING_RECORDED,
+    any_rejected,
+    refused_answer,
+    unprepared_answer,
+    without_entries,
+)
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -23,6 +30,8 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if question := state.get("clarification"):
         text = _question_text(question)
         update = {"final_response": text, "status": "needs_clarification", "grounding": _grounding(True, [])}
+    elif refused := refused_answer(state):
+        update = {"final_response": refused, "grounding": _grounding(True, [])}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
         update = _direct(state, runtime)
     else:
@@ -35,19 +44,31 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """General knowledge has no evidence to be held to, so it says where it comes from."""
     context = runtime.context
+    if unprepared := unprepared_answer(state):
+        return {"final_response": unprepared, "grounding": _grounding(True, []), "status": "refused"}
     images = state.get("image_findings") or {}
     if images.get("unread"):
         return {"final_response": images["formatted"], "grounding": _grounding(True, [])}
     if prepared := context.profile.direct(state):
         return {"final_response": prepared.text, "grounding": _grounding(True, []), "sources": prepared.sources}
     prompt = context.profile.synthesize(state)
-    stream = SentenceStream(lambda text: without_instructions(text, prompt.system)[0], _writer(runtime))
+    removed: list[str] = []
+    before = [line for turn in state.get("history", []) for line in turn["assistant"].splitlines()]
+
+    def keep(text: str) -> str:
+        text, claimed = without_entries(without_instructions(text, prompt.system)[0], before)
+        removed.extend(claimed)
+        return text
+
+    stream = SentenceStream(keep, _writer(runtime))
     done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
     calls = [call.as_dict() for call in done.calls]
     written = stream.finish()
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
     text = (written or answer_from_evidence(state)) + notice
-    return {"final_response": text, "grounding": _grounding(True, []), "calls": calls}
+    if removed:  # it said that something was recorded
+        text = f"{NOTHING_RECORDED}\n{text}"
+    return {"final_response": text, "grounding": _grounding(not removed, removed), "calls": calls}
 
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -80,7 +101,8 @@ def evidence(state: AgentState) -> list[str]:
     images = state.get("image_findings") or {}
     texts = [result["formatted_result"] for result in state.get("tool_results", [])]
     texts += [str(value) for result in state.get("tool_results", []) for value in result["args"].values()]
-    texts += [f"{turn['user']}\n{turn['assistant']}" for turn in state.get("history", [])]
+    if not any_rejected(state):  # an entry of an earlier turn must not bear out one that was rejected now
+        texts += [f"{turn['user']}\n{turn['assistant']}" for turn in state.get("history", [])]
     if patient := state.get("active_patient"):
         texts.append(f"{patient['name']} {patient['id']}")
     return [*texts, state["user_query"], *state.get("error_messages", []), images.get("formatted", "")]

@@ -122,6 +122,11 @@ def unfounded(sentence: str, evidence: list[str], named: NAMED) -> bool:
         meant = named(sentence)
         if any(DANGER.search(line) and _same_drugs(meant, named(line)) for line in evidence):
             return True
+    return claims_entry(sentence, evidence)
+
+
+def claims_entry(sentence: str, evidence: list[str]) -> bool:
+    """Whether a sentence says that something was written to a record, and no line of the evidence says that it was."""
     return bool(DONE.search(sentence)) and not any(WRITTEN.search(line) for line in evidence)
 
 

@@ -36,8 +36,10 @@ ABOUT_INTERACTION = re.compile(
     r"not be (?:used|taken|combined)",
     re.I,
 )
-NOT_DONE = re.compile(
-    r"not recorded|reject|declin|not (?:been )?(?:saved|prescribed|added|written|placed)|cancel", re.IGNORECASE
+NOT_DONE = re.compile(  # of the entry itself: "allergies are not recorded" is another matter
+    r"\b(?:order|prescription|entry|request)\b[^.\n]{0,60}?"
+    r"\b(?:not recorded|reject|declin|not (?:been )?(?:saved|prescribed|added|written|placed)|cancel)",
+    re.IGNORECASE,
 )
 OFFLINE = "The live service could not be reached; this is from the offline snapshot."
 

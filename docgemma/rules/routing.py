@@ -4,6 +4,7 @@ from typing import Literal
 
 from docgemma.errors import RETRYABLE
 from docgemma.rules.completion import task_complete
+from docgemma.rules.refusal import is_rejected
 from docgemma.schemas import Quality
 from docgemma.state import AgentState, ToolResult
 
@@ -20,9 +21,11 @@ def route(state: AgentState) -> Literal["error_handler", "tool_select", "synthes
 
 
 def known_quality(result: ToolResult) -> Quality | None:
-    """What code knows of a result: typed errors and empty results. None: a payload, which the model judges."""
+    """What code knows of a result: errors, rejected entries, empty results. None: a payload, which the model judges."""
     if result["error"] or result["error_type"]:
         return "error_retryable" if result["error_type"] in RETRYABLE else "error_fatal"
+    if is_rejected(result):
+        return "error_fatal"  # what was asked for was not carried out; nothing failed, so nothing is handled
     return "no_results" if result["empty"] else None
 
 
