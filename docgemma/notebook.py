@@ -7,6 +7,8 @@ from typing import Any
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType, ToolError
+from docgemma.llm import load_llm
+from docgemma.llm.base import LLM
 from docgemma.settings import Settings, read_settings
 
 NODES = (
@@ -19,9 +21,13 @@ COLOURS = {
     "error_handler": "#c62828", "synthesize": "#e65100",
 }  # fmt: skip
 
+_models: dict[tuple[Any, ...], LLM] = {}
+
 
 def start(model: str | None = None, **settings: Any) -> Agent:
     """An agent on a fresh data home, so that a notebook gives the same result every time it runs.
+
+    All agents of a notebook share one loaded model: beside a second one MedGemma would not fit on a T4.
 
     Args:
         model: None takes MedGemma where a GPU and its weights are found, else the edge model.
@@ -31,9 +37,18 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
     home = tempfile.mkdtemp(prefix="docgemma-notebook-")
     given: Settings = read_settings(**{"home": home, **settings})
-    agent = Agent(given, model=model, on_progress=print)
+    agent = Agent(given, llm=shared_model(model, given), on_progress=print)
     print(f"{agent.llm.name} is loaded.")
     return agent
+
+
+def shared_model(name: str | None, settings: Settings) -> LLM:
+    """The model of this process, loaded once; an agent that closes leaves it to the next one. `name` as for `load_llm`."""
+    key = (name, settings.model, settings.threads, settings.fast_decoding, settings.gpus)
+    if key not in _models:
+        _models[key] = load_llm(name, settings, on_progress=print)
+        _models[key].close = lambda: None
+    return _models[key]
 
 
 def show(result: dict[str, Any]) -> Any:

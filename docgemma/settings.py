@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     copy_args: bool = True  # identifying arguments are spans of what was said or found (design, decision 13)
     fast_decoding: bool = True  # False: plain Outlines on the transformers back end
     threads: int | None = Field(default=None, ge=1)  # CPU threads for llama.cpp; None measures the machine
+    gpus: int = Field(default=1, ge=1)  # GPUs that get a copy of a transformers model, so that turns run side by side
 
     @cached_property
     def ehr_location(self) -> str:

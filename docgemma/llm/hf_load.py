@@ -21,12 +21,13 @@ KEPT_WHOLE = ["lm_head", "model.vision_tower", "model.multi_modal_projector", "v
 
 
 def load(
-    name: str, settings: Settings, on_progress: Callable[[str], object], *, nf4: bool | None = None
+    name: str, settings: Settings, on_progress: Callable[[str], object], *, nf4: bool | None = None, gpu: int = 0
 ) -> Loaded:  # fmt: skip
     """Load `medgemma`, a model folder (safetensors, or one GGUF file) or a hub id.
 
     Args:
         nf4: quantize to 4 bits (NF4, double quantization); None does so for MedGemma.
+        gpu: the number of the GPU that takes it, where there is one.
 
     Raises:
         ConfigError: a library is missing.
@@ -37,14 +38,14 @@ def load(
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    capability = torch.cuda.get_device_capability() if device == "cuda" else None
+    capability = torch.cuda.get_device_capability(gpu) if device == "cuda" else None
     compute = compute_type(device, capability)
     if device == "cpu":
         torch.set_num_threads(settings.threads or threads_to_use())
     source = locate(name, settings, on_progress)
     on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
     start = time.perf_counter()
-    loaded = _load(source, device, compute, nf4)
+    loaded = _load(source, gpu if device == "cuda" else "cpu", compute, nf4)
     memory = loaded.model.get_memory_footprint() / 2**30
     seconds = time.perf_counter() - start
     on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB, {seconds:.0f} s.")
@@ -72,13 +73,13 @@ def locate(name: str, settings: Settings, on_progress: Callable[[str], object]) 
     return str(as_safetensors(files[0], settings.home, on_progress))
 
 
-def _load(source: str, device: str, compute: ComputeType, nf4: bool) -> Loaded:
+def _load(source: str, place: int | str, compute: ComputeType, nf4: bool) -> Loaded:
     import torch
     import transformers
 
     access = {} if Path(source).is_dir() else {"token": hub_token(), "local_files_only": not hub_reachable()}
     dtype = getattr(torch, compute.name)
-    options: dict[str, Any] = {"dtype": dtype, "device_map": {"": 0 if device == "cuda" else "cpu"}, **access}
+    options: dict[str, Any] = {"dtype": dtype, "device_map": {"": place}, **access}
     if nf4:
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True,

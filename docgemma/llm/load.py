@@ -110,4 +110,8 @@ def _load_server(settings: Settings) -> LLM:
 def _load_transformers(name: str, settings: Settings, on_progress: OnProgress) -> LLM:
     from docgemma.llm.transformers_ import load_transformers
 
-    return load_transformers(name, settings, on_progress)
+    if settings.gpus == 1:
+        return load_transformers(name, settings, on_progress)
+    from docgemma.llm.pool import load_copies
+
+    return load_copies(name, settings, on_progress)
