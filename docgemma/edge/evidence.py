@@ -52,7 +52,7 @@ RECORD = (
     _topic("notes", r"notes?\b|last visit|noted", r"^note"),
 )  # fmt: skip
 LABEL = (
-    _topic("pregnancy", r"pregnan|24 year old woman", r"pregnan|fetal|embryo|fetus"),
+    _topic("pregnancy", r"pregnan", r"pregnan|fetal|embryo|fetus"),
     _topic("breastfeeding", r"breast-?feed|lactat|nursing mother", r"lactation|breast-?feeding"),
     _topic("renal impairment", r"renal|kidney|egfr|ckd|dialysis", r"renal|kidney|egfr|nephro|creatinine"),
     _topic("liver disease", r"liver|hepat|cirrho", r"hepat|liver"),

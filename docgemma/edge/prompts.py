@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field, create_model
 
 from docgemma.edge.evidence import focus
+from docgemma.edge.quality import settled_quality
 from docgemma.errors import RETRYABLE
 from docgemma.llm.base import GenConfig, Prompt
 from docgemma.prompts import GENERATION, Ask, Prepared, selection_schema
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 QUESTION_CHARS = 1200
 EVIDENCE_CHARS = 600  # of a result; `evidence.py` chooses which lines
 HISTORY_CHARS = 160
+QUALITIES = ("success_rich", "success_partial", "no_results")
 
 
 class EdgeProfile:
@@ -53,9 +55,10 @@ class EdgeProfile:
         return self._ask("tool_arguments", state, f"args {tool.name}: {', '.join(schema.model_fields)}", schema)
 
     def assess(self, state: AgentState, result: ToolResult) -> Ask:
-        schema = create_model(
-            "QualityLabel", __base__=Schema, quality=(Literal["success_rich", "success_partial", "no_results"], ...)
-        )
+        """What the content settles leaves one answer in the grammar; whether a title is to the point is judged."""
+        settled = settled_quality(state["user_query"], result, EVIDENCE_CHARS)
+        labels = (settled,) if settled else QUALITIES
+        schema = create_model("QualityLabel", __base__=Schema, quality=(Literal[labels], ...))
 
         def finish(value: BaseModel) -> ResultAssessment:
             first_line = result["formatted_result"].split("\n", 1)[0] or result["tool_label"]

@@ -29,7 +29,7 @@ def writes_possible(question: str, entities: ExtractedEntities) -> list[str]:
 
     Nothing is possible in a question, nor where a write is refused.
     """
-    if words.REFUSES.search(question) or words.ASKS.search(question):
+    if never_orders(question):
         return []
     possible = []
     if doses(question) and (entities["drug_mentions"] or words.START.search(question)):
@@ -39,6 +39,11 @@ def writes_possible(question: str, entities: ExtractedEntities) -> list[str]:
     if words.MAYBE_NOTE.search(question):
         possible.append("save_clinical_note")
     return possible
+
+
+def never_orders(question: str) -> bool:
+    """Whether a question asks or refuses, so that no write can be meant by it whatever the model makes of it."""
+    return bool(words.REFUSES.search(question) or words.ASKS.search(question))
 
 
 def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) -> bool:

@@ -7,7 +7,7 @@ reading, knowledge, writes is control flow, and control flow belongs to code. Ot
 from collections.abc import Sequence
 
 from docgemma.rules import known
-from docgemma.rules.asked import writes_asked, writes_possible
+from docgemma.rules.asked import never_orders, writes_asked, writes_possible
 from docgemma.rules.completion import NEEDS_PATIENT, missing_tools
 from docgemma.rules.drugs import DrugNames
 from docgemma.state import AgentState
@@ -55,7 +55,9 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
 
 def _writes(state: AgentState) -> list[str]:
     question, entities = state["user_query"], known.entities(state)
-    return [*writes_asked(question, entities), *writes_possible(question, entities)]
+    # what the model read in the question alone; a person decides about every write that comes of it
+    suggested = [] if never_orders(question) else [state.get("suggested_tool") or ""]
+    return [*writes_asked(question, entities), *writes_possible(question, entities), *suggested]
 
 
 def _can_search(state: AgentState) -> bool:

@@ -16,12 +16,12 @@ DOSE = re.compile(
 _TIMES = r"(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
 _PERIOD = r"(?:daily|weekly|monthly|nightly|hourly|(?:a|per|each|every|/)\s?(?:day|night|week|month|morning|evening))"
 _EVERY = (
-    r"every\s(?:other\s)?(?:\d{1,2}(?:\s?(?:-|–|to)\s?\d{1,2})?\s)?"
+    r"(?:every|each)\s(?:other\s)?(?:\d{1,2}(?:\s?(?:-|–|to)\s?\d{1,2})?\s)?"
     r"(?:(?:two|three|four|six|eight|twelve)\s)?(?:hours?|hrs?|h|days?|weeks?|months?|morning|evening|night|day)"
 )
 _LATIN = (
     r"(?:q\.?\s?\d{1,2}(?:\s?-\s?\d{1,2})?\s?(?:hours?|hrs?|h|d|weeks?|w)|"
-    r"qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|b\.i\.d\.|t\.i\.d\.|prn)"
+    r"qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|bd|nocte|mane|b\.i\.d\.|t\.i\.d\.|prn)"
 )
 _WHEN = (
     r"(?:as\s(?:needed|required|directed)(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"

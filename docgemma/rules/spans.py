@@ -25,11 +25,17 @@ MAX_OPTIONS = 2000
 NEARLY = 85  # of 100: one or two letters of a drug's name are wrong
 MAX_TOKENS = 320  # words of a question that spans are made of
 TOKEN = re.compile(r"[^\s,;:!?()\[\]{}\"“”«»]+")
-HARD_BREAK = re.compile(r"[;:!?\[\]{}\"“”«»\n]|\.(?=\s|$)|--|—")
+HARD_BREAK = re.compile(r"[;:!?()\[\]{}\"“”«»\n]|\.(?=\s|$)|--|—")
 NOTE_TYPES = (
     "progress note", "consult note", "procedure note", "discharge summary", "history and physical note", "nursing note",
-    "follow-up note", "telephone note", "SOAP note", "clinical note",
+    "follow-up note", "telephone note", "SOAP note", "admission note", "operative note", "pre-operative note",
+    "post-operative note", "transfer note", "triage note", "referral note", "handover note", "pharmacy note",
+    "dietitian note", "nutrition note", "physiotherapy note", "social work note", "anesthesia note", "emergency note",
+    "ward round note", "psychiatry note", "clinical note",
 )  # fmt: skip
+SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "h&p": "history and physical note",
+             "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
+             "physio": "physiotherapy note", "op note": "operative note"}  # fmt: skip
 UNTYPED_NOTE = "clinical note"
 EDGES = (
     "a about after again all also am an and any are as at be been before being but by can check could did do does "
@@ -45,6 +51,7 @@ SPAN_WORDS = {
 NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
+ARROW = re.compile(r"[-=]+>|→|-")
 INSTRUCTION = re.compile(
     r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
     r"avoid \w+|taper\w*|instructions?:|notes?:|for \d+ (?:days|weeks|months)|until )",
@@ -62,6 +69,12 @@ ALLERGY_WORD = re.compile(
 )
 # an order without a frequency goes to a person with that finding, never with a guess
 NOT_SPECIFIED = "not specified"
+DEGREES = (
+    "mild mildly moderate moderately severe severely serious slight minor allergy allergic allergies reaction "
+    "reactions list chart record new document documented update add log her his their patient type side effect"
+)
+DEGREE_WORDS = frozenset(DEGREES.split())
+POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
 JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
 
 
@@ -87,10 +100,11 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
-        "substance": lambda: [*entities["drug_mentions"], *_phrases(text, "substance")],
-        "reaction": lambda: _reactions(text, entities["drug_mentions"]),
+        "substance": lambda: [*entities["drug_mentions"], *_substances(text, entities["patient_names"])],
+        "reaction": lambda: _reactions(text, [*entities["drug_mentions"], *entities["patient_names"]]),
         "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
-        "query": lambda: [*_phrases(text, "query"), text],
+        # what to look for in an image is what was asked
+        "query": lambda: [text] if tool == "analyze_medical_image" else [*_phrases(text, "query"), text],
         "status": lambda: [trial_status(text, about_trials=True) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
         "note_type": lambda: _note_types(text),
@@ -140,16 +154,33 @@ def _with_route(text: str, found: Sequence[str]) -> list[str]:
     return [*found, *joined]
 
 
-def _reactions(text: str, drugs: Sequence[str]) -> list[str]:
-    """What happened: neither the patient, nor the drug, nor the word allergy itself."""
-    named = {word.casefold() for drug in drugs for word in drug.split()}
+def _substances(text: str, people: Sequence[str]) -> list[str]:
+    """What somebody may be allergic to: neither a person, nor an id, nor how bad it was."""
+    text = _without_order(text)
+    return [span for span in _phrases(text, "substance") if not ALLERGY_WORD.search(span) and not _beside(span, people)]
+
+
+def _reactions(text: str, named: Sequence[str]) -> list[str]:
+    """What happened: neither the patient, nor the drug, nor the word allergy itself, nor only how bad it was."""
     return [
         span
-        for span in _phrases(PATIENT_ID.sub(",", text), "reaction")
-        if not ALLERGY_WORD.search(span)
-        and not classes_said(span)
-        and not named & {word.casefold().strip(".,'’") for word in span.split()}
+        for span in _phrases(_without_order(text), "reaction")
+        if not ALLERGY_WORD.search(span) and not classes_said(span) and not _beside(span, named)
     ]
+
+
+def _without_order(text: str) -> str:
+    """Without ids, doses and frequencies, where one clause ends and another begins."""
+    for said in [*doses(text), *frequencies(text)]:
+        text = text.replace(said, ";")
+    return re.sub(r";['’]s\b", ";", PATIENT_ID.sub(";", text))
+
+
+def _beside(span: str, named: Sequence[str]) -> bool:
+    """Whether a span names somebody or something else, or is a mere word of degree or command."""
+    words = {word.casefold().strip(".,'’") for word in span.split()}
+    others = {word.casefold() for name in named for word in name.split()}
+    return bool(others & words) or words <= DEGREE_WORDS
 
 
 def _names(text: str, state: AgentState) -> list[str]:
@@ -213,12 +244,14 @@ def _unknown_drugs(text: str) -> list[str]:
 
 
 def _note_types(text: str) -> list[str]:
-    said = [kind for kind in NOTE_TYPES if re.search(rf"\b{kind.removesuffix(' note')}\b", text, re.IGNORECASE)]
+    said = [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
+    said += [kind for kind in NOTE_TYPES if re.search(rf"\b{kind.removesuffix(' note')}\b", text, re.IGNORECASE)]
     return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
 
 
 def _note_texts(text: str) -> list[str]:
     """What a note may say: the rest of the question after a cue, then its clauses, then any of its endings."""
+    text = POLITE.sub("", text)
     quoted = [match.strip() for match in re.findall(r"[\"“]([^\"“”]+)[\"”]", text)]
     colon = [text[match.end() :] for match in re.finditer(r":\s+", text)]
     after = [text[match.end() :] for match in NOTE_CUE.finditer(text)]
@@ -233,6 +266,9 @@ def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
     for token in list(TOKEN.finditer(text))[:MAX_TOKENS]:
         between = text[clause[-1].end() : token.start()] if clause else ""
         ended = clause and clause[-1].group().endswith(".") and len(clause[-1].group()) > 3
+        if clause and ARROW.fullmatch(clause[-1].group()):
+            clause.pop()
+            ended = True
         if clause and (ended or HARD_BREAK.search(between) or ("," in between and not across_commas)):
             yield clause
             clause = []
