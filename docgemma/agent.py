@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -14,15 +15,15 @@ from langgraph.types import Command
 
 from docgemma.edge.prompts import EdgeProfile
 from docgemma.ehr.open import open_store
-from docgemma.errors import StoreError, UsageError
+from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.graphs import load_graph
 from docgemma.images import load_image
 from docgemma.knowledge.drug_names import shared_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.memory import broken, open_memory
-from docgemma.nodes.context import Context, never_stop
+from docgemma.memory import broken, newest_threads, open_memory
+from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
 from docgemma.report import report
@@ -68,7 +69,7 @@ class Agent:
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
         self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
 
     def ask(
@@ -79,6 +80,7 @@ class Agent:
         image: str | Path | None = None,
         patient: str | None = None,
         create: bool = False,
+        actor: Actor = CLINICIAN,
         on_event: OnEvent | None = None,
         stop: Callable[[], bool] = never_stop,
     ) -> dict[str, Any]:
@@ -89,6 +91,7 @@ class Agent:
             create: start the conversation under the given id if there is none yet.
             image: a PNG, JPEG or DICOM file.
             patient: id of the patient that the question is about.
+            actor: on whose behalf; the record names them where they write.
             on_event: gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on.
             stop: asked often; True ends the turn, and the conversation stays usable.
 
@@ -97,21 +100,22 @@ class Agent:
             StoreError, ModelError: what failed, and what to do.
         """
         message = clean_question(question)
-        if thread is not None:
+        thread, create = (thread, create) if thread else (uuid.uuid4().hex[:12], True)
+        with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
                 self._known(thread)
             if self.pending(thread):
-                raise UsageError(
+                raise ThreadStateError(
                     f"Conversation {thread} waits for a decision on a record entry.",
                     hint="Approve, reject or edit it first (--approve, --reject, --edit).",
                 )
-        turn = {
-            "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
-            "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
-        }  # fmt: skip
-        if patient is not None:
-            turn["active_patient"] = self._known_patient(patient)
-        return self._run(turn, thread or uuid.uuid4().hex[:12], on_event, stop)
+            turn = {
+                "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
+                "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
+            }  # fmt: skip
+            if patient is not None:
+                turn["active_patient"] = self._known_patient(patient)
+            return self._run(turn, thread, actor, on_event, stop)
 
     def decide(
         self,
@@ -119,6 +123,7 @@ class Agent:
         decision: Decision,
         args: dict[str, Any] | None = None,
         *,
+        actor: Actor = CLINICIAN,
         on_event: OnEvent | None = None,
         stop: Callable[[], bool] = never_stop,
     ) -> dict[str, Any]:
@@ -127,24 +132,35 @@ class Agent:
         Raises:
             UsageError: nothing waits there, or the edit names an unknown field.
         """
-        self._known(thread)
-        pending = self.pending(thread)
-        if not pending:
-            raise UsageError(f"Nothing waits for a decision in conversation {thread}.")
-        unknown = set(args or {}) - set(self.toolbox[pending["name"]].args.model_fields)
-        if unknown or (decision == "edit" and not args):
-            allowed = ", ".join(self.toolbox[pending["name"]].args.model_fields)
-            raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=f"Fields: {allowed}.")
-        return self._run(Command(resume={"decision": decision, "args": args or {}}), thread, on_event, stop)
+        with self._lock(thread):
+            self._known(thread)
+            pending = self.pending(thread)
+            if not pending:
+                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}.")
+            unknown = set(args or {}) - set(self.toolbox[pending["name"]].args.model_fields)
+            if unknown or (decision == "edit" and not args):
+                allowed = ", ".join(self.toolbox[pending["name"]].args.model_fields)
+                raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=f"Fields: {allowed}.")
+            given = Command(resume={"decision": decision, "args": args or {}})
+            return self._run(given, thread, actor, on_event, stop)
 
-    def proceed(self, thread: str, *, on_event: OnEvent | None = None) -> dict[str, Any]:
+    def proceed(
+        self,
+        thread: str,
+        *,
+        actor: Actor = CLINICIAN,
+        on_event: OnEvent | None = None,
+        stop: Callable[[], bool] = never_stop,
+    ) -> dict[str, Any]:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
-        self._known(thread)
-        snapshot = self.app.get_state(self._config(thread))
-        # not `next`: it leaves out a node whose result was kept just before the crash, and what follows would be lost
-        if not snapshot.tasks or self.pending(thread):
-            return self._report(thread, 0.0)
-        return self._run(None, thread, on_event, never_stop)
+        with self._lock(thread):
+            self._known(thread)
+            snapshot = self.app.get_state(self._config(thread))
+            # not `next`: it leaves out a node whose result was kept just before the crash, and what follows would be
+            # lost
+            if not snapshot.tasks or self.pending(thread):
+                return self._report(thread, 0.0)
+            return self._run(None, thread, actor, on_event, stop)
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
@@ -155,6 +171,24 @@ class Agent:
         """The turns of a conversation, oldest first."""
         self._known(thread)
         return self.app.get_state(self._config(thread)).values.get("history", [])
+
+    def threads(self, prefix: str, limit: int = 20) -> list[dict[str, str]]:
+        """The conversations whose id begins so, the newest first: `thread`, and `question`, what was last asked."""
+        try:
+            found = newest_threads(self.memory, prefix, limit)
+            states = {thread: self.app.get_state(self._config(thread)).values for thread in found}
+        except sqlite3.Error as error:
+            raise broken(self.settings.db_location, error) from error
+        return [{"thread": thread, "question": values.get("message", "")} for thread, values in states.items()]
+
+    def conversation(self, thread: str) -> dict[str, Any] | None:
+        """What is stored of it: `turns`, the last `message`, `patient` (active), `unfinished`; None if nothing is."""
+        stored = self.app.get_state(self._config(thread))
+        if not stored.values:
+            return None
+        turns, patient = stored.values.get("history", []), stored.values.get("active_patient")
+        unfinished = bool(stored.tasks) and not stored.interrupts
+        return {"turns": turns, "message": stored.values["message"], "patient": patient, "unfinished": unfinished}
 
     def close(self) -> None:
         self.toolbox.close()
@@ -170,16 +204,18 @@ class Agent:
 
     def tool_context(self, thread: str = "") -> ToolContext:
         """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes are refused."""
-        return self._context(thread, never_stop).tool_context({})
+        return self._context(thread, CLINICIAN, never_stop).tool_context({})
 
-    def _context(self, thread: str, stop: Callable[[], bool]) -> Context:
+    def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
         return Context(
             llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
-            drugs=self.drugs, settings=self.settings, thread=thread, stop=stop,
+            drugs=self.drugs, settings=self.settings, thread=thread, actor=actor, stop=stop,
         )  # fmt: skip
 
-    def _run(self, given: Any, thread: str, on_event: OnEvent | None, stop: Callable[[], bool]) -> dict[str, Any]:
-        context = self._context(thread, stop)
+    def _run(
+        self, given: Any, thread: str, actor: Actor, on_event: OnEvent | None, stop: Callable[[], bool]
+    ) -> dict[str, Any]:
+        context = self._context(thread, actor, stop)
         start = time.perf_counter()
         with self._lock(thread):
             try:
@@ -201,9 +237,9 @@ class Agent:
     def _config(self, thread: str) -> dict[str, Any]:
         return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
 
-    def _lock(self, thread: str) -> threading.Lock:
-        with self._guard:
-            return self._locks.setdefault(thread, threading.Lock())
+    def _lock(self, thread: str) -> threading.RLock:
+        with self._guard:  # a lock lives as long as somebody holds it or waits for it
+            return self._locks.setdefault(thread, threading.RLock())
 
     def _known(self, thread: str) -> None:
         try:
@@ -211,7 +247,7 @@ class Agent:
         except sqlite3.Error as error:
             raise broken(self.settings.db_location, error) from error
         if found is None:
-            raise UsageError(
+            raise UnknownThreadError(
                 f"There is no conversation {thread!r}.",
                 hint="Leave out --thread to start one; its id is in the answer.",
             )
@@ -219,7 +255,7 @@ class Agent:
     def _known_patient(self, patient_id: str) -> dict[str, str]:
         patient = self.store.patient(patient_id.strip().lower()) or self.store.patient(patient_id.strip())
         if patient is None:
-            raise UsageError(
+            raise UnknownPatientError(
                 f"There is no patient with the id {patient_id!r}.", hint="Look one up with: docgemma ehr search NAME"
             )
         return {"id": patient.id, "name": patient.name}

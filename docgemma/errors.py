@@ -53,6 +53,18 @@ class UsageError(DocGemmaError):
     exit_code = 2
 
 
+class UnknownThreadError(UsageError):
+    """There is no such conversation."""
+
+
+class UnknownPatientError(UsageError):
+    """There is no patient with this id."""
+
+
+class ThreadStateError(UsageError):
+    """The conversation waits for a decision, or has nothing to decide."""
+
+
 class ConfigError(DocGemmaError):
     """A setting is wrong or something that it needs is not installed."""
 

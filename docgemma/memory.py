@@ -59,6 +59,23 @@ def _postgres(location: str) -> BaseCheckpointSaver:
     return saver
 
 
+def newest_threads(memory: BaseCheckpointSaver, prefix: str, limit: int) -> list[str]:
+    """Ids of the conversations that begin with `prefix`, the one that was last worked on first."""
+    last = "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT"  # checkpoint ids grow with time
+    if hasattr(memory, "cursor"):
+        with memory.cursor(transaction=False) as cursor:  # a range, so that the primary key is used
+            cursor.execute(
+                f"SELECT thread_id FROM checkpoints WHERE thread_id >= ? AND thread_id < ? {last} ?",
+                (prefix, prefix + "\U0010ffff", limit),
+            )
+            return [row[0] for row in cursor.fetchall()]
+    with memory.conn.connection() as connection:
+        rows = connection.execute(
+            f"SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) {last} %s", (prefix, limit)
+        ).fetchall()
+    return [row["thread_id"] for row in rows]
+
+
 def broken(where: str, error: Exception) -> StoreError:
     return StoreError(
         f"The conversation database {where} cannot be used ({type(error).__name__}: {_reason(error)}).",

@@ -20,6 +20,17 @@ def never_stop() -> bool:
 
 
 @dataclass(frozen=True)
+class Actor:
+    """On whose behalf a turn runs. The name stands in the provenance of what they write."""
+
+    name: str = "clinician"
+    may_write: bool = True
+
+
+CLINICIAN = Actor()
+
+
+@dataclass(frozen=True)
 class Context:
     """One conversation turn's surroundings; shared things are safe to use from several threads."""
 
@@ -31,7 +42,7 @@ class Context:
     drugs: DrugNames
     settings: Settings
     thread: str
-    actor: str = "clinician"
+    actor: Actor = CLINICIAN
     stop: Callable[[], bool] = field(default=never_stop)
 
     def ask(self, ask: Ask) -> tuple[BaseModel, list[dict[str, Any]]]:
@@ -42,8 +53,10 @@ class Context:
     def tool_context(
         self, state: dict[str, Any], write_key: str = "", approved: tuple[str, ...] | None = None
     ) -> ToolContext:
-        """What a call may use; `approved` are the findings that a person saw when approving a write."""
+        """What a call may use; `approved` are the findings that a person saw when approving a write. Without them a
+        write is refused, and so it is for an actor who may not write."""
         return ToolContext(
             settings=self.settings, store=self.store, knowledge=self.knowledge, llm=self.llm,
-            image=state.get("image"), thread=self.thread, actor=self.actor, write_key=write_key, approved=approved,
+            image=state.get("image"), thread=self.thread, actor=self.actor.name, write_key=write_key,
+            approved=approved if self.actor.may_write else None,
         )  # fmt: skip
