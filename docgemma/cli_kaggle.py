@@ -1,0 +1,49 @@
+"""`docgemma kaggle`: the folder that runs on Kaggle."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+app = typer.Typer(help="The Kaggle kernel: build the folder that is pushed.", rich_markup_mode=None)
+
+
+@app.callback()
+def group() -> None:
+    """The Kaggle kernel: build the folder that is pushed."""
+
+
+@app.command("build")
+def build_command(
+    out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("build/kaggle"),
+    user: Annotated[Optional[str], typer.Option(envvar="KAGGLE_USERNAME", help="Your user name on Kaggle.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Make the kernel and its dataset, check them for a T4, and say what to run next."""
+    from docgemma.errors import UsageError
+
+    if not user:
+        hint = "docgemma kaggle build --user NAME, or set KAGGLE_USERNAME"
+        raise UsageError("Whose kernel is it? Its address begins with a Kaggle user's name.", hint=hint)
+    if not as_json:
+        typer.echo("Building the wheel …", err=True)
+    from docgemma.kaggle.build import build
+
+    report = build(out, user)
+    if as_json:
+        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n")
+    else:
+        _print(report)
+
+
+def _print(report: dict[str, Any]) -> None:
+    typer.echo(f"{report['folder']}: kernel {report['kernel']} ({report['kernel_bytes'] / 1e3:.0f} kB),")
+    typer.echo(f"  dataset {report['dataset']} ({report['dataset_bytes'] / 1e6:.1f} MB). Checked for a T4:")
+    for line in report["checks"]:
+        typer.echo(f"  ok  {line['name']}: {line['found']}")
+    typer.echo("Next (a token for it: kaggle.com, Settings, API; wait until the status is ready):")
+    for command in report["commands"]:
+        typer.echo(f"  {command}")
+    typer.echo("A later build of the dataset: kaggle datasets version -m new -p … instead of create.")

