@@ -146,6 +146,9 @@ class PromptProfile(Protocol):
     def direct(self, state: AgentState) -> "Prepared | None":
         """An answer to a direct question that needs no generation, or None."""
 
+    def left_out(self, text: str, state: AgentState) -> list[str]:
+        """Sentences that code adds to an answer which lacks what was asked for, beside what every answer must say."""
+
 
 # arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
 COPIED = frozenset(
@@ -218,6 +221,9 @@ class FullProfile:
 
     def direct(self, state: AgentState) -> Prepared | None:
         return None
+
+    def left_out(self, text: str, state: AgentState) -> list[str]:
+        return []
 
     @staticmethod
     def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:

@@ -6,6 +6,10 @@ from docgemma.edge.evidence import LABEL, RECORD, Topic, shown_lines, topics
 from docgemma.state import ToolResult
 
 MAX_PARTS = 4  # of a chart
+CUT = re.compile(r"^…$|further findings not shown")
+UNSEEN = "may stand in the rest"
+TOLD = 0.7  # of a sentence's words: it is said already
+ALL = 100_000  # characters: a result as it is
 FIRST = ("check_drug_interactions", "check_drug_safety", "analyze_medical_image")
 
 
@@ -15,6 +19,11 @@ def answer(question: str, results: list[ToolResult], limit: int, beside: frozens
     Args:
         beside: places of results that do not bear on the question at all.
     """
+    return " ".join(findings(question, results, limit, beside))
+
+
+def findings(question: str, results: list[ToolResult], limit: int, beside: frozenset[int] = frozenset()) -> list[str]:
+    """The same, sentence by sentence."""
     skip = {id(results[at]) for at in beside}
     done = [item for item in results if not item["error"]]
     later = {item["tool_name"] for item in done} - {"search_patient"}
@@ -24,12 +33,26 @@ def answer(question: str, results: list[ToolResult], limit: int, beside: frozens
     parts = []
     for item in told:
         parts += [_nothing(item)] if id(item) in skip else sentences(question, item, limit, brief)
-    return " ".join(dict.fromkeys(parts))
+    return list(dict.fromkeys(parts))
+
+
+def untold(text: str, question: str, results: list[ToolResult], beside: frozenset[int]) -> list[str]:
+    """What was asked for, stands in the results and is not in an answer: the model left it out."""
+    said = set(_words(text))
+    return [
+        part
+        for part in findings(question, results, ALL, beside)
+        if (words := _words(part)) and sum(word in said for word in words) < TOLD * len(words)
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]{2,}", text.casefold())
 
 
 def _nothing(result: ToolResult) -> str:
     args = result["args"]
-    return f"What was found is not about {args.get('query') or args.get('condition') or 'this'}."
+    return f"No record that was found is about {args.get('query') or args.get('condition') or 'this'}."
 
 
 def _rank(result: ToolResult) -> int:
@@ -118,6 +141,8 @@ def _asked(topic: Topic, lines: list[str]) -> list[str]:
         found = [line for line in found if line.startswith("Active")] or found
     if topic.name == "medications":
         found = [line for line in found if not line.startswith("Past")] or found
+    if not found and any(CUT.search(line) for line in lines):
+        return [f"The chart is longer than what was read here; {topic.name} {UNSEEN}."]
     if not found:
         return [f"No {topic.name} {'are' if topic.name.endswith('s') else 'is'} recorded in the chart."]
     return [_list(found)] if len(found) > 1 else [plain(found[0])]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from docgemma.edge.answers import untold
 from docgemma.edge.evidence import focus
 from docgemma.edge.quality import settled_quality
 from docgemma.errors import RETRYABLE
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 QUESTION_CHARS = 1200
 EVIDENCE_CHARS = 600  # of a result; `evidence.py` chooses which lines
 HISTORY_CHARS = 160
+LISTED = ("search_medical_literature", "find_clinical_trials")
 QUALITIES = ("success_rich", "success_partial", "no_results")
 
 
@@ -56,7 +58,7 @@ class EdgeProfile:
 
     def assess(self, state: AgentState, result: ToolResult) -> Ask:
         """What the content settles leaves one answer in the grammar; whether a title is to the point is judged."""
-        settled = settled_quality(state["user_query"], result, EVIDENCE_CHARS)
+        settled = settled_quality(state["user_query"], result)
         labels = (settled,) if settled else QUALITIES
         schema = create_model("QualityLabel", __base__=Schema, quality=(Literal[labels], ...))
 
@@ -101,6 +103,13 @@ class EdgeProfile:
         from docgemma.edge.direct import direct_answer
 
         return direct_answer(state["user_query"])
+
+    def left_out(self, text: str, state: AgentState) -> list[str]:
+        """What was asked for and found, and is not in the model's answer: 135M parameters skip lines."""
+        question, results = state["user_query"], state.get("tool_results", [])
+        done = [(at, item) for at, item in enumerate(results) if not item["error"] and item["tool_name"] in LISTED]
+        beside = frozenset(at for at, item in done if settled_quality(question, item) == "no_results")
+        return untold(text, question, results, beside)
 
     @staticmethod
     def _ask(node: str, state: AgentState, task: str, schema: type[BaseModel], finish=lambda value: value) -> Ask:

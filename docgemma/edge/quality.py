@@ -7,7 +7,7 @@ title or none does anywhere.
 
 import re
 
-from docgemma.edge.answers import answer
+from docgemma.edge.answers import ALL, UNSEEN, answer
 from docgemma.state import ToolResult
 
 CLOSED = ("COMPLETED", "TERMINATED", "WITHDRAWN")
@@ -34,11 +34,11 @@ def true_quality(question: str, result: ToolResult, intended: str, limit: int) -
     return "success_rich" if open_or_rich else intended
 
 
-def settled_quality(question: str, result: ToolResult, limit: int) -> str | None:
+def settled_quality(question: str, result: ToolResult, limit: int = ALL) -> str | None:
     """rich: answers the question. partial: some of it, or only with a caveat. none: nothing that bears on it.
 
     Args:
-        limit: characters of the result that the model sees.
+        limit: characters of the result that are looked at.
 
     Returns:
         The class, or None where it takes a judgement.
@@ -99,6 +99,8 @@ def _search(data: dict) -> str:
 
 
 def _absent(text: str, mark: str) -> str:
+    if UNSEEN in text:
+        return "success_partial"
     return (
         "success_partial"
         if mark in text and any(part.startswith(("No ", "What was found")) for part in text.split(". "))
