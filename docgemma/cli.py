@@ -7,6 +7,8 @@ from typing import Annotated, Any, NoReturn, Optional
 
 import typer
 
+from docgemma.cli_kaggle import app as kaggle
+from docgemma.cli_serve import serve
 from docgemma.cli_snapshot import app as snapshot
 from docgemma.errors import DocGemmaError, UsageError
 
@@ -17,6 +19,8 @@ app = typer.Typer(
 ehr = typer.Typer(help="The record store: load, search and show FHIR R4 records.", rich_markup_mode=None)
 app.add_typer(ehr, name="ehr")
 app.add_typer(snapshot, name="snapshot")
+app.add_typer(kaggle, name="kaggle")
+app.command()(serve)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]

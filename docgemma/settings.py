@@ -37,6 +37,15 @@ class Settings(BaseSettings):
     db: str | None = None  # SQLite path or postgresql://
     mcp_url: str | None = None  # a remote MCP server whose tools take the place of the built-in ones
     mcp_token: str | None = Field(default=None, repr=False)  # bearer token of `docgemma mcp --http`, both ends
+
+    api_tokens: str | None = Field(default=None, repr=False)  # of `docgemma serve`: NAME:ROLE:SECRET ...
+    api_rate: int = Field(default=120, ge=1)  # requests a minute, each token
+    api_turns: int = Field(default=2, ge=1)  # questions being answered or waiting, each token
+    api_slots: int = Field(default=4, ge=1, le=64)  # questions being answered at once, all tokens; others wait
+    api_timeout: float = Field(default=300.0, gt=0)  # seconds a turn may take, waiting included
+    api_question: int = Field(default=4000, ge=1, le=20_000)  # characters
+    api_body_mb: float = Field(default=70.0, gt=0, le=1000)  # a body; an image of 50 MB fits in base64
+
     home: Path = Path(user_data_dir("docgemma", appauthor=False))
 
     narrowing: bool = True  # code removes tools that cannot apply before the model chooses

@@ -1,0 +1,95 @@
+"""Around everything: a number for each request, one line in the log, and no exception beyond this point.
+
+The log says method, route, status, seconds and the token's name. Never a path as it was sent, a query string, a
+conversation, a question or an error's text: each may name a patient.
+"""
+
+import logging
+import secrets
+import time
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from docgemma.api.problems import CLIENT_LEFT, Problem, problem_of
+
+log = logging.getLogger("docgemma.api")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+PRIVATE = [(b"cache-control", b"no-store")]
+
+
+class Guard:
+    """ASGI middleware.
+
+    Args:
+        local_only: no token protects this server, so a request must come from this machine in name too: a page of
+            another site, opened in a browser here, must reach nothing.
+    """
+
+    def __init__(self, app: ASGIApp, local_only: bool):
+        self.app, self.local_only = app, local_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        seen = scope["docgemma"] = {"request_id": secrets.token_hex(6), "status": 0, "error": None, "caller": "-"}
+        start = time.perf_counter()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                extra = [(b"x-request-id", seen["request_id"].encode()), *([] if _is_demo(scope) else PRIVATE)]
+                message = {**message, "headers": [*message.get("headers", []), *extra]}
+            await send(message)
+
+        try:
+            if self.local_only:
+                _check_origin(scope)
+            await self.app(scope, receive, answer)
+        except ClientDisconnect:
+            seen["status"] = CLIENT_LEFT
+        except Exception as error:
+            seen["error"] = error
+            if not seen["status"]:
+                await problem_of(error).response(seen["request_id"])(scope, receive, answer)
+            else:
+                seen["status"] = 500  # for the log; what was sent so far ends where it is
+        finally:
+            _write(scope, seen, time.perf_counter() - start)
+
+
+def _check_origin(scope: Scope) -> None:
+    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+    host, origin = headers.get("host", ""), headers.get("origin")
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    if name not in LOOPBACK or (origin is not None and origin.partition("://")[2] != host):
+        detail = "Without tokens this server answers only pages and programs of this machine."
+        raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
+
+
+def _is_demo(scope: Scope) -> bool:
+    return scope["path"] == "/demo" or scope["path"].startswith("/demo/")
+
+
+def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:
+    if _is_demo(scope) and seen["status"] < 500:
+        return  # a page of the demo is dozens of requests
+    method = scope["method"] if scope["method"] in METHODS else "?"
+    route = "/demo" if _is_demo(scope) else getattr(scope.get("route"), "path", "(no such path)")
+    failed = f" {kind(seen['error'])}" if seen["error"] is not None and seen["status"] >= 500 else ""
+    log.log(
+        logging.ERROR if seen["status"] >= 500 else logging.INFO,
+        "%s %s %s %.2f s %s %s%s", method, route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
+    )  # fmt: skip
+
+
+def kind(error: BaseException) -> str:
+    """The kind of an error and where it was raised, without its text."""
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    place = f" in {frame.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.tb_lineno}" if frame else ""
+    return type(error).__name__ + place

@@ -1,0 +1,90 @@
+"""Every failure as a problem document (RFC 9457): what happened and what to do next, and nothing about a patient.
+
+The one place where errors become status codes. Texts are fixed: an error's own message may name a patient, a path or a
+conversation, so it is not repeated.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+from docgemma.errors import (
+    ConfigError,
+    DocGemmaError,
+    ModelError,
+    NoVisionError,
+    OutOfTokensError,
+    StoppedError,
+    StoreError,
+    ThreadStateError,
+    ToolError,
+    UnknownPatientError,
+    UnknownThreadError,
+    UsageError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+CLIENT_LEFT = 499  # nobody reads it; it stands in the log
+
+
+class Problem(Exception):
+    """An answer that is not a result.
+
+    Args:
+        detail: one clear sentence, without anything that the caller sent or a record holds.
+        next: what to do.
+        retry_after: seconds, where trying again can help.
+    """
+
+    def __init__(self, status: int, detail: str, next: str, *, retry_after: int | None = None, **headers: str):
+        super().__init__(detail)
+        self.status, self.detail, self.next = status, detail, next
+        self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(retry_after)
+
+    def body(self, request_id: str) -> dict[str, Any]:
+        title = "Client Closed Request" if self.status == CLIENT_LEFT else HTTPStatus(self.status).phrase
+        return {
+            "type": "about:blank", "title": title, "status": self.status, "detail": self.detail, "next": self.next,
+            "request_id": request_id,
+        }  # fmt: skip
+
+    def response(self, request_id: str) -> JSONResponse:
+        return JSONResponse(self.body(request_id), self.status, self.headers, MEDIA_TYPE)
+
+
+AGAIN = "Try again. If it stays, tell whoever runs this server the request_id."
+OPERATOR = "Tell whoever runs this server the request_id; `docgemma doctor` there says what is wrong."
+# the first class that fits; subclasses stand before their bases
+TABLE: tuple[tuple[type[BaseException], int, str, str], ...] = (
+    (UnknownThreadError, 404, "There is no such conversation.", "Leave out `thread` to start one."),
+    (UnknownPatientError, 404, "There is no such patient.", "Ask for the patient by name, without `patient`."),
+    (ThreadStateError, 409, "The conversation is not at a point where this can be done.",
+     "POST it to /agent/resume without a decision to see where it stands."),
+    (UsageError, 422, "The request cannot be carried out as it is.", "Compare it with /openapi.json."),
+    (StoppedError, 503, "The turn was stopped.", "Ask again, or take it up with /agent/resume."),
+    (NoVisionError, 422, "The loaded model cannot look at images.", "Ask without an image."),
+    (OutOfTokensError, 503, "The model did not come to an end with this question.", "Ask a shorter one."),
+    (ModelError, 503, "The language model did not answer.", AGAIN),
+    (ToolError, 502, "A source that the answer needs failed.", AGAIN),
+    (StoreError, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
+    (ConfigError, 500, "This server is not set up for that.", OPERATOR),
+    (DocGemmaError, 500, "The request failed.", OPERATOR),
+)  # fmt: skip
+
+
+def problem_of(error: BaseException) -> Problem:
+    """What a caller is told of an error; of an unexpected one only that it was unexpected."""
+    if isinstance(error, Problem):
+        return error
+    for kind, status, detail, next in TABLE:
+        if isinstance(error, kind):
+            return Problem(status, detail, next, retry_after=5 if status == 503 else None)
+    return Problem(500, "Something went wrong that should not.", OPERATOR)
+
+
+def unknown_thread() -> Problem:
+    """The same words for a conversation that is not there and for somebody else's."""
+    return problem_of(UnknownThreadError(""))

@@ -1,0 +1,119 @@
+"""`docgemma serve`: the API on uvicorn, on this machine alone unless tokens are set, ended without losing a turn."""
+
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from docgemma.errors import ConfigError, UsageError
+from docgemma.settings import read_settings
+
+PORT = 8000
+GRACE_S = 10  # what is being answered may end within it; the rest is stopped and can be taken up
+CONNECTIONS = 512
+
+
+def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, model: str | None = None) -> None:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Args:
+        host: anything but this machine itself needs tokens.
+        port: 0 takes a free one; the address is printed on stderr.
+        demo: mount the demo, where Gradio is installed.
+
+    Raises:
+        UsageError: the address cannot be used. ConfigError: tokens or packages are missing. ModelError, StoreError.
+    """
+    if find_spec("fastapi") is None:
+        raise ConfigError("The REST API is not installed.", hint="Run: pip install 'docgemma[serve]'")
+    from docgemma.agent import Agent
+    from docgemma.api.access import read_tokens
+    from docgemma.api.app import build_app
+
+    settings = read_settings()
+    tokens = read_tokens(settings.api_tokens)
+    if not tokens and not is_loopback(host):
+        raise ConfigError(
+            f"Without tokens the API only listens on this machine, not on {host}.",
+            hint="Set DOCGEMMA_API_TOKENS to NAME:ROLE:SECRET (role read or write), or leave out --host.",
+        )
+    _log_to_stderr()
+    with _listen(host, port) as listener, _ended_by_sigterm(), Agent(settings, model=model, on_progress=_say) as agent:
+        with_demo = demo and find_spec("gradio") is not None
+        app = build_app(agent, tokens, demo=with_demo)
+        _greet(host, listener.getsockname()[1], agent, bool(tokens), demo, with_demo)
+        _run(app, listener)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _run(app: Any, listener: socket.socket) -> None:
+    import uvicorn
+
+    config = uvicorn.Config(
+        app, log_level="critical", access_log=False, server_header=False, ws="none", limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_S, lifespan="on",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    server.run(sockets=[listener])
+    if not server.started:
+        raise ConfigError("The server did not start.", hint="Try --no-demo, and `docgemma doctor`.")
+
+
+def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: bool) -> None:
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
+    if demo:
+        _say(f"The demo is at {address}/demo/")
+    elif asked:
+        _say("The demo is not installed: pip install 'docgemma[demo]'")
+    if not secured:
+        _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
+    elif not is_loopback(host):
+        _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"The address {host} port {port} cannot be used ({getattr(error, 'strerror', None) or error}).",
+            hint="Choose another with --port, or 0 for any free one.",
+        ) from error
+
+
+@contextmanager
+def _ended_by_sigterm() -> Any:
+    """SIGTERM ends the process as Ctrl-C does, everything closed; uvicorn hands the signal on once it has ended."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("docgemma.api")
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.INFO)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
