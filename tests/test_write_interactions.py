@@ -4,14 +4,17 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType, ToolError
-from docgemma.nodes.context import Context, never_stop
+from docgemma.nodes.context import Context
 from docgemma.nodes.write_gate import findings_for
 from docgemma.nodes.write_interactions import check_interactions
 
 
 @pytest.fixture
 def context(agent: Agent) -> Context:
-    return agent._context("t", never_stop)
+    return Context(
+        llm=agent.llm, profile=agent.profile, toolbox=agent.toolbox, store=agent.store, knowledge=agent.knowledge,
+        drugs=agent.drugs, settings=agent.settings, thread="t",
+    )  # fmt: skip
 
 
 def active(*names: str) -> list[dict]:

@@ -7,9 +7,10 @@ import gradio as gr
 
 from docgemma.agent import Agent
 from docgemma.demo import chart, view
-from docgemma.demo.handlers import FIELDS, Desk
+from docgemma.demo.handlers import Desk
 from docgemma.demo.ids import Ids
 from docgemma.demo.scenarios import Scenario
+from docgemma.demo.screen import FIELDS
 from docgemma.demo.session import Session
 
 EXAMPLES = (
@@ -37,13 +38,13 @@ def build(agent: Agent | None, ids: Ids, scenarios: list[Scenario], replayed: st
         ids: makes and checks the conversation ids that browsers keep.
     """
     desk = Desk(agent, ids, scenarios, replayed)
-    ui = desk.ui = SimpleNamespace()
+    ui = desk.screen.ui = SimpleNamespace()
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
         ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=ids.browser_secret())
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
-            ui.badges = gr.HTML(desk.badges(), elem_id="dg-badges")
+            ui.badges = gr.HTML(desk.screen.badges(), elem_id="dg-badges")
         with gr.Row(elem_id="dg-main"):
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)

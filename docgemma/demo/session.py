@@ -38,21 +38,21 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
         StoreError: the memory cannot be read.
     """
     session.thread, session.messages, session.result = thread, [], None
-    snapshot = agent.app.get_state({"configurable": {"thread_id": thread}})
-    if not snapshot.values:
+    stored = agent.conversation(thread)
+    if stored is None:
         return  # the id was given, and nothing was asked yet
-    turns = snapshot.values.get("history", [])
-    session.unfinished = bool(snapshot.tasks) and not agent.pending(thread)
-    session.patient = (snapshot.values.get("active_patient") or {}).get("id")
+    turns = stored["turns"]
+    session.unfinished = stored["unfinished"]
+    session.patient = (stored["patient"] or {}).get("id")
     if session.unfinished:
         session.messages = [
             *view.history(turns),
-            view.said(snapshot.values["message"]),
+            view.said(stored["message"]),
             view.notice("This turn was not finished."),
         ]
         return
     session.result = agent.proceed(thread)  # nothing is left to run: this is the report of the turn as it stands
     waiting = session.result["pending_write"]
     earlier = turns if waiting else turns[:-1]
-    last = snapshot.values["message"] if waiting else turns[-1]["user"]
+    last = stored["message"] if waiting else turns[-1]["user"]
     session.messages = [*view.history(earlier), view.said(last), *view.answer(session.result)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from docgemma.agent import OnEvent
+from docgemma.agent import Agent, OnEvent
 from docgemma.errors import DocGemmaError, UsageError
 
 Work = Callable[[OnEvent, Callable[[], bool]], dict[str, Any]]
@@ -100,6 +100,21 @@ class Turns:
         finally:
             with self._guard:
                 self._running.pop(thread, None)
+
+
+def asking(agent: Agent, thread: str, text: str, image: Path | None = None, patient: str | None = None) -> Work:
+    """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
+
+    def work(on_event: Any, stop: Any) -> dict[str, Any]:
+        try:
+            return agent.ask(
+                text, thread=thread, create=True, image=image, patient=patient or None, on_event=on_event, stop=stop
+            )
+        finally:
+            if image:
+                image.unlink(missing_ok=True)
+
+    return work
 
 
 def plain(error: DocGemmaError) -> str:

@@ -26,6 +26,7 @@ SOURCES = {
     "auto": ("Online", "Live sources, and the snapshot on this machine where they cannot be reached."),
     "live": ("Online", "Live sources only."),
 }
+NO_CONFLICT = "No conflict was found in the record and the drug data."
 WEB = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
 
 
@@ -120,7 +121,8 @@ def card(pending: dict[str, Any], patient: str) -> str:
         if key != "patient_id" and value not in (None, "")
     )
     findings = "".join(f"<li>{lines(item)}</li>" for item in pending["findings"])
-    checked = f"<ul class='dg-findings'>{findings}</ul>" if findings else "<p>This entry has no safety check.</p>"
+    nothing = "A note has no safety check." if pending.get("name") == "save_clinical_note" else NO_CONFLICT
+    checked = f"<ul class='dg-findings'>{findings}</ul>" if findings else f"<p>{nothing}</p>"
     return (
         f"<section class='dg-card' aria-labelledby='dg-card-title'><h2 id='dg-card-title' tabindex='-1'>"
         f"Approve this entry? {lines(pending['label'])}</h2><dl><dt>For</dt><dd>{lines(patient)}</dd>{rows}</dl>"

@@ -1,0 +1,125 @@
+"""What stands on the screen while a turn runs and while it rests. Every method gives the updates of the components."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from docgemma.agent import Agent
+from docgemma.demo import chart, view
+from docgemma.demo.ids import short
+from docgemma.demo.scenarios import Scenario, Step
+from docgemma.demo.session import Session
+from docgemma.errors import DocGemmaError
+
+Updates = dict[Any, Any]
+FIELDS = 4  # of an entry that can be changed; the patient cannot: reject, and ask for the right one
+
+
+class Screen:
+    """The components by name (`ui`, made in app.py) and what belongs on them.
+
+    Args:
+        agent: None where stored traces are replayed.
+        replayed: when they were recorded.
+    """
+
+    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario], replayed: str = ""):
+        self.agent, self.scenarios, self.replayed = agent, scenarios, replayed
+        self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
+        self.ui: Any = None
+
+    def busy(self, session: Session) -> Updates:
+        ui = self.ui
+        return {
+            ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
+            ui.card: gr.update(visible=False), ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
+            ui.composer: {"text": "", "files": []}, ui.play: gr.update(interactive=False),
+            ui.anew: gr.update(interactive=False),
+        }  # fmt: skip
+
+    def rest(self, session: Session) -> Updates:
+        """Everything as it stands while nothing is being worked on."""
+        ui, pending = self.ui, self.pending(session)
+        if pending:
+            session.patient = str(pending["args"].get("patient_id") or "") or session.patient
+        elif self.agent and session.thread and session.result:
+            session.patient = self._active(session) or session.patient
+        offered = session.scenario and session.step < len(self.scenarios[session.scenario].steps)
+        return {
+            ui.session: session, ui.browser: session.thread, ui.chat: session.messages,
+            ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=session.unfinished),
+            **self._card(pending), ui.edit: gr.update(visible=False),
+            ui.patient: gr.update(value=session.patient), ui.chart: self.chart(session.patient),
+            ui.trace: view.trace(session.result), ui.export: self._export(session),
+            ui.badges: self.badges(session.result),
+            ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
+            ui.anew: gr.update(interactive=True),
+        }  # fmt: skip
+
+    def _card(self, pending: dict[str, Any] | None) -> Updates:
+        ui = self.ui
+        if not pending:
+            return {ui.card: gr.update(visible=False), ui.what: ""}
+        fields = list(self.fields(pending).items()) + [("", "")] * FIELDS
+        boxes = {
+            box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
+            for box, (name, value) in zip(ui.fields, fields, strict=False)
+        }
+        return {ui.card: gr.update(visible=True), ui.what: view.card(pending, self._who(pending)), **boxes}
+
+    def badges(self, result: dict[str, Any] | None = None) -> str:
+        if not self.agent:
+            return view.badges("", "", "", replay=self.replayed)
+        mode = self.agent.settings.sources
+        snapshot = any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", []))
+        return view.badges(self.agent.llm.name, mode, self.agent.store.name, mode == "auto" and snapshot)
+
+    def chart(self, patient: str | None) -> str:
+        return chart.chart_html(self.agent, patient) if self.agent else chart.EMPTY
+
+    def pending(self, session: Session) -> dict[str, Any] | None:
+        if self.agent:
+            return self.agent.pending(session.thread) if session.thread else None
+        return (session.result or {}).get("pending_write")
+
+    def _active(self, session: Session) -> str | None:
+        stored = self.agent.conversation(session.thread) or {}
+        return (stored.get("patient") or {}).get("id")
+
+    def fields(self, pending: dict[str, Any]) -> dict[str, str | None]:
+        known = pending["args"]
+        if self.agent and pending.get("name"):
+            known = {name: pending["args"].get(name) for name in self.agent.toolbox[pending["name"]].args.model_fields}
+        return {name: value for name, value in known.items() if name != "patient_id"}
+
+    def _who(self, pending: dict[str, Any]) -> str:
+        given = str(pending["args"].get("patient_id", ""))
+        try:
+            match = self.agent.store.patient(given) if self.agent else None
+        except DocGemmaError:
+            match = None  # the card's findings say that the chart could not be read
+        return f"{match.label} (ID {match.id})" if match else f"patient ID {given}"
+
+    def opening(self, step: Step, session: Session) -> dict[str, Any]:
+        if step.choose:
+            return view.said(list(session.options.values())[step.choose - 1] if session.options else str(step.choose))
+        if step.decide:
+            return view.said(
+                {"approve": "Approved.", "reject": "Rejected."}.get(step.decide) or f"Changed: {step.said}"
+            )
+        return view.said(step.ask, step.image_path if self.agent else None)
+
+    def _export(self, session: Session) -> Any:
+        """The last turn as a JSON file. The conversation's id would open the conversation, so it is replaced."""
+        if not session.result:
+            return gr.update(visible=False)
+        name = short(session.result["thread"])
+        path = Path(self.files.name, name, "docgemma-trace.json")
+        path.parent.mkdir(exist_ok=True)
+        kept = {**session.result, "thread": name}
+        path.write_text(json.dumps(kept, ensure_ascii=False, indent=2, default=str), encoding="utf-8")
+        return gr.update(visible=True, value=str(path))
