@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn, Optional
 
 import typer
 
+from docgemma.cli_demo import app as demo
 from docgemma.cli_kaggle import app as kaggle
 from docgemma.cli_serve import serve
 from docgemma.cli_snapshot import app as snapshot
@@ -19,6 +20,7 @@ app = typer.Typer(
 ehr = typer.Typer(help="The record store: load, search and show FHIR R4 records.", rich_markup_mode=None)
 app.add_typer(ehr, name="ehr")
 app.add_typer(snapshot, name="snapshot")
+app.add_typer(demo, name="demo")
 app.add_typer(kaggle, name="kaggle")
 app.command()(serve)
 
@@ -106,17 +108,6 @@ def doctor(as_json: AsJson = False) -> None:
     from docgemma.terminal import doctor_table
 
     doctor_table(checks)
-
-
-@app.command()
-def demo(
-    share: Annotated[bool, typer.Option("--share", help="A public link; without it the demo stays here.")] = False,
-    port: Annotated[Optional[int], typer.Option(help="Port to listen on; the first free one from 7860.")] = None,
-) -> None:
-    """The demo in a browser: chat, chart, timeline, approvals."""
-    from docgemma.demo.start import run_demo
-
-    run_demo(share or None, port)
 
 
 @app.command()

@@ -45,6 +45,14 @@ class Step:
     def said(self) -> str:
         return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in self.change.items())
 
+    def unmet(self, result: dict[str, Any]) -> list[str]:
+        """What `expect` promises and a result does not show, one line each."""
+        seen = result | {"tools": [tool["name"] for tool in result["tools"]]}
+        promised = {key: value for key, value in self.expect.items() if key != "says"}
+        lines = [f"{key} is {seen[key]}, not {value}" for key, value in promised.items() if seen[key] != value]
+        return lines + [f"{words!r} is not in the answer" for words in self.expect.get("says", [])
+                        if words not in result["answer"]]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Scenario:
