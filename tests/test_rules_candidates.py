@@ -120,3 +120,16 @@ def test_a_search_that_found_nobody_is_not_followed_by_a_chart():
     nobody = result("search_patient", {"name": "John Smith"}, data={"patients": []}, empty=True)
     assert "get_patient_chart" not in names(LONG, nobody)
     assert "get_patient_chart" not in names(LONG, failed("search_patient", "timeout", {"name": "John Smith"}))
+
+
+def test_the_tool_that_the_model_named_stays_beside_what_the_patterns_want():
+    question = "Look at the attached x-ray, then find warnings of ceftriaxone"
+    assert narrow(ALL, turn(question, image=True, suggested_tool="check_drug_safety")) == ["check_drug_safety"]
+    both = narrow(ALL, turn(question, image=True, suggested_tool="analyze_medical_image"))
+    assert set(both) == {"check_drug_safety", "analyze_medical_image"}
+
+
+def test_a_named_tool_that_cannot_apply_stays_out():
+    assert "analyze_medical_image" not in names("What is on the x-ray?", suggested_tool="analyze_medical_image")
+    question = "Should I start warfarin 5 mg in abc-123?"
+    assert "prescribe_medication" not in names(question, suggested_tool="prescribe_medication")

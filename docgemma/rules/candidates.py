@@ -1,7 +1,8 @@
 """Candidate narrowing: before the model chooses a tool, code removes those that cannot apply.
 
-Where the task patterns still miss something that can be done now, its first tool stands alone: the order lookup,
-reading, knowledge, writes is control flow, and control flow belongs to code. Otherwise the model chooses.
+Where the task patterns still miss something that can be done now, its tools stand: the order lookup, reading,
+knowledge, writes is control flow, and control flow belongs to code. Before the first call, the tool that the model
+named with the intent stays beside them. Otherwise the model chooses among all that can apply.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from docgemma.rules import known
 from docgemma.rules.asked import never_orders, writes_asked, writes_possible
 from docgemma.rules.completion import NEEDS_PATIENT, missing_tools
 from docgemma.rules.drugs import DrugNames
+from docgemma.rules.spans import choices
 from docgemma.state import AgentState
 
 WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
@@ -27,12 +29,12 @@ def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None
     possible = [name for name in names if _applies(name, state, missing, dictionary)]
     ready = [name for name in missing if name in possible]
     unsure = [name for name in possible if name in WRITES and name not in missing]
-    if len(missing) == 1 and ready and not unsure:
-        return ready
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
-        return [*ready[:1], *unsure]  # the rest needs what this finds
+        ready = ready[:1]  # the rest needs what this finds
     if ready:
-        return [name for name in names if name in ready or name in unsure]
+        # patterns know few ways of asking: what the model itself read in the question stays eligible
+        meant = [name for name in possible if name == _suggested(state)]
+        return [name for name in names if name in (*ready, *unsure, *meant)]
     return possible or missing[:1] or list(names)
 
 
@@ -49,14 +51,20 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
     if name == "search_patient" and not required and not _new_name(state):
         return False
     if name == "check_drug_interactions" and len(known.drugs(state, dictionary)) < 2:
-        return required and not {"search_patient", "get_patient_chart"} & set(missing)
+        unknown = name == _suggested(state) and len(choices("drug_names", name, state, dictionary) or []) >= 2
+        return (required or unknown) and not {"search_patient", "get_patient_chart"} & set(missing)
     return required or not _served(name, state)
+
+
+def _suggested(state: AgentState) -> str | None:
+    """The tool that the model named with the intent; worth something until the first call was made."""
+    return None if state.get("tool_results") else state.get("suggested_tool")
 
 
 def _writes(state: AgentState) -> list[str]:
     question, entities = state["user_query"], known.entities(state)
     # what the model read in the question alone; a person decides about every write that comes of it
-    suggested = [] if never_orders(question) else [state.get("suggested_tool") or ""]
+    suggested = [] if never_orders(question) else [_suggested(state) or ""]
     return [*writes_asked(question, entities), *writes_possible(question, entities), *suggested]
 
 
