@@ -1,23 +1,26 @@
 """A Python as a user has it after `pip install`: this one's libraries, and of this project only its wheel."""
 
+import atexit
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
+import tempfile
 import venv
+from functools import cache
 from pathlib import Path
+from sysconfig import get_path
 
-ROOT = Path(__file__).parents[1]
-NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "tests", "*.pyc")
+from docgemma.kaggle.build import ROOT, build_wheel
+
+__all__ = ["ROOT", "empty_environment", "fresh_python", "run", "wheel"]
 
 
-def build_wheel(folder: Path) -> Path:
-    """The project's wheel, built from a copy of the tree with no network."""
-    tree = shutil.copytree(ROOT, folder / "tree", ignore=NOT_COPIED)
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), str(tree))
-    shutil.rmtree(tree)
-    return next(folder.glob("docgemma-*.whl"))
+@cache
+def wheel() -> Path:
+    """The project's wheel, built once a session and without a network."""
+    folder = Path(tempfile.mkdtemp(prefix="docgemma-wheel-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return build_wheel(folder)
 
 
 def fresh_python(folder: Path) -> Path:
@@ -25,7 +28,7 @@ def fresh_python(folder: Path) -> Path:
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     site = run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
-    Path(site, "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    Path(site, "libraries.pth").write_text(get_path("purelib") + "\n", encoding="utf-8")
     return python
 
 

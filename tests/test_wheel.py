@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fresh import ROOT, build_wheel, empty_environment, fresh_python, run
+from tests import fresh
+from tests.fresh import ROOT, empty_environment, fresh_python, run
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+def wheel() -> Path:
+    return fresh.wheel()
 
 
 @pytest.fixture(scope="module")

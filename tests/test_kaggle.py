@@ -1,0 +1,313 @@
+"""The Kaggle kernel: what is pushed, that it would run on a T4, that it does run on a CPU, from its folder alone."""
+
+import ast
+import json
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from docgemma.errors import ConfigError, UsageError
+from docgemma.kaggle import build as building
+from docgemma.kaggle import start, t4
+from docgemma.kaggle.build import build
+from docgemma.kaggle.kernel import LIMIT, build_kernel, sent_bytes, tagged
+from docgemma.kaggle.metadata import problems, read_metadata, slugified
+from docgemma.kaggle.t4 import KEPT, check, memory, parameters
+from docgemma.llm import medgemma
+from docgemma.llm.compute import ComputeType
+from docgemma.settings import Settings
+from tests import fresh
+from tests.fresh import ROOT, empty_environment, fresh_python, run
+
+KERNEL = ROOT / "kaggle_kernel.json"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A built folder. Its wheel is the session's one: that pip builds it is test_wheel's matter."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(building, "build_wheel", lambda folder, root: Path(shutil.copy(fresh.wheel(), folder)))
+    folder = tmp_path_factory.mktemp("kaggle")
+    build(folder, "jane-doe")
+    patch.undo()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def executed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The kernel after "Run all" in an empty directory with an empty home, the package installed by its own cell."""
+    folder = tmp_path_factory.mktemp("session")
+    python = fresh_python(folder / "venv")
+    working = shutil.copytree(built, folder / "working")
+    spec = {"argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "fresh"}
+    kernels = folder / "jupyter" / "kernels" / "fresh"
+    kernels.mkdir(parents=True)
+    (kernels / "kernel.json").write_text(json.dumps({**spec, "language": "python"}), encoding="utf-8")
+    environment = empty_environment(folder, JUPYTER_PATH=str(folder / "jupyter"), PIP_NO_DEPS="1")
+    command = [sys.executable, "-m", "jupyter", "execute", "--kernel_name=fresh", "--timeout=300", "--inplace"]
+    run(*command, "docgemma.ipynb", cwd=working, env=environment)
+    return json.loads((working / "docgemma.ipynb").read_text(encoding="utf-8"))
+
+
+def text_of(cell: dict) -> str:
+    """What a cell shows as text."""
+    shown = (out.get("text") or out.get("data", {}).get("text/plain") or "" for out in cell.get("outputs", []))
+    return "\n".join("".join(part) for part in shown)
+
+
+def named(notebook: dict, name: str) -> dict:
+    return next(cell for cell in notebook["cells"] if cell["id"] == name)
+
+
+def test_the_kernel_runs_from_its_folder_alone(executed: dict) -> None:
+    code = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in code)
+    assert not [out for cell in code for out in cell["outputs"] if out["output_type"] == "error"]
+    assert "GPU not found" in text_of(named(executed, "kernel-pip"))
+
+
+def test_without_a_gpu_it_says_so_and_goes_on_with_the_edge_model(executed: dict) -> None:
+    said = text_of(named(executed, "kernel-start"))
+    assert "Notice: there is no GPU" in said and "edge on CPU" in said
+
+
+def test_its_answers_are_real(executed: dict) -> None:
+    shown = json.dumps(executed["cells"])
+    assert "boxed warning" in shown.lower()  # 00: the label of dofetilide
+    assert "James Wilson" in shown  # 04: three of that name
+    assert "generations on each GPU: one model" in text_of(named(executed, "kernel-ask-together"))
+
+
+def test_every_output_is_small(executed: dict) -> None:
+    sizes = {cell["id"]: len(json.dumps(cell.get("outputs", []))) for cell in executed["cells"]}
+    assert max(sizes.values()) < 150_000, sizes
+    assert len(json.dumps(executed)) < 1_000_000
+
+
+def test_the_folder_holds_what_the_push_names(built: Path) -> None:
+    metadata = json.loads((built / "kernel-metadata.json").read_text())
+    dataset = json.loads((built / "dataset" / "dataset-metadata.json").read_text())
+    assert metadata["id"].startswith("jane-doe/") and metadata["dataset_sources"] == [dataset["id"]]
+    assert (built / metadata["code_file"]).is_file()
+    assert 6 <= len(dataset["title"]) <= 50 and 20 <= len(dataset["subtitle"]) <= 80
+    assert 6 <= len(dataset["id"].split("/")[1]) <= 50 and len(dataset["licenses"]) == 1
+
+
+def test_the_sizes_are_under_kaggles_limits(built: Path) -> None:
+    notebook = json.loads((built / "docgemma.ipynb").read_text())
+    (package,) = (built / "dataset").glob("*.whl")
+    assert sent_bytes(notebook) < LIMIT / 10
+    assert LIMIT < package.stat().st_size < 100e6  # too large for the notebook, which is why there is a dataset
+    assert "docgemma/data/edge/adapter.gguf" in zipfile.ZipFile(package).namelist()
+
+
+def test_the_notebook_is_a_valid_one_with_no_output(built: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(built / "docgemma.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert not [cell for cell in notebook.cells if cell.get("outputs")]
+
+
+def test_every_notebook_has_its_part_and_one_cell_chooses_the_model() -> None:
+    kernel = build_kernel(NOTEBOOKS)
+    sources = ["".join(cell["source"]) for cell in kernel["cells"] if cell["cell_type"] == "code"]
+    assert sum(bool(re.search(r"^MODEL = ", source, re.MULTILINE)) for source in sources) == 1
+    titles = [cell for cell in kernel["cells"] if "".join(cell["source"]).startswith("# ")]
+    assert len(titles) == 1
+    for path in NOTEBOOKS[:7]:
+        assert any(cell["id"].startswith(path.stem[:2]) for cell in kernel["cells"]), path.name
+
+
+def test_its_cells_use_no_name_that_no_cell_before_has_made() -> None:
+    """A tagged cell may not lean on one that was left out."""
+    known = {*dir(__builtins__), *__builtins__} if isinstance(__builtins__, dict) else set(dir(__builtins__))
+    for cell in build_kernel(NOTEBOOKS)["cells"]:
+        if cell["cell_type"] == "code":
+            names = [node for node in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(node, ast.Name)]
+            known |= {node.id for node in names if not isinstance(node.ctx, ast.Load)} | bound(cell)
+            assert not {node.id for node in names} - known, cell["id"]
+
+
+def bound(cell: dict) -> set[str]:
+    """Names that imports, functions, their arguments and `except` make."""
+    made: set[str] = set()
+    for node in ast.walk(ast.parse("".join(cell["source"]))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            made |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef):
+            made |= {node.name}
+        elif isinstance(node, ast.arg):
+            made |= {node.arg}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            made |= {node.name}
+    return made
+
+
+def test_it_imports_nothing_that_it_does_not_install() -> None:
+    """Beside Python's own and this package: its dependencies, and matplotlib and IPython, which every notebook has."""
+    first = {"importlib", "subprocess", "sys", "tempfile", "pathlib"}
+    allowed = sys.stdlib_module_names | {"docgemma", "pydicom", "PIL", "IPython", "matplotlib"}
+    for cell in build_kernel(NOTEBOOKS)["cells"]:
+        if cell["cell_type"] == "code":
+            tree = ast.walk(ast.parse("".join(cell["source"])))
+            modules = {node.module for node in tree if isinstance(node, ast.ImportFrom)}
+            tree = ast.walk(ast.parse("".join(cell["source"])))
+            modules |= {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+            assert {name.split(".")[0] for name in modules} <= allowed, cell["id"]
+            if cell["id"] == "kernel-pip":
+                assert {name.split(".")[0] for name in modules} <= first
+
+
+def test_the_static_check_for_a_t4_passes() -> None:
+    findings = {item.name: item for item in check(read_metadata(KERNEL, "jane"))}
+    assert all(item.ok for item in findings.values()), findings
+    assert findings["Compute type"].found.startswith("float32")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"model_sources": []}, "Model"),
+        ({"model_sources": ["google/gemma-3/transformers/gemma-3-4b-it/1"]}, "Model"),
+        ({"enable_gpu": False}, "Accelerator"),
+        ({"machine_shape": "NvidiaTeslaP100"}, "Accelerator"),
+        ({"enable_internet": False}, "Internet"),
+        ({"title": "Something else"}, "Metadata"),
+        ({"id": "INSERT_USERNAME_HERE/docgemma"}, "Metadata"),
+    ],
+)
+def test_a_kernel_that_would_not_run_fails_the_check(change: dict, line: str) -> None:
+    findings = {item.name: item.ok for item in check({**read_metadata(KERNEL, "jane"), **change})}
+    assert not findings[line]
+
+
+def test_a_kernel_computing_in_float16_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(t4, "compute_type", lambda device, capability: ComputeType("float16", "the usual choice"))
+    findings = {item.name: item.ok for item in check(read_metadata(KERNEL, "jane"))}
+    assert not findings["Compute type"]
+
+
+def test_the_memory_estimate_counts_every_parameter_of_the_model() -> None:
+    """Against transformers' own Gemma 3 with MedGemma's shape, on no device; 4.3 B is what its model card says."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from docgemma.llm.fast import PREFIX_BYTES
+    from docgemma.llm.hf_load import KEPT_WHOLE
+
+    text = {"hidden_size": 2560, "num_hidden_layers": 34, "intermediate_size": 10240, "vocab_size": 262_208}
+    text |= {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+    vision = {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16}
+    vision |= {"image_size": 896, "patch_size": 14, "vision_use_head": False}
+    config = transformers.Gemma3Config(text_config=text, vision_config=vision)
+    with torch.device("meta"):
+        model = transformers.Gemma3ForConditionalGeneration(config)
+    counted = dict.fromkeys(parameters(), 0)
+    for name, weights in model.named_parameters():
+        whole = any(name.startswith(part) for part in KEPT_WHOLE)
+        kind = "vision" if whole else "embedding" if "embed" in name else "norms" if "norm" in name else "linear"
+        counted[kind] += weights.numel() if name != "lm_head.weight" else 0  # tied to the embedding
+    assert counted == parameters()
+    assert round(sum(counted.values()) / 1e9, 1) == 4.3 and KEPT == PREFIX_BYTES
+
+
+def test_more_text_needs_more_memory_and_a_weight_takes_half_a_byte() -> None:
+    short, long = memory("float32", 1024), memory("float32", 8192)
+    assert sum(short.values()) < sum(long.values()) < 15e9
+    assert short["attention and MLP in NF4"] == pytest.approx(3.2086e9 * 0.5159, rel=1e-3)
+
+
+@pytest.mark.parametrize("user", ["", "INSERT_USERNAME_HERE", "Jane Doe", "jane/doe", "../up", "jane--doe"])
+def test_no_kernel_is_built_for_nobody(user: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Kaggle user"):
+        build(tmp_path / "out", user)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_repositorys_own_file_names_nobody() -> None:
+    metadata = json.loads(KERNEL.read_text())
+    assert metadata["id"].split("/")[0] == metadata["dataset_sources"][0].split("/")[0] == "INSERT_USERNAME_HERE"
+    assert metadata["id"].split("/")[1] == slugified(metadata["title"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"id": "jane"}, "user/slug"),
+        ({"id": "jane/other-slug"}, "title's slug"),
+        ({"title": "Doc"}, "5 to 50"),
+        ({"code_file": "../docgemma.ipynb"}, "notebook in this folder"),
+        ({"language": "julia"}, "python"),
+        ({"kernel_type": "script"}, "notebook"),
+        ({"enable_gpu": "true"}, "enable_gpu"),
+        ({"dataset_sources": ["docgemma-package"]}, "dataset_sources"),
+        ({"model_sources": ["google/medgemma"]}, "model_sources"),
+        ({"enable_gpus": True}, "enable_gpus"),
+    ],
+)
+def test_metadata_that_kaggle_would_refuse_is_named(change: dict, words: str) -> None:
+    metadata = read_metadata(KERNEL, "jane")
+    assert not problems(metadata)
+    assert any(words in problem for problem in problems({**metadata, **change}))
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="something else"):
+        build(tmp_path, "jane")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_outside_a_checkout_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="built from the repository"):
+        build(tmp_path / "out", "jane", root=tmp_path)
+
+
+def test_a_notebook_that_cannot_be_read_gets_one_line(tmp_path: Path) -> None:
+    (tmp_path / "00_broken.ipynb").write_text("{")
+    with pytest.raises(ConfigError, match="00_broken"):
+        tagged(tmp_path / "00_broken.ipynb")
+
+
+def test_the_attached_model_is_found_where_kaggle_mounts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounted = tmp_path / "models/google/medgemma/transformers/medgemma-1.5-4b-it/1"
+    mounted.mkdir(parents=True)
+    (mounted / "config.json").write_text("{}")
+    monkeypatch.setattr(medgemma, "KAGGLE_INPUT", tmp_path)
+    assert medgemma.find_weights(tmp_path / "home") == mounted
+
+
+@pytest.mark.parametrize(
+    ("gpu", "weights", "words"), [(False, True, "no GPU"), (True, False, "google/medgemma"), (True, True, "")]
+)
+def test_what_medgemma_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gpu: bool, weights: bool, words: str
+) -> None:
+    monkeypatch.setattr(start, "nvidia_device", lambda: gpu)
+    monkeypatch.setattr(start, "find_weights", lambda home: tmp_path if weights else None)
+    lacking = start.missing(Settings(home=tmp_path))
+    assert words in lacking if words else not lacking
+
+
+def test_where_medgemma_cannot_be_loaded_the_edge_model_answers_with_a_notice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, scripted
+) -> None:
+    loads: list[str] = []
+
+    def load(name: str, settings: Settings):
+        loads.append(f"{name} on {settings.gpus}")
+        if name == "medgemma":
+            raise ConfigError("This model needs bitsandbytes.")
+        return scripted
+
+    monkeypatch.setenv("DOCGEMMA_GPUS", "1")
+    monkeypatch.setattr(start, "missing", lambda settings: "")
+    monkeypatch.setattr(start, "_gpus", lambda: 2)
+    monkeypatch.setattr(start, "shared_model", load)
+    assert start.ready() == "edge"
+    assert loads == ["medgemma on 2", "edge on 2"]
+    assert "Notice: This model needs bitsandbytes." in capsys.readouterr().out
