@@ -235,7 +235,7 @@ def _split(text: str, drugs: Sequence[Mention]) -> list[Word]:
     for number, token in enumerate(tokens):
         written = token.group().lstrip("'’-.")
         start = token.end() - len(written)
-        stop = written.endswith(".") and len(written) > 2 and written[:-1].lower() not in TITLES | CLINICIANS
+        stop = written.endswith(".") and len(written) > 2 and written[:-1].lower() not in TITLES | CLINICIANS | {"st"}
         written = written.rstrip("'’-.") if stop else written.rstrip("-") if not POSSESSIVE.search(written) else written
         owner = POSSESSIVE.search(written)
         name = written[: owner.start()] if owner else written
