@@ -43,11 +43,12 @@ def traced(name: str, node: Node) -> Node:
     def run(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         if runtime.context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
-        runtime.stream_writer({"type": "start", "node": name, "label": LABELS[name]})
+        label = _label(name, state, runtime.context)
+        runtime.stream_writer({"type": "start", "node": name, "label": label})
         start = time.perf_counter()
         update = node(state, runtime)
         step = Step(
-            node=name, label=LABELS[name], detail=detail(name, state, update, runtime.context),
+            node=name, label=label, detail=detail(name, state, update, runtime.context),
             seconds=round(time.perf_counter() - start, 4),
         )  # fmt: skip
         return {**update, "path": [name], "steps": [step]}
@@ -70,13 +71,23 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
         case "tool_execute":
             return _executed(update)
         case "result_classify":
-            if is_rejected(state["tool_results"][-1]):
+            last = state["tool_results"][-1]
+            if is_rejected(last):
                 return NOT_RECORDED
+            if context.toolbox[last["tool_name"]].writes and not last["error"]:
+                return "Recorded"
             return QUALITY_WORDS.get(update.get("last_result_classification") or "", "")
         case "router" | "error_handler":
             return _next_words(update)
         case _:
             return ""
+
+
+def _label(name: str, state: AgentState, context: Context) -> str:
+    """The step in plain words; a write is not looked up."""
+    if name == "tool_execute" and context.toolbox[state["current_tool"]].writes:
+        return "Making the record entry"
+    return LABELS[name]
 
 
 def _found(entities: dict[str, Any]) -> str:

@@ -69,6 +69,6 @@ def test_the_card_says_all_three_and_what_is_only_for_information_comes_last(con
     findings = findings_for("prescribe_medication", args, context)
     assert "The interaction of doxycycline with cetirizine could not be checked." in findings
     assert findings[-1] == (
-        "doxycycline with propranolol: no interaction is listed (FDA label snapshot, as of 2025-06-30), "
+        "Doxycycline with propranolol: no interaction is listed (FDA label snapshot, as of 2025-06-30), "
         "which does not prove that there is none."
     )

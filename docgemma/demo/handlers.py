@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, view
+from docgemma.demo import chart, entry, view
 from docgemma.demo.ids import Ids
 from docgemma.demo.scenarios import Scenario, player
 from docgemma.demo.screen import Screen, Updates
@@ -82,14 +82,11 @@ class Desk:
         self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
     ) -> Iterator[Updates]:
         """The entry as it was changed on the card; new findings come back before anything is written."""
-        values = (first, second, third, fourth)
         self._enter(session, browser, request)
-        before = self.screen.fields(self.screen.pending(session) or {"args": {}})
-        given = zip(before.items(), values, strict=False)
-        changes = {name: new.strip() for (name, old), new in given if (new or "").strip() != (old or "")}
-        words = "Changed: " + "; ".join(f"{view.field_label(name)} {value}" for name, value in changes.items())
+        before = entry.fields(self.agent, self.screen.pending(session) or {"args": {}})
+        changes = entry.changed(before, (first, second, third, fourth))
         decision = "edit" if changes else "approve"
-        yield from self._decide(session, browser, request, decision, changes, words if changes else "Approved.")
+        yield from self._decide(session, browser, request, decision, changes, entry.said(changes))
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""

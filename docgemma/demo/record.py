@@ -106,6 +106,7 @@ def film(chromium: Any, url: str, scenario: Scenario, say: Callable[[str], Any])
         for number, step in enumerate(scenario.steps):
             _step(page, stage, take, number)
             take.results.append(stage.trace())
+            stage.show_outcome()
             say(f"step {number + 1} of {len(scenario.steps)}: {take.results[-1]['status'].replace('_', ' ')}")
             for line in step.unmet(take.results[-1]):
                 say(f"not as promised: {line}")

@@ -9,14 +9,13 @@ from typing import Any
 import gradio as gr
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, view
+from docgemma.demo import chart, entry, view
 from docgemma.demo.ids import short
 from docgemma.demo.scenarios import Scenario, Step
 from docgemma.demo.session import Session
-from docgemma.errors import DocGemmaError
 
 Updates = dict[Any, Any]
-FIELDS = 4  # of an entry that can be changed; the patient cannot: reject, and ask for the right one
+FIELDS = 4  # of an entry that can be changed
 
 
 class Screen:
@@ -64,12 +63,16 @@ class Screen:
         ui = self.ui
         if not pending:
             return {ui.card: gr.update(visible=False), ui.what: ""}
-        fields = list(self.fields(pending).items()) + [("", "")] * FIELDS
+        fields = list(entry.fields(self.agent, pending).items()) + [("", "")] * FIELDS
         boxes = {
             box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
         }
-        return {ui.card: gr.update(visible=True), ui.what: view.card(pending, self._who(pending)), **boxes}
+        return {
+            ui.card: gr.update(visible=True),
+            ui.what: view.card(pending, entry.patient_of(self.agent, pending)),
+            **boxes,
+        }
 
     def badges(self, result: dict[str, Any] | None = None) -> str:
         if not self.agent:
@@ -89,20 +92,6 @@ class Screen:
     def _active(self, session: Session) -> str | None:
         stored = self.agent.conversation(session.thread) or {}
         return (stored.get("patient") or {}).get("id")
-
-    def fields(self, pending: dict[str, Any]) -> dict[str, str | None]:
-        known = pending["args"]
-        if self.agent and pending.get("name"):
-            known = {name: pending["args"].get(name) for name in self.agent.toolbox[pending["name"]].args.model_fields}
-        return {name: value for name, value in known.items() if name != "patient_id"}
-
-    def _who(self, pending: dict[str, Any]) -> str:
-        given = str(pending["args"].get("patient_id", ""))
-        try:
-            match = self.agent.store.patient(given) if self.agent else None
-        except DocGemmaError:
-            match = None  # the card's findings say that the chart could not be read
-        return f"{match.label} (ID {match.id})" if match else f"patient ID {given}"
 
     def opening(self, step: Step, session: Session) -> dict[str, Any]:
         if step.choose:

@@ -53,7 +53,7 @@ class Stage:
         self.page.wait_for_function(MORE_SAID, arg=said)
         self.page.wait_for_function(AT_REST)
         self.page.wait_for_timeout(SETTLE_MS)
-        self._show_outcome()
+        self.show_outcome()
         yield "read"
 
     def trace(self) -> dict[str, Any]:
@@ -62,6 +62,14 @@ class Stage:
         with self.page.expect_download() as download:
             self.page.locator("#dg-export").click()
         return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+
+    def show_outcome(self) -> None:
+        """The card that waits, the chart that was read, or else the reasoning."""
+        card = self.page.locator("#dg-card")
+        charted = self.page.locator("#dg-chart article").count() > 0
+        self._tab("Patient" if charted else "Reasoning")
+        if card.is_visible():
+            card.scroll_into_view_if_needed()
 
     def _from_the_list(self, scenario: Scenario, number: int) -> Any:
         self._tab("Scenarios")
@@ -96,14 +104,6 @@ class Stage:
             field.press_sequentially(text, delay=self.typing_ms)
         else:
             field.fill(text)
-
-    def _show_outcome(self) -> None:
-        """The card that waits, the chart that was read, or else the reasoning."""
-        card = self.page.locator("#dg-card")
-        charted = self.page.locator("#dg-chart article").count() > 0
-        self._tab("Patient" if charted else "Reasoning")
-        if card.is_visible():
-            card.scroll_into_view_if_needed()
 
     def _tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()

@@ -168,11 +168,11 @@ def _interaction_findings(
 
 def _none_listed(medication: str, none_listed: Mapping[str, str]) -> list[str]:
     """What was looked up and is not listed, with its source and date; it proves nothing beyond that."""
-    lines = []
+    lines, drug = [], medication[:1].upper() + medication[1:]
     for source in dict.fromkeys(none_listed.values()):
         names = ", ".join(name for name in none_listed if none_listed[name] == source)
         lines.append(
-            f"{medication} with {names}: no interaction is listed ({source}), which does not prove that there is none."
+            f"{drug} with {names}: no interaction is listed ({source}), which does not prove that there is none."
         )
     return lines
 
