@@ -24,6 +24,17 @@ app.add_typer(demo, name="demo")
 app.add_typer(kaggle, name="kaggle")
 app.command()(serve)
 
+GREETING = """\
+DocGemma answers clinical questions from tools and records. Decision support, not a medical device.
+
+  docgemma ask "Check FDA warnings for dofetilide"
+  docgemma ask "Find patient James Wilson and check his chart"    three of that name: it asks which one
+  docgemma chat      turn after turn, here
+  docgemma demo      the same in a browser
+  docgemma doctor    what runs on this machine, and how to fix what does not
+
+Everything else: docgemma --help. Completion of commands: docgemma --install-completion"""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
 Model = Annotated[
@@ -36,10 +47,7 @@ Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the ques
 @app.callback(invoke_without_command=True)
 def greet(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(
-            'DocGemma answers clinical questions from tools and records. Try: docgemma ask "What is hypertension?"'
-        )
-        typer.echo("Other commands: docgemma --help")
+        typer.echo(GREETING)
 
 
 @app.command()
@@ -103,7 +111,8 @@ def doctor(as_json: AsJson = False) -> None:
 
     checks = examine(read_settings())
     if as_json:
-        _print_json({"checks": [check.as_dict() for check in checks], "ok": all(check.ok for check in checks)})
+        ok = all(check.ok for check in checks if check.needed)  # an extra that is not installed is no fault
+        _print_json({"checks": [check.as_dict() for check in checks], "ok": ok})
         return
     from docgemma.terminal import doctor_table
 
@@ -194,7 +203,7 @@ def main() -> None:
         _fail("Stopped. The conversation stays usable.", 1)
     except Exception as error:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # click's usage errors
-            _fail(error.format_message(), 2)
+            _fail(f"{error.format_message()}{_help(error)}", 2)
         if type(error).__name__ == "Abort":
             _fail("Stopped.", 1)
         _fail(f"Something went wrong that should not ({_kind(error)}). Run `docgemma doctor`, and report it.", 1)
@@ -257,6 +266,12 @@ def _kind(error: Exception) -> str:
         frame = frame.tb_next
     place = f" in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
     return type(error).__name__ + place
+
+
+def _help(error: Any) -> str:
+    """Where a usage error's command is explained."""
+    context = getattr(error, "ctx", None)
+    return f" See: {context.command_path} --help" if context else ""
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -1,6 +1,5 @@
 """`docgemma doctor`: what is installed, which model can run, what can be reached, and how to fix what is not."""
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -10,6 +9,13 @@ from typing import Any
 
 from docgemma.errors import DocGemmaError
 from docgemma.settings import Settings
+
+ADAPTER_FIX = "In a checkout: git checkout -- data/edge/adapter.gguf. Else install docgemma again."
+EXTRAS = (  # what it is for, the extra that brings it, modules that must be there
+    ("Browser demo", "demo", ("gradio",)),
+    ("REST API", "serve", ("fastapi", "multipart", "uvicorn")),
+    ("Notebooks", "notebooks", ("jupyter", "ipywidgets", "matplotlib")),
+)
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,14 @@ def examine(settings: Settings) -> list[Check]:
     """Every check, in the order a newcomer needs them. Never raises: a check that fails says so."""
     return [
         _edge(settings),
-        _medgemma(),
+        _medgemma(settings),
         _server(settings),
         _database("Record store", settings.ehr_location, lambda: _try_store(settings)),
         _database("Conversations", settings.db_location, lambda: _try_memory(settings)),
         _database("Knowledge snapshot", "offline", lambda: _try_knowledge(settings)),
-        *(_reach(name, url, settings) for name, url in _services(settings)),
+        *(_service(name, url, settings) for name, url in _services(settings)),
+        *(_extra(*extra) for extra in EXTRAS),
+        _films(),
         _space(settings),
     ]
 
@@ -51,22 +59,48 @@ def _edge(settings: Settings) -> Check:
         return Check("Edge model", False, str(error), error.hint, needed=True)
     trained = "with its adapter" if adapter else "without its adapter: it cannot choose tools"
     found = f"{weights.name} on llama.cpp {_version('xllamacpp')}, {trained}"
-    return Check("Edge model", adapter is not None, found, "" if adapter else "Put data/edge/adapter.gguf back.", True)
+    return Check("Edge model", adapter is not None, found, "" if adapter else ADAPTER_FIX, True)
 
 
-def _medgemma() -> Check:
-    lacking = [name for name in ("torch", "transformers", "bitsandbytes", "outlines") if find_spec(name) is None]
+def _medgemma(settings: Settings) -> Check:
+    from docgemma.llm.hf_load import NEEDED
+    from docgemma.llm.medgemma import HUB_ID, find_weights, nvidia_device
+
+    lacking = [name for name in (*NEEDED, "bitsandbytes") if find_spec(name) is None]
     if lacking:
-        return Check("MedGemma", False, f"not installed: {', '.join(lacking)}", "pip install 'docgemma[transformers]'")
-    if not (os.path.exists("/dev/nvidiactl") or shutil.which("nvidia-smi")):
+        fix = "pip install torch, then pip install 'docgemma[transformers]'"
+        return Check("MedGemma", False, f"not installed: {', '.join(lacking)}", fix)
+    if not nvidia_device():
         return Check("MedGemma", False, "no NVIDIA GPU found", "Use the edge model, or run on Kaggle with a T4.")
-    return Check("MedGemma", True, f"transformers {_version('transformers')}, GPU found")
+    if not _cuda():
+        fix = "Install a torch built for CUDA: pytorch.org/get-started/locally"
+        return Check("MedGemma", False, f"a GPU is here, but torch {_version('torch')} cannot use it", fix)
+    weights = find_weights(settings.home)
+    if weights is None:
+        folder = settings.home / "models" / "medgemma"
+        fix = f"Accept its licence at huggingface.co/{HUB_ID} and set HF_TOKEN, or put it into {folder}."
+        return Check("MedGemma", False, "the GPU can be used, the weights are not on this machine", fix)
+    return Check("MedGemma", True, f"transformers {_version('transformers')}, GPU found, weights in {weights}")
+
+
+def _cuda() -> bool:
+    """Whether torch can use the GPU; torch is loaded only where there is one."""
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def _server(settings: Settings) -> Check:
     if not settings.llm_url:
         return Check("Model server", False, "not configured", "Set DOCGEMMA_LLM_URL to an OpenAI-compatible server.")
-    return _reach("Model server", settings.llm_url, settings)
+    return _reach("Model server", settings.llm_url, settings, "Start it, or correct DOCGEMMA_LLM_URL.")
+
+
+def _extra(name: str, extra: str, modules: tuple[str, ...]) -> Check:
+    lacking = [module for module in modules if find_spec(module) is None]
+    if lacking:
+        return Check(name, False, f"not installed: {', '.join(lacking)}", f"pip install 'docgemma[{extra}]'")
+    return Check(name, True, "installed")
 
 
 def _database(name: str, where: str, attempt: Callable[[], str]) -> Check:
@@ -114,13 +148,33 @@ def _services(settings: Settings) -> list[tuple[str, str]]:
     ]
 
 
-def _reach(name: str, url: str, settings: Settings) -> Check:
+def _films() -> Check:
+    from docgemma.demo.camera import find_chromium
+
+    check = _extra("Films of the demo", "record", ("av", "playwright"))
+    if not check.ok:
+        return check
+    try:
+        return Check(check.name, True, f"installed, with {find_chromium()}")
+    except DocGemmaError as error:
+        return Check(check.name, False, str(error), error.hint)
+
+
+def _service(name: str, url: str, settings: Settings) -> Check:
+    if settings.sources == "offline":
+        return Check(name, True, "not asked, since DOCGEMMA_SOURCES is offline: the snapshot answers")
+    instead = "The offline snapshot is used instead; each answer says so."
+    only = "Check the network, or set DOCGEMMA_SOURCES=auto to fall back on the snapshot."
+    return _reach(name, url, settings, only if settings.sources == "live" else instead)
+
+
+def _reach(name: str, url: str, settings: Settings, fix: str) -> Check:
     import httpx
 
     try:
         httpx.get(url, timeout=min(settings.tool_timeout, 3.0), follow_redirects=False)
-    except httpx.HTTPError as error:
-        return Check(name, False, f"not reachable ({type(error).__name__})", "The offline snapshot is used instead.")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Check(name, False, f"not reachable ({type(error).__name__})", fix)
     return Check(name, True, "reachable")
 
 

@@ -139,9 +139,9 @@ def doctor_table(checks: list[Any]) -> None:
     console = Console(highlight=False)
     for check in checks:
         mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
-        console.print(f"{mark}  {check.name}: {escape(check.found)}")
+        console.print(f"{mark}  {check.name}: {escape(check.found)}", soft_wrap=True)  # a path must stay one piece
         if check.fix:
-            console.print(f"      {escape(check.fix)}")
+            console.print(f"      {escape(check.fix)}", soft_wrap=True)
 
 
 def _plain(item: Any) -> str:
