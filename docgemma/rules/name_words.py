@@ -60,8 +60,8 @@ NOT_NAMES = (
     let like list literature local locate log long look looking low major make male man management many may me mean
     medical medication medications medicine medicines medline meds might mild moderate month monitor more morning
     most mother much must my name named need needs new next night no none normal not note notes now nurse of off ok
-    called okay old on once one only onto open option options or oral order ordered other our out outpatient over own page
-    pain past patient patients pediatric per person plan please positive possible prescribe prescribed prescribing
+    okay called old on once one only onto open option options or oral order ordered other our out outpatient over own
+    page pain past patient patients pediatric per person plan please positive possible prescribe prescribed prescribing
     prescription previous prior problem procedure progress prescriptions profile provide pubmed pull put quick rate
     read recent recheck recommend record records recruiting refill regarding remove renal report request research
     result results retrieve review reviewed risk room run safe safety same save say scan search second see send

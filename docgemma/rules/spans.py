@@ -63,7 +63,9 @@ OFTEN = re.compile(
     re.IGNORECASE,
 )
 ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
-ABOUT_TRIALS = re.compile(r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase)\b", re.IGNORECASE)
+ABOUT_TRIALS = re.compile(
+    r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are)\b", re.IGNORECASE
+)
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
 )
@@ -100,7 +102,10 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
-        "substance": lambda: [*entities["drug_mentions"], *_substances(text, entities["patient_names"])],
+        "substance": lambda: [
+            *_not_ordered(entities["drug_mentions"], text),
+            *_substances(text, entities["patient_names"]),
+        ],
         "reaction": lambda: _reactions(text, [*entities["drug_mentions"], *entities["patient_names"]]),
         "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
         # what to look for in an image is what was asked
@@ -152,6 +157,11 @@ def _with_route(text: str, found: Sequence[str]) -> list[str]:
     """Each dose, and the same with the route that follows it: "5000 units SC"."""
     joined = [match.group() for dose in found for match in re.finditer(rf"{re.escape(dose)}\s{ROUTE}", text)]
     return [*found, *joined]
+
+
+def _not_ordered(drugs: Sequence[str], text: str) -> list[str]:
+    """Without those that a dose follows: "allergy to iodine, then start loratadine 10 mg"."""
+    return [name for name in drugs if not any(f"{name} {dose}" in text for dose in doses(text))]
 
 
 def _substances(text: str, people: Sequence[str]) -> list[str]:
