@@ -10,15 +10,16 @@ for transformers, and by default SmolLM2-135M (the edge model's base, from its p
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
+from common import Report, middle
 from transformers import LogitsProcessorList
 
 from docgemma.edge.prompts import EdgeProfile
@@ -28,7 +29,7 @@ from docgemma.llm.fast import FastDecoder, Request
 from docgemma.llm.grammar import grammar
 from docgemma.llm.layout import parse
 from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.load import edge_weights
+from docgemma.llm.load import edge_adapter, edge_weights
 from docgemma.llm.transformers_ import TransformersLLM, load_transformers
 from docgemma.nodes.tool_select import constrain
 from docgemma.paths import data_root
@@ -41,6 +42,7 @@ from docgemma.tools import toolbox
 EVIDENCE = "Boxed warning: dofetilide must be started in a facility with continuous ECG monitoring for three days."
 TOOLS = toolbox()
 IDENTIFYING = {"drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "substance", "condition"}
+Table = Callable[..., None]  # (head, rows, note)
 CALLS: set[str] = set()  # all, where empty
 BANDWIDTH_BYTES = 2**29  # far past any processor's cache
 
@@ -68,6 +70,7 @@ class Paths:
     """One model and both ways through it."""
 
     def __init__(self, name: str, settings: Settings):
+        self.name = name
         self.llm: TransformersLLM = load_transformers(name, settings, lambda line: print(line, file=sys.stderr))
         self.model, self.tokenizer = self.llm.loaded.model, self.llm.loaded.tokenizer
         self.fast = self.new_fast()
@@ -124,19 +127,7 @@ def asks(profile: Any, state: dict[str, Any]) -> Iterator[Ask]:
     yield profile.assess({**state, "tool_results": [state["_result"]]}, state["_result"])
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    print("|" + "|".join(f" {cell} " for cell in head) + "|")
-    print("|" + " --- |" * len(head))
-    for row in rows:
-        print("|" + "|".join(f" {cell:.3g} " if isinstance(cell, float) else f" {cell} " for cell in row) + "|")
-    print(flush=True)
-
-
-def middle(values: Sequence[float]) -> float:
-    return statistics.median(values) if values else float("nan")
-
-
-def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """Each call of a turn with MedGemma's full prompts: the first question warms the prefixes and is not counted."""
     pairs: dict[str, list[tuple[Timing, Timing]]] = {}
     for index, state in enumerate(states):
@@ -159,11 +150,12 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], settings: Setting
             middle([item.passes for item in fast]), middle([item.forced for item in fast]),
         ])  # fmt: skip
     head = "call|n|plain s|fast s|fast/plain|cpu fast/plain|identical|prompt tokens|of these kept"
-    table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows)
-    print(f"Kept key values: {paths.fast.describe()['prefix_cache']}\n", flush=True)
+    kept = paths.fast.describe()["prefix_cache"]
+    note = f"Kept key values at the end: {kept['tokens']} tokens, {kept['bytes'] / 1e6:.0f} MB."
+    table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows, note)
 
 
-def part_edge(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+def part_edge(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """A turn's calls with the edge prompts: llama.cpp against the same weights on transformers with plain Outlines."""
     edge = LlamaCppLLM(
         "edge", edge_weights(), profile="edge", threads=torch.get_num_threads()
@@ -192,43 +184,69 @@ def part_edge(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings
             for name, found in rows.items()
         ],
     )
-    step = edge_step(edge)
-    print(
-        f"llama.cpp decode step, free text: {1000 * step:.2f} ms (weights {edge.weights.stat().st_size / 1e6:.0f} MB)\n"
-    )
     edge.close()
 
 
-def edge_step(edge: Any) -> float:
-    """Seconds a token of free text, from two lengths of the same answer."""
-    prompt, times = Prompt("Tell a long story about a hospital."), {}
-    for length in (8, 72) * 3:
+def edge_step(edge: LlamaCppLLM) -> float:
+    """Seconds a token of free text, from two lengths of the same answer; the prompt is known by then."""
+    prompt, found = Prompt("Tell a long story about a hospital."), []
+    edge.complete(prompt, GenConfig(max_tokens=1), node="bench")
+    for length in (4, 36):
         done, wall, _ = timed(lambda length=length: edge.complete(prompt, GenConfig(max_tokens=length), node="bench"))
-        times.setdefault(length, []).append((wall, done.completion_tokens))
-    (short, few), (long, many) = (min(times[length]) for length in (8, 72))
+        found.append((wall, done.completion_tokens))
+    (short, few), (long, many) = found
     return (long - short) / max(many - few, 1)
 
 
-def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """A decode step reads every weight once: its limit is weights over memory bandwidth, measured between the steps."""
     matrix, vector = torch.ones(BANDWIDTH_BYTES // 4 // 4096, 4096), torch.ones(4096)
-    weights = paths.model.get_memory_footprint()
     free = paths.request(Prompt("Tell a long story about a hospital."), GenConfig(max_tokens=24), None)
-    steps, rates = {"fast": [], "plain": []}, []
-    for _ in range(8):
-        _, wall, _ = timed(lambda: torch.mv(matrix, vector))
-        rates.append(BANDWIDTH_BYTES / wall)
-        for name, run in (("fast", paths.run_fast), ("plain", paths.run_plain)):
-            long, short = run(free), run(replace(free, limit=4))
-            steps[name].append((long.wall - short.wall) / max(len(long.ids) - len(short.ids), 1))
-    limit = weights / middle(rates)
-    print(f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}), weights {weights / 1e6:.0f} MB.\n")
-    table(["path", "n", "decode step, ms", "limit, ms", "times the limit"],
-          [[name, len(found), 1000 * middle(found), 1000 * limit, middle(found) / limit]
-           for name, found in steps.items()])  # fmt: skip
+
+    def step(run: Callable[[Request], Timing]) -> float:
+        long, short = run(free), run(replace(free, limit=4))
+        return (long.wall - short.wall) / max(len(long.ids) - len(short.ids), 1)
+
+    whole = paths.model.get_memory_footprint()
+    ways = {"transformers, fast": (whole, lambda: step(paths.run_fast)),
+            "transformers, plain": (whole, lambda: step(paths.run_plain))}  # fmt: skip
+    servers = edges(paths)
+    for name, edge in servers.items():
+        size = edge.weights.stat().st_size + (edge.adapter.stat().st_size if edge.adapter else 0)
+        ways[name] = size, lambda edge=edge: edge_step(edge)
+    steps: dict[str, list[float]] = {name: [] for name in ways}
+    rates = []
+    for _ in range(12):
+        for name, (_, measure) in ways.items():
+            rates.append(BANDWIDTH_BYTES / timed(lambda: torch.mv(matrix, vector))[1])
+            steps[name].append(measure())
+    rows = []
+    for name, (size, _) in ways.items():
+        limit = size / middle(rates)
+        found = steps[name]
+        rows.append([name, len(found), size / 1e6, 1000 * middle(found), 1000 * min(found), 1000 * limit,
+                     middle(found) / limit])  # fmt: skip
+    head = ["path", "n", "weights, MB", "decode step, ms", "fastest, ms", "limit, ms", "times the limit"]
+    note = f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}; best {max(rates) / 1e9:.1f})."
+    table(head, rows, note)
+    for edge in servers.values():
+        edge.close()
 
 
-def part_growth(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+def edges(paths: Paths) -> dict[str, LlamaCppLLM]:
+    """The edge weights on llama.cpp, with and without the adapter, where they are the model that is measured."""
+    if edge_weights().parent.name not in paths.name:
+        return {}
+    threads = torch.get_num_threads()
+    return {
+        "llama.cpp": LlamaCppLLM("edge", edge_weights(), profile="edge", threads=threads),
+        "llama.cpp, adapter at run time": LlamaCppLLM(
+            "edge", edge_weights(), adapter=edge_adapter(), profile="edge", threads=threads
+        ),
+    }
+
+
+def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """A tool selection behind ever more history: computed anew, behind a known beginning, and plain."""
     ask = list(asks(FullProfile(), states[0]))[1]
     filler, rows = "The patient was seen in clinic and reported no change in symptoms. ", []
@@ -246,7 +264,7 @@ def part_growth(paths: Paths, states: Sequence[dict[str, Any]], settings: Settin
     table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)
 
 
-def part_copied(paths: Paths, states: Sequence[dict[str, Any]], settings: Settings) -> None:
+def part_copied(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """Arguments copied from what was said (an enumeration) against arguments composed freely, on the fast path."""
     drugs, rows = load_drug_names(), []
     for name, copied in (("composed", False), ("copied", True)):
@@ -324,19 +342,23 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     CALLS.update(chosen.call)
-    settings, drugs = Settings(), load_drug_names()
+    settings, drugs = Settings(threads=chosen.threads), load_drug_names()
     with_args = [item for item in items() if item["steps"][0].get("args")]
     for name in chosen.model:
-        paths = Paths(name, settings)
-        print(f"## {name.rstrip('/').rsplit('/', 1)[-1]}, {paths.model.dtype}, {chosen.threads} threads\n")
+        paths, short = Paths(name, settings), name.rstrip("/").rsplit("/", 1)[-1]
+        about = f"{short} on transformers, {paths.model.dtype}, {chosen.threads} threads"
+        report = Report(f"decoding-{short}", about, adds=True, threads=chosen.threads, questions=chosen.questions)
         for part in chosen.part:
             count = chosen.copied_questions if part == "copied" else chosen.questions
             every = max(len(with_args) // count, 1)
             picked = with_args[::every][:count]
             states = [{**state_of(item, drugs), "_expected": item["steps"][0]["args"]} for item in picked]
-            load = os.getloadavg()[0]
-            print(f"### {part}\n\n{PARTS[part].__doc__.strip()} Load average at the start: {load:.1f}.\n", flush=True)
-            PARTS[part](paths, states, settings)
+            PARTS[part](paths, states, partial(show, report, part))
+
+
+def show(report: Report, part: str, head: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> None:
+    title = " ".join([part, *sorted(CALLS)]) if part == "nodes" else part
+    report.table(title, head, rows, f"{PARTS[part].__doc__.strip()} {note}".strip())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,176 @@
+"""A turn of the real agent, question in, checked answer out: the edge model on llama.cpp against transformers.
+
+    python benchmarks/paths.py [--repeats N] [--single-repeats N] [--threads N]
+
+The same graph, prompts and weights three times: on llama.cpp with the adapter applied at run time, and on transformers
+with the adapter merged, once on this project's fast path and once under plain Outlines (DOCGEMMA_FAST_DECODING=false).
+A fourth, single-tool turns only: plain Outlines with MedGemma's full prompts and no adapter, what a chat model of this
+size costs without any of it. Interleaved; every repetition begins with nothing kept, as a new process does.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from common import Report, edge_on_transformers, middle, prepared, say, spread
+
+from docgemma.agent import Agent
+from docgemma.errors import ModelError
+from docgemma.llm.base import LLM
+from docgemma.llm.load import load_edge
+from docgemma.settings import Settings
+from docgemma.tour import QUESTIONS
+
+SINGLE = (
+    "Is there a boxed warning on clozapine?",
+    "Check interactions between warfarin, aspirin, and ibuprofen",
+    "Show me the chart of abc-123",
+    "Find patient Maria Garcia",
+    "Any studies on SGLT2 inhibitors in heart failure?",
+    "Find recruiting trials for type 2 diabetes",
+    "What does the FDA say about metformin?",
+    "Does clarithromycin interact with simvastatin?",
+)
+EDGE, FAST, PLAIN, FULL = "llama.cpp", "transformers, fast", "transformers, plain Outlines", "plain, full prompts"
+
+
+@dataclass
+class Turn:
+    """One turn: seconds by the clock and of the processor, its tools, its answer, and the model calls that it made."""
+
+    seconds: float
+    cpu: float
+    tools: list[tuple[str, str]]
+    answer: str
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def total(self, key: str) -> int:
+        return sum(call[key] for call in self.calls)
+
+    def figures(self) -> list[int]:
+        """Calls; prompt tokens, of these kept; new tokens, of these forced; tokens computed; decisions."""
+        prompt, kept = self.total("prompt_tokens"), self.total("cached_tokens")
+        new, forced = self.total("completion_tokens"), self.total("forced_tokens")
+        return [len(self.calls), prompt, kept, new, forced, prompt - kept + new, new - forced]
+
+
+def ask(settings: Settings, make: Callable[[], LLM], questions: list[str]) -> list[Turn]:
+    """The questions one after the other, on a model that has kept nothing; loading is not counted."""
+    turns = []
+    with Agent(settings, llm=make()) as agent:
+        for question in questions:
+            thread, start, cpu = f"bench-{time.time_ns()}", time.perf_counter(), time.process_time()
+            try:
+                result = agent.ask(question, thread=thread, create=True)
+            except ModelError as error:
+                result = {"tools": [], "answer": f"error: {error}"}
+            seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+            calls = agent.app.get_state(agent._config(thread)).values.get("calls", [])
+            tools = [(tool["name"], str(tool["args"])) for tool in result["tools"]]
+            turns.append(Turn(seconds, cpu, tools, result["answer"], calls))
+    return turns
+
+
+def back_ends(settings: Settings, threads: int) -> dict[str, Callable[[], LLM]]:
+    merged = edge_on_transformers(settings, threads)
+    bare = edge_on_transformers(settings, threads, adapter=False)
+    keep = lambda llm: setattr(llm, "close", lambda: None) or llm  # noqa: E731  (the weights are shared)
+    return {
+        EDGE: lambda: load_edge(settings.model_copy(update={"threads": threads})),
+        FAST: lambda: keep(merged(True)),
+        PLAIN: lambda: keep(merged(False)),
+        FULL: lambda: keep(bare(False)),
+    }
+
+
+def run(settings: Settings, makers: dict[str, Callable[[], LLM]], questions: list[str], repeats: int) -> list[dict]:
+    """Rows {repeat, back end, question, turn}, the order of the back ends turned round each time."""
+    rows = []
+    for repeat in range(repeats):
+        names = list(makers) if repeat % 2 else list(reversed(makers))
+        for name in names:
+            say(f"repetition {repeat + 1} of {repeats}: {name}")
+            for question, turn in zip(questions, ask(settings, makers[name], questions), strict=True):
+                rows.append({"repeat": repeat, "back end": name, "question": question, "turn": turn})
+    return rows
+
+
+def summarize(rows: list[dict], label: str) -> list[list[Any]]:
+    """One line a back end."""
+    groups: dict[str, list[dict]] = defaultdict(list)
+    for row in rows:
+        groups[row["back end"]].append(row)
+    lines = []
+    for name in (name for name in (EDGE, FAST, PLAIN, FULL) if name in groups):
+        found = groups[name]
+        seconds = [row["turn"].seconds for row in found]
+        alike = {(row["repeat"], row["question"]): row["turn"] for row in groups[PLAIN]}
+        pairs = [(row["turn"], alike[row["repeat"], row["question"]]) for row in found]
+        share, cpu = [a.seconds / b.seconds for a, b in pairs], [a.cpu / b.cpu for a, b in pairs]
+        tokens = [round(middle(column)) for column in zip(*(row["turn"].figures() for row in found), strict=True)]
+        lines.append([
+            label, name, len(found), middle(seconds), spread(seconds), middle(share), spread(share), middle(cpu),
+            f"{sum(a.tools == b.tools for a, b in pairs)}/{len(pairs)}",
+            f"{sum(a.answer == b.answer for a, b in pairs)}/{len(pairs)}", *tokens,
+        ])  # fmt: skip
+    return lines
+
+
+HEAD = ["path", "model on", "n", "s", "middle half", "of plain", "middle half", "of plain, CPU", "same tools",
+        "same answer", "calls", "prompt tokens", "of these kept", "new tokens", "of these forced", "computed tokens",
+        "decisions"]  # fmt: skip
+
+
+def by_node(rows: list[dict]) -> list[list[Any]]:
+    """Seconds a call, by node and back end, over all turns."""
+    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        for call in row["turn"].calls:
+            seconds[call["node"], row["back end"]].append(call["seconds"])
+    nodes = list(dict.fromkeys(node for node, _ in seconds))
+    return [
+        [node, *(f"{middle(found):.3g} (n {len(found)})" if (found := seconds[node, name]) else "-" for name in ORDER)]
+        for node in nodes
+    ]
+
+
+ORDER = (EDGE, FAST, PLAIN, FULL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5, help="of the three questions of the demonstration")
+    parser.add_argument("--single-repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    chosen = parser.parse_args()
+    about = " ".join(__doc__.partition("\n\n")[2].partition("\n\n")[2].split())
+    with prepared(threads=chosen.threads) as settings:
+        makers = back_ends(settings, chosen.threads)
+        report = Report("paths", about, threads=chosen.threads, repeats=chosen.repeats, single=list(SINGLE))
+        same = {name: makers[name] for name in (EDGE, FAST, PLAIN)}
+        say("warming up: files into memory, kernels chosen")
+        run(settings, makers, [QUESTIONS[1][1]], 1)
+        single = run(settings, makers, list(SINGLE), chosen.single_repeats)
+        report.table("single-tool turns", HEAD, summarize(single, "one tool"), NOTE)
+        demo = run(settings, same, [question for _, question in QUESTIONS], chosen.repeats)
+        lines = [
+            line
+            for path, question in QUESTIONS
+            for line in summarize([row for row in demo if row["question"] == question], path)
+        ]
+        report.table("the demonstration's three questions", HEAD, lines, NOTE)
+        report.table("by node", ["node", *(f"{name}, s" for name in ORDER)], by_node([*single, *demo]))
+        report.keep("runs", [{**row, "turn": vars(row["turn"])} for row in [*single, *demo]])
+
+
+NOTE = (
+    "Seconds are medians of whole turns; `of plain` is the median of the ratios to the same question in the same "
+    "repetition under plain Outlines, by the clock and in processor time. `computed` are prompt tokens that were not "
+    "kept and new tokens, forced ones included; `decisions` are new tokens that had to be decoded one by one."
+)
+
+if __name__ == "__main__":
+    main()
