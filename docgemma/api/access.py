@@ -43,7 +43,7 @@ def read_tokens(text: str | None) -> Tokens:
         ConfigError: an entry cannot be read, or a name or secret stands twice. No secret is repeated.
     """
     known: dict[str, tuple[bytes, Actor]] = {}
-    for number, entry in enumerate(re.split(r"[\s,]+", (text or "").strip(" \t\n,")) if text else (), 1):
+    for number, entry in enumerate(filter(None, re.split(r"[\s,]+", text or "")), 1):
         found = TOKEN.fullmatch(entry)
         if found is None:
             raise ConfigError(f"Token {number} of DOCGEMMA_API_TOKENS cannot be read.", hint=EXAMPLE)

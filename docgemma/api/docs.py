@@ -54,8 +54,25 @@ def resume(secured: bool) -> dict[str, Any]:
     schema = Resume.model_json_schema()
     write = schema.pop("$defs")["PendingWrite"]
     schema["properties"]["seen"]["anyOf"] = [write, {"type": "null"}]
-    body = {"application/json": {"schema": schema, "examples": _examples("resume")}}
+    shapes = {"oneOf": [_edit(schema), _decide(schema)], "title": "Resume"}
+    body = {"application/json": {"schema": shapes, "examples": _examples("resume")}}
     return _turn(body, "decided", secured)
+
+
+def _edit(schema: dict[str, Any]) -> dict[str, Any]:
+    """What a class cannot say: changes go with this decision, and only with it."""
+    given = schema["properties"]
+    fields = {**given["changes"]["anyOf"][0], "minProperties": 1, "description": given["changes"]["description"]}
+    return {
+        **schema, "title": "Change the entry", "required": ["thread", "decision", "changes"],
+        "properties": {**given, "decision": {"const": "edit"}, "changes": fields},
+    }  # fmt: skip
+
+
+def _decide(schema: dict[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in schema["properties"].items() if key != "changes"}
+    given["decision"] = {"enum": ["approve", "reject", None], "description": given["decision"]["description"]}
+    return {**schema, "title": "Decide, or take up", "properties": {**given, "changes": {"type": "null"}}}
 
 
 def _turn(body: dict[str, Any], example: str, secured: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
-from docgemma.settings import read_settings
+from docgemma.settings import Settings, read_settings
 
 PORT = 8000
 GRACE_S = 10  # what is being answered may end within it; the rest is stopped and can be taken up
@@ -30,9 +30,7 @@ def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, mod
     """
     if find_spec("fastapi") is None:
         raise ConfigError("The REST API is not installed.", hint="Run: pip install 'docgemma[serve]'")
-    from docgemma.agent import Agent
     from docgemma.api.access import read_tokens
-    from docgemma.api.app import build_app
 
     settings = read_settings()
     tokens = read_tokens(settings.api_tokens)
@@ -41,12 +39,20 @@ def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, mod
             f"Without tokens the API only listens on this machine, not on {host}.",
             hint="Set DOCGEMMA_API_TOKENS to NAME:ROLE:SECRET (role read or write), or leave out --host.",
         )
-    _log_to_stderr()
-    with _listen(host, port) as listener, _ended_by_sigterm(), Agent(settings, model=model, on_progress=_say) as agent:
+    with listen(host, port) as listener, ended_by_sigterm():
+        _serve(listener, host, settings, tokens, demo, model)
+
+
+def _serve(listener: socket.socket, host: str, settings: Settings, tokens: Any, demo: bool, model: str | None) -> None:
+    from docgemma.agent import Agent  # only now: what is wrong with the options has been said at once
+    from docgemma.api.app import build_app
+
+    log_to_stderr()
+    with Agent(settings, model=model, on_progress=_say) as agent:
         with_demo = demo and find_spec("gradio") is not None
         app = build_app(agent, tokens, demo=with_demo)
         _greet(host, listener.getsockname()[1], agent, bool(tokens), demo, with_demo)
-        _run(app, listener)
+        run_app(app, listener)
 
 
 def is_loopback(host: str) -> bool:
@@ -58,7 +64,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _run(app: Any, listener: socket.socket) -> None:
+def run_app(app: Any, listener: socket.socket) -> None:
+    """Serve until a signal. Whatever runs then has `GRACE_S` to end."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -84,7 +91,8 @@ def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: b
         _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises UsageError, with the reason."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=128)
@@ -96,7 +104,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Any:
+def ended_by_sigterm() -> Any:
     """SIGTERM ends the process as Ctrl-C does, everything closed; uvicorn hands the signal on once it has ended."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -107,7 +115,8 @@ def _ended_by_sigterm() -> Any:
         signal.signal(signal.SIGTERM, before)
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
+    """One line a request, and nothing that names anybody (see guard.py)."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("docgemma.api")

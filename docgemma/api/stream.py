@@ -1,5 +1,6 @@
 """A turn as server-sent events: the conversation, nodes as they start and finish, words, and the report at the end."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -48,6 +49,9 @@ async def events(turns: Turns, turn: Turn, request: Request, request_id: str) ->
                 else:
                     yield b": working\n\n"
         yield encode("report", turn.outcome())
+    except asyncio.CancelledError:  # the server does this when the caller's connection has ended
+        note(request, CLIENT_LEFT)
+        raise
     except Exception as error:
         problem = problem_of(error)
         note(request, problem.status, error)
@@ -65,6 +69,6 @@ async def left(request: Request) -> None:
         pass
 
 
-def note(request: Request, status: int, error: BaseException) -> None:
+def note(request: Request, status: int, error: BaseException | None = None) -> None:
     """For the log: how a request ended whose status line was sent long before."""
     request.scope["docgemma"].update(status=status, error=error)
