@@ -1,6 +1,7 @@
 """The wheel as a user meets it: an empty directory, an empty home, the checkout nowhere on the path."""
 
 import json
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -52,3 +53,18 @@ def test_no_part_of_the_checkout_is_used(installed: Path, tmp_path: Path) -> Non
     root, adapter = map(Path, done.stdout.split())
     assert ROOT not in root.parents and ROOT not in adapter.parents
     assert root.parent.name == "docgemma"
+
+
+def test_requirements_are_those_of_the_project() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in lines if line and not line.startswith("#")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    testing = {line for line in extras["test"] if line.startswith(("nbmake", "pytest>"))}
+    assert listed == {
+        *project["dependencies"],
+        *extras["transformers"],
+        *extras["demo"],
+        *extras["notebooks"],
+        *testing,
+    }
