@@ -4,6 +4,8 @@ The server is a process of its own, on a fresh data home and offline: no record 
 """
 
 import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from docgemma.demo.film import PAGE, Film, Frame, Shot, animate, cut, load_encod
 from docgemma.demo.scenarios import Scenario, load_scenarios
 from docgemma.demo.server import Server
 from docgemma.demo.stage import Stage
-from docgemma.errors import StoreError, UsageError
+from docgemma.errors import ConfigError, StoreError, UsageError
 
 WHOLE = "docgemma-demo.mp4"
 WHOLE_S = 170.0  # the cut of everything stays under three minutes
@@ -82,6 +84,34 @@ def record(
                 if media and scenario.id == (IN_README if IN_README in [s.id for s in scenarios] else scenarios[0].id):
                     written += save_small(take, media)
     return written + ([out / WHOLE] if len(scenarios) > 1 else [])
+
+
+def missing() -> str | None:
+    """What the recorder needs and does not find, in one line; None if nothing."""
+    try:
+        load_playwright(), find_chromium(), load_encoder()
+    except ConfigError as error:
+        return error.line()
+    return None
+
+
+def record_aside(out: Path, chosen: Sequence[str] = ()) -> list[Path]:
+    """`record` in a process of its own, for a notebook: Playwright's calls cannot wait inside the kernel's loop.
+
+    Raises:
+        ConfigError: it failed; the line is its own.
+    """
+    command = [sys.executable, "-m", "docgemma", "demo", "record", "--out", str(out)]
+    command += [part for name in chosen for part in ("--scenario", name)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = ""
+        for line in process.stderr:
+            said = line.strip()
+            print(said)
+        files = process.stdout.read().split("\n")
+    if process.returncode:
+        raise ConfigError(f"The recording failed: {said}")
+    return [Path(name) for name in files if name]
 
 
 def select(chosen: Sequence[str]) -> list[Scenario]:

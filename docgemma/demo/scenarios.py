@@ -118,6 +118,11 @@ def play(agent: Agent, scenario: Scenario, thread: str) -> list[dict[str, Any]]:
     return played
 
 
+def replay(scenario: Scenario, traces: Path = TRACES) -> list[dict[str, Any]]:
+    """The result of each step, from the stored trace. Raises UsageError where there is none."""
+    return [step["result"] for step in load_trace(scenario.id, traces)["steps"]]
+
+
 def record(agent: Agent, folder: Path = TRACES) -> list[str]:
     """Play everything, each in a conversation of its own, and store it for replay; the ids of what was stored."""
     folder.mkdir(parents=True, exist_ok=True)

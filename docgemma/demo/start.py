@@ -60,6 +60,25 @@ def launch(
     return blocks
 
 
+def open_in_notebook(agent: Agent) -> Any:
+    """The app in a cell's output; where Gradio is not installed the same turns in ipywidgets. `.close()` ends both.
+
+    Raises:
+        ConfigError: neither is installed.
+    """
+    try:
+        return launch(agent, quiet=True)
+    except ConfigError as error:
+        from IPython.display import display
+
+        from docgemma.demo.widgets import WidgetDemo
+
+        _say(f"{error} These are notebook widgets instead.")
+        demo = WidgetDemo(agent)
+        display(demo.box)
+        return demo
+
+
 def build_app(agent: Agent | None, settings: Settings | None = None) -> Any:
     """The app, not started, for a server of one's own: `gradio.mount_gradio_app(app, build_app(agent), "/demo",
     **page_options())`, with `docgemma.demo.policy.OwnServerOnly` around it.

@@ -65,6 +65,12 @@ class WidgetDemo:
     def stop(self) -> None:
         self.turns.stop(self.session.thread)
 
+    def close(self) -> None:
+        """Take the widgets away; a turn that runs is stopped."""
+        self.stop()
+        self.wait()
+        self.box.close()
+
     def wait(self, timeout_s: float | None = None) -> None:
         """Until the turn is over. Raises TimeoutError."""
         if self._follower.ident:
