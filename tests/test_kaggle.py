@@ -9,7 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from docgemma.cli_kaggle import app
 from docgemma.errors import ConfigError, UsageError
 from docgemma.kaggle import build as building
 from docgemma.kaggle import start, t4
@@ -253,6 +255,19 @@ def test_metadata_that_kaggle_would_refuse_is_named(change: dict, words: str) ->
     metadata = read_metadata(KERNEL, "jane")
     assert not problems(metadata)
     assert any(words in problem for problem in problems({**metadata, **change}))
+
+
+@pytest.fixture
+def no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "build_wheel", lambda folder, root: Path(shutil.copy(fresh.wheel(), folder)))
+
+
+def test_the_command_says_what_to_run_next(no_pip, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["build", "--user", "jane", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0 and "kaggle kernels push" in done.stdout and "12.7 GB of 15" in done.stdout
+    again = CliRunner().invoke(app, ["build", "--out", str(tmp_path / "out"), "--json"], env={"KAGGLE_USERNAME": "joe"})
+    assert json.loads(again.stdout)["kernel"].startswith("joe/")  # and the earlier build was replaced
+    assert len(list((tmp_path / "out" / "dataset").iterdir())) == 2
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

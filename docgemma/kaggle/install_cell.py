@@ -19,6 +19,7 @@ wheels = [path for place in ("/kaggle/input", ".") for path in sorted(Path(place
 if not wheels:
     raise SystemExit("The package is not attached. Add input > Datasets: the one made by `docgemma kaggle build`.")
 has_gpu = Path("/dev/nvidia0").exists()
+print("Installing; this takes a minute or two …")
 with tempfile.TemporaryDirectory() as folder:
     kept = Path(folder, "keep.txt")
     have = {dist.metadata["Name"].lower(): dist.version for dist in installed.distributions() if dist.metadata["Name"]}
