@@ -26,12 +26,15 @@ class Server:
 
     def __init__(self, home: Path, *arguments: str, paced: bool = False, **env: str):
         self.home, self.log, self.port = home, home.parent / f"{home.name}.log", free_port()
+        self.uploads = home.parent / f"{home.name}.tmp"
+        self.uploads.mkdir()
         self.url = f"http://127.0.0.1:{self.port}"
         program = ["tests.api_server", str(home), str(self.port)] if paced else ["docgemma", "serve"]
         self.command = [sys.executable, "-m", *program, *([] if paced else ["--port", str(self.port)]), *arguments]
         kept = {key: value for key, value in os.environ.items() if not key.startswith("DOCGEMMA_")}
         self.env = {
-            **kept, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "DOCGEMMA_MODEL": "edge", **env,
+            **kept, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "DOCGEMMA_MODEL": "edge",
+            "TMPDIR": str(self.uploads), **env,
         }  # fmt: skip
         self.start()
 

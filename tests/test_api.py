@@ -1,9 +1,12 @@
 """The REST API as a program meets it: `docgemma serve` in a process of its own, over HTTP, with the edge model."""
 
+import asyncio
 import base64
+import contextlib
 import json
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,15 +21,17 @@ import pytest
 from docgemma.agent import Agent
 from docgemma.api import docs
 from docgemma.api.access import LOCAL, read_tokens
+from docgemma.api.health import HealthCheck
 from docgemma.api.problems import Problem, problem_of
 from docgemma.api.rate import Rate
 from docgemma.api.threads import new_thread, owns
 from docgemma.ehr.open import open_store
-from docgemma.errors import ConfigError, DocGemmaError
+from docgemma.errors import ConfigError, DocGemmaError, ThreadStateError
 from docgemma.nodes.context import Actor
 from docgemma.settings import Settings
 from tests.api_server import SECRETS, TOKENS, Server
 from tests.conftest import CONTRACT
+from tests.databases import postgres_server
 from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import intent
 
@@ -129,7 +134,7 @@ def test_an_image_comes_as_base64_or_in_a_form(server: Server, png: Path) -> Non
     assert form.status_code == 200, form.text
     for result in (as_json, form.json()):  # the edge model has no eyes, and says what the header tells
         assert "64 x 48 pixels" in result["answer"]
-    assert not list(Path("/tmp").glob("docgemma-api-*/tmp*")), "an upload was left behind"
+    assert not list(server.uploads.glob("docgemma-api-*/*")), "an upload was left behind"
 
 
 def test_callers_at_once_hear_of_their_own_patient_only(server: Server) -> None:
@@ -400,11 +405,17 @@ def test_a_port_that_is_taken_gets_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2 and "--port" in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 
-def test_sigterm_lets_a_turn_end_and_the_demo_asks_who_is_there(prepared_home: Path, tmp_path: Path) -> None:
+def test_the_rate_holds_the_demo_asks_who_is_there_and_sigterm_lets_a_turn_end(
+    prepared_home: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("gradio", reason="the demo extra is not installed")
     home = Path(shutil.copytree(prepared_home, tmp_path / "home"))
-    server = Server(home, "--demo", paced=True, DOCGEMMA_API_TOKENS=TOKENS)
+    server = Server(home, "--demo", paced=True, DOCGEMMA_API_TOKENS=TOKENS, DOCGEMMA_API_RATE="3")
     try:
+        with server.client("viewer") as client:
+            answers = [client.get("/agent/threads") for _ in range(4)]
+            assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+            assert 0 < int(answers[-1].headers["retry-after"]) <= 20
         with httpx.Client(base_url=server.url, timeout=60) as browser:
             assert browser.get("/", follow_redirects=False).headers["location"] == "/demo/"
             page = browser.get("/demo/")
@@ -422,6 +433,68 @@ def test_sigterm_lets_a_turn_end_and_the_demo_asks_who_is_there(prepared_home: P
         assert server.process.wait(60) == 0
     finally:
         server.kill()
+
+
+# -- below the API -----------------------------------------------------------------------------------------------------
+
+
+def test_two_questions_at_once_in_one_conversation_cannot_pass_an_entry_that_waits(
+    agent: Agent, scripted: ScriptedLLM
+) -> None:
+    """The second one finds the entry, although nothing waited when it came."""
+    second_came = threading.Event()
+    complete = scripted.complete
+
+    def slowly(*args, **kwargs):
+        assert second_came.wait(10)
+        time.sleep(0.3)  # for the second one to reach the conversation's door
+        return complete(*args, **kwargs)
+
+    scripted.complete = slowly
+    intent(scripted, "prescribe_medication")
+    first: list[dict] = []
+    work = threading.Thread(target=lambda: first.append(agent.ask(ORDER, thread="one", create=True)))
+    work.start()
+    while not scripted_began(agent):
+        time.sleep(0.01)
+    second_came.set()
+    with pytest.raises(ThreadStateError):
+        agent.ask("What is hypertension?", thread="one")
+    work.join()
+    assert first[0]["status"] == "needs_approval"
+
+
+def scripted_began(agent: Agent) -> bool:
+    return agent.memory.get_tuple({"configurable": {"thread_id": "one"}}) is not None
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_conversations_are_listed_newest_first_and_by_their_owner_alone(
+    database: str, settings: Settings, scripted: ScriptedLLM, tmp_path: Path
+) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    with contextlib.ExitStack() as stack:
+        db = stack.enter_context(postgres_server(folder)) if database == "postgres" else None
+        agent = stack.enter_context(Agent(settings.model_copy(update={"db": db}), llm=scripted))
+        for number, thread in enumerate(["api.a_b.1", "api.a_b.2", "api.axb.3", "web.a_b.4", "api.a_b.1"]):
+            scripted.enqueue("intent_classify", {"intent": "DIRECT", "task_summary": "x", "suggested_tool": None})
+            scripted.enqueue("synthesize", "An answer.")
+            agent.ask(f"Question {number}", thread=thread, create=True)
+        assert agent.threads("api.a_b.") == [
+            {"thread": "api.a_b.1", "question": "Question 4"}, {"thread": "api.a_b.2", "question": "Question 1"},
+        ]  # fmt: skip
+        assert agent.threads("api.a_b.", limit=1) == [{"thread": "api.a_b.1", "question": "Question 4"}]
+
+
+@pytest.mark.parametrize(("lost", "status"), [("store", "degraded"), ("memory", "down")])
+def test_health_tells_an_outage_from_an_empty_record(agent: Agent, lost: str, status: str) -> None:
+    agent.store.close() if lost == "store" else agent.memory.conn.close()
+    report = asyncio.run(HealthCheck(agent).report())
+    assert report["status"] == status
+    assert (report["record_store"], report["memory"]) == (
+        ("unreachable", "reachable") if lost == "store" else ("reachable", "unreachable")
+    )
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
@@ -474,7 +547,9 @@ def every(kind: type) -> list[type]:
     return [kind, *(sub for child in kind.__subclasses__() for sub in every(child))]
 
 
-@pytest.mark.parametrize("kind", [ValueError, KeyError, *every(DocGemmaError)], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [ValueError, sqlite3.OperationalError, *every(DocGemmaError)], ids=lambda kind: kind.__name__
+)
 def test_every_error_becomes_a_problem_that_does_not_repeat_its_text(kind: type) -> None:
     if kind.__init__ is not DocGemmaError.__init__ and issubclass(kind, DocGemmaError):
         from docgemma.errors import ErrorType
@@ -513,10 +588,7 @@ def orders(home: Path) -> list[dict]:
 
 def who_wrote(home: Path, resources: list[dict]) -> str:
     """The author in the provenance of the newest of them."""
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(home / "ehr.sqlite")) as database:
+    with contextlib.closing(sqlite3.connect(home / "ehr.sqlite")) as database:
         bodies = [json.loads(row[0]) for row in database.execute("SELECT body FROM resource WHERE type='Provenance'")]
     targets = {f"{item['resourceType']}/{item['id']}" for item in resources}
     authors = [

@@ -34,7 +34,8 @@ async def read_json(request: Request, model: type[M], max_bytes: int) -> M:
     """
     if _media_type(request) != "application/json":
         raise Problem(415, "The body is not JSON.", "Send it with Content-Type: application/json.")
-    return _valid(model, await _in_time(_bounded(request, max_bytes).body()))
+    body = await _in_time(_bounded(request, max_bytes).body())
+    return await asyncio.to_thread(_valid, model, body)  # with an image in it, that is work for others to wait for
 
 
 async def read_query(request: Request, max_bytes: int, folder: Path) -> tuple[Query, Path | None]:
@@ -48,11 +49,7 @@ async def read_query(request: Request, max_bytes: int, folder: Path) -> tuple[Qu
     query = await read_json(request, Query, max_bytes)
     if query.image is None:
         return query, None
-    try:
-        data = base64.b64decode(query.image, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Problem(422, "The image is not base64.", "Encode the file, without a data: prefix.") from error
-    return query.model_copy(update={"image": None}), await _image(data, folder)
+    return query.model_copy(update={"image": None}), await asyncio.to_thread(_decoded_image, query.image, folder)
 
 
 async def _form(request: Request, max_bytes: int, folder: Path) -> tuple[Query, Path | None]:
@@ -67,13 +64,19 @@ async def _form(request: Request, max_bytes: int, folder: Path) -> tuple[Query, 
         if set(files) - {"image"} or "image" in texts:
             raise Problem(422, "The form has a file in the wrong place.", "Attach it as `image`, the rest as text.")
         query = _valid(Query, texts)
-        return query, await _image(await files["image"].read(), folder) if files else None
+        if not files:
+            return query, None
+        return query, await asyncio.to_thread(_checked_image, await files["image"].read(), folder)
     finally:
         await form.close()
 
 
-async def _image(data: bytes, folder: Path) -> Path:
-    return await asyncio.to_thread(_checked_image, data, folder)
+def _decoded_image(text: str, folder: Path) -> Path:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Problem(422, "The image is not base64.", "Encode the file, without a data: prefix.") from error
+    return _checked_image(data, folder)
 
 
 def _checked_image(data: bytes, folder: Path) -> Path:

@@ -1,5 +1,6 @@
 """The Gradio demo as a part of this server, at /demo."""
 
+import atexit
 import os
 import tempfile
 
@@ -22,7 +23,9 @@ def mount_demo(app: FastAPI, agent: Agent, tokens: Tokens) -> None:
     from docgemma.demo.policy import OwnServerOnly
     from docgemma.demo.start import build_app, page_options
 
-    os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="docgemma-uploads-"))
+    uploads = tempfile.TemporaryDirectory(prefix="docgemma-uploads-")  # this user's alone
+    atexit.register(uploads.cleanup)
+    os.environ.setdefault("GRADIO_TEMP_DIR", uploads.name)
     blocks = build_app(agent).queue(default_concurrency_limit=None)
     import gradio
 

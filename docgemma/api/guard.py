@@ -12,11 +12,11 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from docgemma.api.access import is_loopback
 from docgemma.api.problems import CLIENT_LEFT, Problem, problem_of
 
 log = logging.getLogger("docgemma.api")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 PRIVATE = [(b"cache-control", b"no-store")]
 
 
@@ -65,7 +65,7 @@ def _check_origin(scope: Scope) -> None:
     headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
     host, origin = headers.get("host", ""), headers.get("origin")
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    if name not in LOOPBACK or (origin is not None and origin.partition("://")[2] != host):
+    if not is_loopback(name) or (origin is not None and origin.partition("://")[2] != host):
         detail = "Without tokens this server answers only pages and programs of this machine."
         raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
 

@@ -4,6 +4,7 @@ The one place where errors become status codes. Texts are fixed: an error's own 
 conversation, so it is not repeated.
 """
 
+import sqlite3
 from http import HTTPStatus
 from typing import Any
 
@@ -70,6 +71,7 @@ TABLE: tuple[tuple[type[BaseException], int, str, str], ...] = (
     (ModelError, 503, "The language model did not answer.", AGAIN),
     (ToolError, 502, "A source that the answer needs failed.", AGAIN),
     (StoreError, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
+    (sqlite3.Error, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
     (ConfigError, 500, "This server is not set up for that.", OPERATOR),
     (DocGemmaError, 500, "The request failed.", OPERATOR),
 )  # fmt: skip

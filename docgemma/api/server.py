@@ -1,6 +1,5 @@
 """`docgemma serve`: the API on uvicorn, on this machine alone unless tokens are set, ended without losing a turn."""
 
-import ipaddress
 import logging
 import signal
 import socket
@@ -30,7 +29,7 @@ def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, mod
     """
     if find_spec("fastapi") is None:
         raise ConfigError("The REST API is not installed.", hint="Run: pip install 'docgemma[serve]'")
-    from docgemma.api.access import read_tokens
+    from docgemma.api.access import is_loopback, read_tokens
 
     settings = read_settings()
     tokens = read_tokens(settings.api_tokens)
@@ -55,15 +54,6 @@ def _serve(listener: socket.socket, host: str, settings: Settings, tokens: Any, 
         run_app(app, listener)
 
 
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def run_app(app: Any, listener: socket.socket) -> None:
     """Serve until a signal. Whatever runs then has `GRACE_S` to end."""
     import uvicorn
@@ -79,6 +69,8 @@ def run_app(app: Any, listener: socket.socket) -> None:
 
 
 def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: bool) -> None:
+    from docgemma.api.access import is_loopback
+
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
     if demo:
