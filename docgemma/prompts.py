@@ -127,6 +127,7 @@ class PromptProfile(Protocol):
     """The graph's six calls to a model. `copied_fields` are the arguments that must be spans of the input."""
 
     name: str
+    intent_names_tool: bool  # the tool named with the intent is the first choice, and is not asked for again
     synthesis: GenConfig
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask: ...
@@ -163,6 +164,7 @@ class FullProfile:
     """The measured prompts, for MedGemma and any chat model."""
 
     name = "full"
+    intent_names_tool = False
     synthesis = GENERATION["synthesize"]
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:

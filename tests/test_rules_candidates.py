@@ -125,8 +125,9 @@ def test_a_search_that_found_nobody_is_not_followed_by_a_chart():
 def test_the_tool_that_the_model_named_stays_beside_what_the_patterns_want():
     question = "Look at the attached x-ray, then find warnings of ceftriaxone"
     assert narrow(ALL, turn(question, image=True, suggested_tool="check_drug_safety")) == ["check_drug_safety"]
-    both = narrow(ALL, turn(question, image=True, suggested_tool="analyze_medical_image"))
-    assert set(both) == {"check_drug_safety", "analyze_medical_image"}
+    offered = narrow(ALL, turn(question, image=True, suggested_tool="analyze_medical_image"))
+    assert {"check_drug_safety", "analyze_medical_image"} <= set(offered)
+    assert not set(WRITES) & set(offered)
 
 
 def test_a_named_tool_that_cannot_apply_stays_out():

@@ -33,6 +33,7 @@ class EdgeProfile:
     """One label, or one value a line; the rest of the JSON is written by code."""
 
     name = "edge"
+    intent_names_tool = True  # one label says both
     synthesis = GenConfig(temperature=0.0, max_tokens=256)  # at 0.5 a 135M model corrupts names
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:

@@ -39,6 +39,8 @@ def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) ->
     names = [tool.name for tool in context.toolbox]
     if context.settings.narrowing:
         names = narrow(names, state, context.drugs)
+    if context.profile.intent_names_tool and not state.get("tool_results") and state.get("suggested_tool") in names:
+        return state["suggested_tool"]  # the same model was asked the same with the intent
     # "nothing more" is an answer only while code has not already checked it and found something missing
     allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not missing_tools(state)
     if len(names) == 1 and not allow_none:

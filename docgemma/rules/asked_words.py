@@ -82,7 +82,9 @@ NOTE = re.compile(
     rf"assessment|findings|plan)\b|"
     rf"\b(?:write|put|enter|add)\s+(?:it\s+)?(?:down|in(?:to)?\s+(?:the|his|her|their)\s+(?:record|chart|file))\b.{{0,40}}?\bthat\b|"
     rf"^\W*(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
-    rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]",
+    rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]|"
+    rf"^\W*(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
+    rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:",
     re.IGNORECASE,
 )
 

@@ -31,10 +31,10 @@ def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None
     unsure = [name for name in possible if name in WRITES and name not in missing]
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
         ready = ready[:1]  # the rest needs what this finds
+    if ready and _suggested(state) not in (None, *ready):
+        return possible  # patterns know few ways of asking, and the model read the question otherwise: it chooses
     if ready:
-        # patterns know few ways of asking: what the model itself read in the question stays eligible
-        meant = [name for name in possible if name == _suggested(state)]
-        return [name for name in names if name in (*ready, *unsure, *meant)]
+        return [name for name in names if name in (*ready, *unsure)]
     return possible or missing[:1] or list(names)
 
 

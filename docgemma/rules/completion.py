@@ -77,8 +77,13 @@ UNWANTED = re.compile(
 )
 # studies that somebody can join are trials
 TRIAL_STUDIES = re.compile(
-    r"\b(?:recruiting|enrol(?:l?ing|l)?|open|ongoing|eligible)\s+(?:\w+\s+){0,3}?stud(?:y|ies)\b|"
-    r"\bstud(?:y|ies)\b(?:(?!trial|\band\b)[^.?!]){0,60}?\b(?:enrol\w*|recruit\w*|join|eligible|participate)\b",
+    r"\b(?:recruiting|enrol(?:l?ing|l)?|open|ongoing|eligible|terminated|suspended|withdrawn)\s+"
+    r"(?:\w+\s+){0,3}?stud(?:y|ies)\b|"
+    r"\bstud(?:y|ies)\b(?:(?!trial|\band\b)[^.?!]){0,60}?\b(?:enrol\w*|recruit\w*|join|eligible|participate|"
+    r"(?:looking|searching)\s+for\s+(?:\w+\s+)?(?:patients|participants|volunteers|people))\b|"
+    r"\b(?:join|enter|get\s+in(?:to)?|take\s+part\s+in|participate\s+in|enrol\w*\s+in|qualify\s+for|running)\s+"
+    r"(?:(?!paper|literature|pubmed)\w+\s+){0,3}?stud(?:y|ies)\b|"
+    r"\b(?:clinical\s+)?stud(?:y|ies)\s+(?:on|at|in)\s+clinicaltrials\.gov",
     re.IGNORECASE,
 )
 PUBLISHED_TRIAL = re.compile(

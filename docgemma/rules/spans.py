@@ -33,9 +33,10 @@ NOTE_TYPES = (
     "dietitian note", "nutrition note", "physiotherapy note", "social work note", "anesthesia note", "emergency note",
     "ward round note", "psychiatry note", "clinical note",
 )  # fmt: skip
+KINDS_IN_FULL = frozenset(NOTE_TYPES[NOTE_TYPES.index("SOAP note") + 1 :])  # their words alone mean other things
 SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "h&p": "history and physical note",
              "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
-             "physio": "physiotherapy note", "op note": "operative note"}  # fmt: skip
+             "physio note": "physiotherapy note", "op note": "operative note"}  # fmt: skip
 UNTYPED_NOTE = "clinical note"
 EDGES = (
     "a about after again all also am an and any are as at be been before being but by can check could did do does "
@@ -51,7 +52,21 @@ SPAN_WORDS = {
 NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
+DEGREE = re.compile(r"\s*[,/;.]\s*(?:mild|moderate|severe|serious)\b", re.IGNORECASE)  # it has a field of its own
+REACTION_CUE = re.compile(r"\breactions?\s*(?:was|is|were|:|=|-)\s*", re.IGNORECASE)
+NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 ARROW = re.compile(r"[-=]+>|→|-")
+QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
+COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
+DASH = re.compile(r"^[^—\n]{0,120}?\s(?:-|–|—|--)\s+")
+# "Save a note to abc-123. Patient feels well.": the order, then the note
+FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
+_COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
+COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|record|chart|file|this|that|it)\b", re.IGNORECASE)
+# "wound dry, sutures out - save that as a note": the note, then the order
+BEFORE = re.compile(
+    rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}$", re.IGNORECASE | re.DOTALL
+)
 INSTRUCTION = re.compile(
     r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
     r"avoid \w+|taper\w*|instructions?:|notes?:|for \d+ (?:days|weeks|months)|until )",
@@ -64,7 +79,9 @@ OFTEN = re.compile(
 )
 ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
 ABOUT_TRIALS = re.compile(
-    r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are)\b", re.IGNORECASE
+    r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are|been|"
+    r"moment|now|currently|please|today|join|could|near|my|should|has|have)\b",
+    re.IGNORECASE,
 )
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
@@ -172,10 +189,15 @@ def _substances(text: str, people: Sequence[str]) -> list[str]:
 
 def _reactions(text: str, named: Sequence[str]) -> list[str]:
     """What happened: neither the patient, nor the drug, nor the word allergy itself, nor only how bad it was."""
-    return [
+    text = DEGREE.sub(";", _without_order(text))
+    cued = [found for match in REACTION_CUE.finditer(text) for found in _phrases(text[match.end() :], "reaction")[:1]]
+    return cued or [
         span
-        for span in _phrases(_without_order(text), "reaction")
-        if not ALLERGY_WORD.search(span) and not classes_said(span) and not _beside(span, named)
+        for span in _phrases(text, "reaction")
+        if not NOT_REACTION.search(span)
+        and not ALLERGY_WORD.search(span)
+        and not classes_said(span)
+        and not _beside(span, named)
     ]
 
 
@@ -255,19 +277,31 @@ def _unknown_drugs(text: str) -> list[str]:
 
 def _note_types(text: str) -> list[str]:
     said = [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
-    said += [kind for kind in NOTE_TYPES if re.search(rf"\b{kind.removesuffix(' note')}\b", text, re.IGNORECASE)]
+    for kind in NOTE_TYPES:
+        word = kind if kind in KINDS_IN_FULL else kind.removesuffix(" note")
+        said += [kind] if re.search(rf"\b{word}\b", text, re.IGNORECASE) else []
     return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
 
 
 def _note_texts(text: str) -> list[str]:
-    """What a note may say: the rest of the question after a cue, then its clauses, then any of its endings."""
+    """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
+    stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
     text = POLITE.sub("", text)
-    quoted = [match.strip() for match in re.findall(r"[\"“]([^\"“”]+)[\"”]", text)]
-    colon = [text[match.end() :] for match in re.finditer(r":\s+", text)]
-    after = [text[match.end() :] for match in NOTE_CUE.finditer(text)]
+    if quoted := [part.strip() for part in QUOTED.findall(text)]:
+        return quoted
+    marked = [*_after(COLON, text), *_after(DASH, text), *_after(FIRST_SENTENCE, text)]
+    marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
+    if before := BEFORE.match(text):
+        marked.append(before[1])
+    if marked:
+        return marked
     clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
     endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
-    return [*quoted, *colon, *after, *clauses, *endings]
+    return [*_after(NOTE_CUE, text), *clauses, *endings]
+
+
+def _after(mark: re.Pattern, text: str) -> list[str]:
+    return [text[match.end() :] for match in mark.finditer(text)]
 
 
 def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
