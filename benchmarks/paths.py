@@ -34,6 +34,7 @@ SINGLE = (
     "What does the FDA say about metformin?",
     "Does clarithromycin interact with simvastatin?",
 )
+FULL_QUESTIONS = 3  # it takes long
 EDGE, FAST, PLAIN, FULL = "llama.cpp", "transformers, fast", "transformers, plain Outlines", "plain, full prompts"
 
 
@@ -54,7 +55,9 @@ class Turn:
         """Calls; prompt tokens, of these kept; new tokens, of these forced; tokens computed; decisions."""
         prompt, kept = self.total("prompt_tokens"), self.total("cached_tokens")
         new, forced = self.total("completion_tokens"), self.total("forced_tokens")
-        return [len(self.calls), prompt, kept, new, forced, prompt - kept + new, new - forced]
+        read = [call for call in self.calls if call["forced_tokens"] < call["completion_tokens"]]  # else nothing is
+        computed = sum(call["prompt_tokens"] - call["cached_tokens"] + call["completion_tokens"] for call in read)
+        return [len(self.calls), prompt, kept, new, forced, computed, new - forced]
 
 
 def ask(settings: Settings, make: Callable[[], LLM], questions: list[str]) -> list[Turn]:
@@ -98,6 +101,11 @@ def run(settings: Settings, makers: dict[str, Callable[[], LLM]], questions: lis
     return rows
 
 
+def kept(turn: Turn) -> dict[str, Any]:
+    figures = dict(zip(FIGURES, turn.figures(), strict=True))
+    return {"seconds": round(turn.seconds, 3), "cpu": round(turn.cpu, 3), "tools": turn.tools, **figures}
+
+
 def summarize(rows: list[dict], label: str) -> list[list[Any]]:
     """One line a back end."""
     groups: dict[str, list[dict]] = defaultdict(list)
@@ -119,9 +127,9 @@ def summarize(rows: list[dict], label: str) -> list[list[Any]]:
     return lines
 
 
+FIGURES = ["calls", "prompt tokens", "of these kept", "new tokens", "of these forced", "computed tokens", "decisions"]
 HEAD = ["path", "model on", "n", "s", "middle half", "of plain", "middle half", "of plain, CPU", "same tools",
-        "same answer", "calls", "prompt tokens", "of these kept", "new tokens", "of these forced", "computed tokens",
-        "decisions"]  # fmt: skip
+        "same answer", *FIGURES]  # fmt: skip
 
 
 def by_node(rows: list[dict]) -> list[list[Any]]:
@@ -152,8 +160,10 @@ def main() -> None:
         report = Report("paths", about, threads=chosen.threads, repeats=chosen.repeats, single=list(SINGLE))
         same = {name: makers[name] for name in (EDGE, FAST, PLAIN)}
         say("warming up: files into memory, kernels chosen")
-        run(settings, makers, [QUESTIONS[1][1]], 1)
-        single = run(settings, makers, list(SINGLE), chosen.single_repeats)
+        run(settings, same, [QUESTIONS[1][1]], 1)
+        single = run(settings, same, list(SINGLE), chosen.single_repeats)
+        report.table("single-tool turns", HEAD, summarize(single, "one tool"), NOTE)
+        single += run(settings, {FULL: makers[FULL]}, list(SINGLE[:FULL_QUESTIONS]), 1)
         report.table("single-tool turns", HEAD, summarize(single, "one tool"), NOTE)
         demo = run(settings, same, [question for _, question in QUESTIONS], chosen.repeats)
         lines = [
@@ -163,13 +173,13 @@ def main() -> None:
         ]
         report.table("the demonstration's three questions", HEAD, lines, NOTE)
         report.table("by node", ["node", *(f"{name}, s" for name in ORDER)], by_node([*single, *demo]))
-        report.keep("runs", [{**row, "turn": vars(row["turn"])} for row in [*single, *demo]])
+        report.keep("runs", [{**row, "turn": kept(row["turn"])} for row in [*single, *demo]])
 
 
 NOTE = (
     "Seconds are medians of whole turns; `of plain` is the median of the ratios to the same question in the same "
     "repetition under plain Outlines, by the clock and in processor time. `computed` are prompt tokens that were not "
-    "kept and new tokens, forced ones included; `decisions` are new tokens that had to be decoded one by one."
+    "kept and new tokens, but for calls whose whole answer is forced; `decisions` are new tokens decoded one by one."
 )
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """DocGemma's v3 graph against LangGraph's prebuilt ReAct agent, on the same small model, tools and questions.
 
-    python benchmarks/react.py [--questions N] [--seed N] [--threads N]
+    python benchmarks/react.py [--questions N] [--seed N] [--threads N] [--bare]
 
 ReAct is set up as its library means it to be: `create_react_agent`, its loop and its tool node, over a chat model on
 the same in-process llama.cpp. Tools are offered in the format of the SmolLM2 family for function calling;
 a grammar leaves the model the choice between a call and an answer in words, and holds a call to the tool's JSON schema,
 so that no call is malformed. It may call four tools, as v3 may. Tried without this project's adapter, as its makers
 trained the model to chat; the same with the first call required, since every question here needs a tool; and with the
-adapter. v3 is tried with the adapter and its prompts, and without it on MedGemma's prompts.
+adapter. v3 is tried with the adapter and its prompts; with --bare also without it, on MedGemma's prompts.
 
 The questions are held-out ones that need a tool, a seeded sample of those without image, history or active patient.
 Tools read the offline snapshot and the shipped records. Nobody approves a write: v3 stops and asks, and for ReAct the
@@ -57,7 +57,7 @@ When the results of the tools are there, or no function call is needed, answer t
 CALL = re.compile(r"<tool_call>\[(.*)\]</tool_call>", re.DOTALL)
 TOOL_ROUNDS = 4
 OUT_OF_STEPS = "Sorry, need more steps to process this request."  # langgraph's own words
-ANSWER_TOKENS = 192
+ANSWER_TOKENS = 96
 
 
 @dataclass
@@ -204,7 +204,7 @@ def outcome(item: dict[str, Any], first: str | None, ended: str, seconds: float,
     return Outcome(item["question"], item["steps"][0]["tool"], first, ended, seconds, len(usage), *totals, text[:200])
 
 
-def conditions(settings: Settings, threads: int) -> dict[str, Callable[[dict[str, Any]], Outcome]]:
+def conditions(settings: Settings, threads: int, bare_v3: bool) -> dict[str, Callable[[dict[str, Any]], Outcome]]:
     def load(profile: str, adapter: bool) -> LlamaCppLLM:
         return LlamaCppLLM("edge", edge_weights(), adapter=edge_adapter() if adapter else None, profile=profile,
                            threads=threads)  # fmt: skip
@@ -212,7 +212,7 @@ def conditions(settings: Settings, threads: int) -> dict[str, Callable[[dict[str
     tuned, bare = Agent(settings, llm=load("edge", True)), Agent(settings, llm=load("full", False))
     return {
         "v3, adapter": v3(tuned),
-        "v3, no adapter, full prompts": v3(bare),
+        **({"v3, no adapter, full prompts": v3(bare)} if bare_v3 else {}),
         "ReAct, no adapter": react(load("full", False), bare, False),
         "ReAct, no adapter, first call required": react(load("full", False), bare, True),
         "ReAct, adapter, first call required": react(load("edge", True), tuned, True),
@@ -248,24 +248,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=48)
     parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--bare", action="store_true", help="v3 without the adapter, on MedGemma's prompts, too")
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
     picked = sample(chosen.questions, chosen.seed)
     about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(threads=chosen.threads) as settings:
         report = Report("react", about, seed=chosen.seed, threads=chosen.threads, ids=[item["id"] for item in picked])
-        runs = conditions(settings, chosen.threads)
+        runs = conditions(settings, chosen.threads, chosen.bare)
         found: dict[str, list[Outcome]] = {name: [] for name in runs}
-        for number, item in enumerate(picked):
-            if number % 10 == 0:
-                say(f"question {number + 1} of {len(picked)}")
-            names = list(runs) if number % 2 else list(reversed(runs))
-            for name in names:
+        for number, item in enumerate(picked, 1):
+            for name in list(runs) if number % 2 else reversed(list(runs)):
                 found[name].append(runs[name](item))
-        rows = [summarize(name, outcomes) for name, outcomes in found.items()]
-        note = "Medians for each question. `Ended properly`: an answer in words, or v3's stop to ask a person."
-        report.table("v3 and ReAct", HEAD, rows, note)
-        report.keep("items", {name: [asdict(item) for item in outcomes] for name, outcomes in found.items()})
+            say(f"question {number} of {len(picked)}")
+            if number % 10 == 0 or number == len(picked):  # a run that is cut still says what it saw
+                show(report, found)
+
+
+def show(report: Report, found: dict[str, list[Outcome]]) -> None:
+    note = "Medians for each question. `Ended properly`: an answer in words, or v3's stop to ask a person."
+    report.table("v3 and ReAct", HEAD, [summarize(name, outcomes) for name, outcomes in found.items()], note)
+    report.keep("items", {name: [asdict(item) for item in outcomes] for name, outcomes in found.items()})
 
 
 if __name__ == "__main__":

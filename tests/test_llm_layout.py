@@ -10,7 +10,7 @@ from llguidance import LLMatcher, LLTokenizer
 from pydantic import BaseModel, Field, create_model
 
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import fields, parse, write
+from docgemma.llm.layout import fields, only_answer, parse, write
 from docgemma.schemas import (
     AddAllergyArgs,
     ClinicalTrialsArgs,
@@ -126,6 +126,23 @@ class Nested(Schema):
 def test_a_schema_that_is_not_flat_is_refused(schema):
     with pytest.raises(TypeError):
         fields(schema)
+
+
+@pytest.mark.parametrize("layout", ["json", "lines"])
+def test_a_schema_that_leaves_no_choice_has_one_answer(layout):
+    settled = create_model("Settled", quality=(Literal["rich"], ...), tool=(Literal['check "it"'], ...))
+    text = only_answer(settled, layout)
+    assert accepts(text, settled, layout)
+    assert parse(text, settled, layout).model_dump() == {"quality": "rich", "tool": 'check "it"'}
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [Literal["a", "b"], Optional[Literal["a"]], str, int, Annotated[list[Literal["a"]], Field(min_length=1)]],
+)
+def test_where_something_is_left_to_decide_there_is_no_only_answer(annotation):
+    schema = create_model("Open", settled=(Literal["a"], ...), open=(annotation, ...))
+    assert only_answer(schema, "json") is None
 
 
 def test_thousands_of_choices_are_a_grammar():

@@ -71,6 +71,17 @@ def write(value: BaseModel, layout: Layout) -> str:
     return "\n".join(_write_line(field, data[field.name]) for field in fields(type(value)))
 
 
+def only_answer(schema: type[BaseModel], layout: Layout) -> str | None:
+    """The text of a schema that leaves no choice; None where a model has something to decide."""
+    try:
+        lines = fields(schema)
+    except TypeError:
+        return None
+    if not lines or any(line.nullable or line.is_list or len(line.choices or ()) != 1 for line in lines):
+        return None
+    return write(schema.model_validate({line.name: line.choices[0] for line in lines if line.choices}), layout)
+
+
 def _write_line(field: Line, value: Any) -> str:
     if value is None:
         return ABSENT

@@ -19,7 +19,7 @@ from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
 from docgemma.llm.chat import ChatFormat, chatml, from_template, gemma
 from docgemma.llm.gguf_header import GGUFHeader, read_header
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import Layout
+from docgemma.llm.layout import Layout, only_answer
 from docgemma.llm.machine import resident_bytes, threads_to_use
 
 CONTEXT = 8192  # tokens, shared by the conversations in flight
@@ -101,6 +101,8 @@ class LlamaCppLLM(LLM):
         layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
+        if schema is not None and (text := only_answer(schema, layout)) is not None:  # what the server would spell out
+            return Completion(text, prompt_tokens=0, completion_tokens=0)
         body = {
             "n_predict": config.max_tokens,
             "temperature": config.temperature,
