@@ -1,0 +1,63 @@
+"""Makes everything in this folder that shows a figure: texts, pictures, and the judge's tour as a page.
+
+python writeup/build.py            # all of it; a minute, since the notebook is run
+python writeup/build.py --texts    # texts and pictures only
+"""
+
+import argparse
+import os
+import sys
+
+import nbformat
+import plots
+from facts import ROOT, Facts
+from texts import HERE, TEXTS, render
+
+NOTEBOOK, PAGE = HERE / "writeup.ipynb", HERE / "writeup.html"
+TIMEOUT_S = 600
+
+
+def build_texts(facts: Facts) -> None:
+    for text in TEXTS:
+        (HERE / text).write_text(render(text, facts), encoding="utf-8")
+    plots.save(HERE / "figures", facts)
+
+
+def build_page() -> None:
+    """Run the notebook and keep it, with its outputs, as one page that fetches nothing."""
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(HERE)}}).execute()
+    PAGE.write_text(as_page(notebook), encoding="utf-8")
+
+
+def as_page(notebook: nbformat.NotebookNode) -> str:
+    """HTML with the page's own style; code is folded away, outputs are open."""
+    from nbconvert import HTMLExporter
+    from pygments.formatters import HtmlFormatter
+
+    exporter = HTMLExporter(template_file=str(HERE / "page.html.j2"), embed_images=True)
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    body, _ = exporter.from_notebook_node(
+        notebook, resources={"code_style": HtmlFormatter(style="default").get_style_defs(".highlight")}
+    )
+    return body.replace(str(ROOT), ".")  # no path of the machine that made it
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", action="store_true", help="do not run the notebook")
+    chosen = parser.parse_args()
+    facts = Facts()
+    build_texts(facts)
+    if not chosen.texts:
+        for name in [key for key in os.environ if key.startswith("DOCGEMMA_")]:
+            del os.environ[name]  # the page shows what a newcomer would see
+        build_page()
+    print(f"{len(facts.quotes)} figures in {', '.join(TEXTS)}; left out for want of data: {len(facts.missing)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
