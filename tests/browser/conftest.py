@@ -1,8 +1,14 @@
-"""A real server process and a real Chromium for the tests of what people see; skipped where there is no Chromium."""
+"""A real server process and a real Chromium for the tests of what people see; skipped where there is no Chromium.
+
+`BROWSER_SHOTS=FOLDER` keeps a screenshot of each page as its test leaves it, to look at.
+"""
 
 import contextlib
+import os
 import random
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,15 +19,14 @@ from threading import Thread
 
 import pytest
 
+from docgemma.demo.camera import browser, find_chromium
+from docgemma.errors import ConfigError
 from tests.browser.person import Person
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytest.importorskip("gradio", reason="the demo extra is not installed")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 START_S = 120
+TEST_S = 180  # no wait of a browser's may hold up everything else
+SHOTS = os.environ.get("BROWSER_SHOTS")
 
 
 class Server:
@@ -79,7 +84,7 @@ def free_port() -> int:
     raise AssertionError("no free port")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def serve(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
     """One server for each model, started when a test first asks for it."""
     servers: dict[str, Server] = {}
@@ -95,18 +100,36 @@ def serve(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    if not CHROMIUM:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+    """For this module only: while Playwright runs, its event loop is this thread's, and whatever else needs one there
+    (a notebook, the MCP tests) would fail or wait forever."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pytest.importorskip("gradio", reason="the demo extra is not installed")
+    try:
+        find_chromium()
+    except ConfigError as error:
+        pytest.skip(error.line())
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def bounded() -> Iterator[None]:
+    """A call that never returns fails the test that made it."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"the test took more than {TEST_S} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(TEST_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture
-def visit(chromium, serve) -> Iterator[Callable[..., Person]]:
+def visit(chromium, serve, request: pytest.FixtureRequest) -> Iterator[Callable[..., Person]]:
     """`visit("scripted", "phone", dark=True)`: somebody opens the demo in a browser of their own."""
     contexts = []
 
@@ -117,7 +140,10 @@ def visit(chromium, serve) -> Iterator[Callable[..., Person]]:
         return Person(context.new_page(), serve(model))
 
     yield open_page
-    for context in contexts:
+    for number, context in enumerate(contexts):
+        if SHOTS:
+            name = re.sub(r"[^\w-]+", "_", f"{request.node.name}-{number}")
+            context.pages[0].screenshot(path=Path(SHOTS, f"{name}.png"), full_page=True)
         context.close()
 
 

@@ -3,24 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+from docgemma.demo.stage import AT_REST, MORE_SAID, SETTLE_MS, Stage
+
 WAIT_MS = 20_000
-AT_REST = "() => document.querySelector('#dg-new:not([disabled])')"  # nothing is being loaded or worked on
 
 
 class Person:
     def __init__(self, page: Any, server: Any):
-        self.page, self.server = page, server
+        self.page, self.server, self.stage = page, server, Stage(page, server.url, wait_ms=WAIT_MS)
         self.asked: list[str] = []
         self.errors: list[str] = []
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.set_default_timeout(WAIT_MS)
         self.open()
 
     def open(self) -> None:
-        """The page is there once the server has said what belongs on it."""
-        self.page.goto(self.server.url)
-        self.page.wait_for_function(AT_REST)
+        self.stage.open()
 
     def asks(self, text: str, image: Path | None = None) -> str:
         if image:
@@ -36,9 +34,9 @@ class Person:
         """Do something that makes a turn, and wait until it is over; the last words."""
         before = self.page.locator(".dg-said").count()
         action()
-        self.page.wait_for_function("n => document.querySelectorAll('.dg-said').length > n", arg=before)
+        self.page.wait_for_function(MORE_SAID, arg=before)
         self.page.wait_for_function(AT_REST)
-        self.page.wait_for_timeout(300)  # the last update of the page
+        self.page.wait_for_timeout(SETTLE_MS)
         return self.talk()[-1]
 
     def talk(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted, slow or replay.
+"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted or replay.
 
 Prints the address, then `outside …` for every connection or name look-up that would leave this machine.
 """
@@ -28,36 +28,27 @@ def watch(event: str, args: tuple[Any, ...]) -> None:
         print(f"outside {event} {host}", flush=True)
 
 
-def slow_model():
-    """A general answer, word by word, for half a minute: time enough to press Stop."""
-    from tests.scripted import ScriptedLLM
+def scripted_model():
+    """Answers every question of the scenarios as a model that classifies rightly would.
 
-    class Slow(ScriptedLLM):
-        name = "slow"
+    What is asked "at length" is answered word by word for half a minute: time enough to press Stop.
+    """
+    from tests.scenario_model import ScenarioLLM
+
+    class Scripted(ScenarioLLM):
+        def _answer(self, node: str, user: str):
+            slow = node == "synthesize" and "at length" in user
+            return "Hypertension is high blood pressure. " * 40 if slow else super()._answer(node, user)
 
         def complete(self, prompt, config, *, node, schema=None, layout="json", on_token=None):
-            self.enqueue("intent_classify", {"intent": "DIRECT", "task_summary": "x", "suggested_tool": None})
-            self.enqueue("synthesize", "Hypertension is high blood pressure. " * 40)
-
             def slowly(piece: str) -> None:
                 time.sleep(0.1)
                 on_token(piece)
 
-            return super().complete(
-                prompt, config, node=node, schema=schema, layout=layout, on_token=slowly if on_token else None
-            )
+            write = slowly if on_token and "at length" in prompt.user else on_token
+            return super().complete(prompt, config, node=node, schema=schema, layout=layout, on_token=write)
 
-    return Slow()
-
-
-def scripted_model():
-    """Answers every question of the scenarios as a model that classifies rightly would."""
-    from tests.scenario_model import ScenarioLLM
-
-    return ScenarioLLM()
-
-
-MODELS = {"slow": slow_model, "scripted": scripted_model}
+    return Scripted()
 
 
 def main(home: str, model: str, port: int) -> None:
@@ -66,7 +57,7 @@ def main(home: str, model: str, port: int) -> None:
     from docgemma.settings import Settings
 
     settings = Settings(home=home, sources="offline", model=model if model == "edge" else None)
-    agent = None if model == "replay" else Agent(settings, llm=MODELS[model]() if model in MODELS else None)
+    agent = None if model == "replay" else Agent(settings, llm=scripted_model() if model == "scripted" else None)
     blocks = launch(agent, port=port, settings=settings, quiet=True)
     print(blocks.local_url, flush=True)
     sys.stdin.read()  # until the test closes it

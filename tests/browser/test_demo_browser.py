@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from docgemma.demo.scenarios import load_scenarios
+
+SCENARIOS = load_scenarios()
 ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 WILSON = "Find patient James Wilson and check his chart"
 
@@ -41,8 +44,17 @@ def test_a_question_is_answered_with_its_sources_and_its_timeline(visit, width: 
     assert not person.left_this_machine() and not person.errors
 
 
-def test_a_dicom_image_is_shown_and_honestly_not_read(visit, width: str, ct: Path) -> None:
-    person = visit(width=width)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.id)
+def test_a_scenario_played_by_hand_keeps_its_promise(visit, valid, scenario) -> None:
+    """The same steps that the recorder films, on a desktop: typed, attached, chosen, edited, approved."""
+    stage = visit().stage
+    for number, step in enumerate(scenario.steps):
+        assert list(stage.perform(scenario, number)) == ["act", "work", "read"]
+        assert step.unmet(valid(stage.trace())) == [], step.caption
+
+
+def test_a_dicom_image_is_shown_and_honestly_not_read(visit, ct: Path) -> None:
+    person = visit(width="phone")
     said = person.asks("What do you see in this CT image?", image=ct)
     assert "cannot" in said and "128 x 128" in said
     assert "128 x 128" in person.page.locator(".dg-image").get_attribute("alt")
@@ -77,8 +89,8 @@ def test_a_rejected_order_is_not_written_and_says_so(visit, serve, width: str) -
     assert len(orders(serve)) == before and not person.sees("#dg-card")
 
 
-def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve, width: str) -> None:
-    person, before = visit(width=width), len(orders(serve))
+def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -> None:
+    person, before = visit(width="phone"), len(orders(serve))
     person.asks(ORDER)
     person.clicks("Edit")
     person.page.get_by_label("Medication name").fill("doxycycline")
@@ -91,8 +103,8 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve, w
     assert any("doxycycline" in item for item in orders(serve))
 
 
-def test_a_clarification_is_answered_with_a_button(visit, width: str) -> None:
-    person = visit(width=width)
+def test_a_clarification_is_answered_with_a_button(visit) -> None:
+    person = visit(width="phone")
     assert "Which one did you mean?" in person.asks(WILSON)
     person.does(lambda: person.page.get_by_role("button", name="1985-07-30").click())
     assert "born 1985-07-30" in person.page.locator("#dg-chart").inner_text()
@@ -100,8 +112,8 @@ def test_a_clarification_is_answered_with_a_button(visit, width: str) -> None:
 
 
 def test_stop_ends_a_turn_and_the_conversation_stays_usable(visit, width: str) -> None:
-    person = visit("slow", width)
-    person.page.locator("#dg-composer textarea").fill("What is hypertension?")
+    person = visit(width=width)
+    person.page.locator("#dg-composer textarea").fill("What is hypertension, at length?")
 
     def ask_and_stop() -> None:
         person.page.keyboard.press("Enter")
@@ -197,7 +209,7 @@ def test_text_that_a_note_planted_makes_the_browser_fetch_nothing(visit) -> None
     assert person.page.evaluate(blocked) == "blocked", "the page's policy holds the browser back"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("width", "dark"), [("desktop", False), ("phone", True)], ids=["light", "dark"])
 def test_texts_keep_their_contrast(visit, width: str, dark: bool) -> None:
     """WCAG AA: 4.5 to 1, and 3 to 1 for large texts, measured on what is drawn."""
     person = visit(width=width, dark=dark)
