@@ -52,8 +52,12 @@ SPAN_WORDS = {
 NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
-DEGREE = re.compile(r"\s*[,/;.]\s*(?:mild|moderate|severe|serious)\b", re.IGNORECASE)  # it has a field of its own
-REACTION_CUE = re.compile(r"\breactions?\s*(?:was|is|were|:|=|-)\s*", re.IGNORECASE)
+DEGREE = re.compile(
+    r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*)?(?:mild|moderate|severe|serious)\b", re.IGNORECASE
+)  # it has a field of its own
+REACTION_CUE = re.compile(
+    r"\breactions?(?:\s*(?:was|is|were|:|=|-)\s*|\s+(?!to\b|from\b|of\b|in\b|on\b|with\b|after\b))", re.IGNORECASE
+)
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 ARROW = re.compile(r"[-=]+>|→|-")
 QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
@@ -65,7 +69,7 @@ _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|e
 COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|record|chart|file|this|that|it)\b", re.IGNORECASE)
 # "wound dry, sutures out - save that as a note": the note, then the order
 BEFORE = re.compile(
-    rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}$", re.IGNORECASE | re.DOTALL
+    rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
 )
 INSTRUCTION = re.compile(
     r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
@@ -90,7 +94,7 @@ ALLERGY_WORD = re.compile(
 NOT_SPECIFIED = "not specified"
 DEGREES = (
     "mild mildly moderate moderately severe severely serious slight minor allergy allergic allergies reaction "
-    "reactions list chart record new document documented update add log her his their patient type side effect"
+    "reactions list chart record new document documented update add log her his their patient type side effect badly"
 )
 DEGREE_WORDS = frozenset(DEGREES.split())
 POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
@@ -195,6 +199,7 @@ def _reactions(text: str, named: Sequence[str]) -> list[str]:
         span
         for span in _phrases(text, "reaction")
         if not NOT_REACTION.search(span)
+        and not re.search(rf"\b(?:to|from|on|by|after)\s+{re.escape(span)}", text)
         and not ALLERGY_WORD.search(span)
         and not classes_said(span)
         and not _beside(span, named)
@@ -322,6 +327,8 @@ def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
 
 
 def _edge(token: re.Match) -> bool:
+    if token.group() == "A" and token.start():
+        return False  # hepatitis A
     return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
 
 
