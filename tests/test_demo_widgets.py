@@ -1,5 +1,6 @@
 """The demo in ipywidgets: the same turns, driven through its buttons and fields, on the real graph and stores."""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,3 +118,13 @@ def _until_stopped(demo: WidgetDemo, complete):
 
 def test_text_that_others_wrote_is_escaped(demo: WidgetDemo) -> None:
     assert "<script" not in sends(demo, "<script>alert(1)</script> Check FDA warnings for dofetilide")
+
+
+def test_where_gradio_is_not_installed_a_notebook_gets_the_widgets(demo: WidgetDemo, monkeypatch, capsys) -> None:
+    from docgemma.demo import open_in_notebook
+
+    monkeypatch.setitem(sys.modules, "docgemma.demo.app", None)
+    opened = open_in_notebook(demo.agent)
+    assert isinstance(opened, WidgetDemo)
+    assert "The demo is not installed. These are notebook widgets instead." in capsys.readouterr().err
+    opened.close()

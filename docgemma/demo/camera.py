@@ -57,6 +57,7 @@ class Camera:
 
     def __init__(self, page: Any):
         self.pictures: list[Picture] = []
+        self._stopped, self._failed = False, load_playwright().Error
         self._session = page.context.new_cdp_session(page)
         self._session.on("Page.screencastFrame", self._take)
         self._session.send("Page.startScreencast", {"format": "jpeg", "quality": QUALITY})
@@ -64,8 +65,13 @@ class Camera:
     def _take(self, event: dict[str, Any]) -> None:
         at = event["metadata"].get("timestamp") or time.time()
         self.pictures.append(Picture(at, base64.b64decode(event["data"])))
-        self._session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
+        try:
+            self._session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
+        except self._failed:
+            if not self._stopped:  # else the page went while its last picture was on the way
+                raise
 
     def stop(self) -> None:
+        self._stopped = True
         self._session.send("Page.stopScreencast")
         self._session.detach()
