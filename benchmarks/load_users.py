@@ -89,7 +89,7 @@ class User(threading.Thread):
         self.thread: str | None = None
 
     def run(self) -> None:
-        turn = 0
+        turn = self.number  # not everybody does the same at the same time
         while not self.end.is_set():
             if turn % len(QUESTIONS) == 0:
                 self.thread = None
@@ -99,7 +99,8 @@ class User(threading.Thread):
                 self.others(turn)
 
     def ask(self, question: str, stream: bool) -> None:
-        report = self.turn("/agent/query", {"question": question, "thread": self.thread}, stream)
+        asked = {"question": question} | ({"thread": self.thread} if self.thread else {"patient": self.own["id"]})
+        report = self.turn("/agent/query", asked, stream)
         if report and report["status"] == "needs_approval":
             self.waited += 1
             decision = {"thread": report["thread"], "decision": "reject", "seen": report["pending_write"]}
