@@ -10,6 +10,7 @@ for transformers, and by default SmolLM2-135M (the edge model's base, from its p
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
@@ -345,7 +346,7 @@ def main() -> None:
     settings, drugs = Settings(threads=chosen.threads), load_drug_names()
     with_args = [item for item in items() if item["steps"][0].get("args")]
     for name in chosen.model:
-        paths, short = Paths(name, settings), name.rstrip("/").rsplit("/", 1)[-1]
+        paths, short = Paths(name, settings), re.sub(r"-[0-9a-f]{12}$", "", name.rstrip("/").rsplit("/", 1)[-1])
         about = f"{short} on transformers, {paths.model.dtype}, {chosen.threads} threads"
         report = Report(f"decoding-{short}", about, adds=True, threads=chosen.threads, questions=chosen.questions)
         for part in chosen.part:

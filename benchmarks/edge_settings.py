@@ -1,6 +1,6 @@
 """How the edge model is best run on llama.cpp: threads, batch, flash attention, the adapter applied or merged.
 
-    python benchmarks/edge_settings.py [--repeats N] [--items N] [--threads N]
+    python benchmarks/edge_settings.py [--repeats N] [--items N] [--threads N] [--only NAME …]
 
 Each variant reads the same new prompts and writes the same number of tokens, interleaved. `merged` adds the adapter to
 the dequantized weights and quantizes them again: to 8 bits, and to the 4 bits of the base (Q4_1), which rounds what the
@@ -79,19 +79,19 @@ def setting(name: str, value: Any) -> Callable[[Any], None]:
     return lambda params: setattr(params, name, value)
 
 
-def variants(folder: Path, threads: int) -> dict[str, LlamaCppLLM]:
+def variants(folder: Path, threads: int, wanted: tuple[str, ...]) -> dict[str, LlamaCppLLM]:
     tuned = {"adapter": edge_adapter(), "threads": threads}
-    made = {
-        "as it is (adapter at run time)": Variant(**tuned),
-        "one thread": Variant(adapter=edge_adapter(), threads=1),
-        "two threads": Variant(adapter=edge_adapter(), threads=2),
-        "smaller batches (64)": Variant(setting("n_ubatch", 64), **tuned),
-        "one slot": Variant(setting("n_parallel", 1), **tuned),
-        "no adapter": Variant(threads=threads),
+    makers = {
+        "as it is (adapter at run time)": lambda: Variant(**tuned),
+        "one thread": lambda: Variant(adapter=edge_adapter(), threads=1),
+        "two threads": lambda: Variant(adapter=edge_adapter(), threads=2),
+        "smaller batches (64)": lambda: Variant(setting("n_ubatch", 64), **tuned),
+        "one slot": lambda: Variant(setting("n_parallel", 1), **tuned),
+        "no adapter": lambda: Variant(threads=threads),
+        "merged, Q8_0": lambda: Variant(weights=merge(folder, "Q8_0"), threads=threads),
+        "merged, Q4_1": lambda: Variant(weights=merge(folder, "Q4_1"), threads=threads),
     }
-    for kind in ("Q8_0", "Q4_1"):
-        made[f"merged, {kind}"] = Variant(weights=merge(folder, kind), threads=threads)
-    return made
+    return {name: make() for name, make in makers.items() if name.startswith(wanted)}
 
 
 def choices(llm: LlamaCppLLM, count: int) -> list[str]:
@@ -109,12 +109,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--items", type=int, default=100)
+    parser.add_argument("--only", nargs="+", default=[], help="variants whose name begins so; the first always runs")
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
     about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(), tempfile.TemporaryDirectory() as folder:
         report = Report("edge_settings", about, threads=chosen.threads, repeats=chosen.repeats, items=chosen.items)
-        found = variants(Path(folder), chosen.threads)
+        found = variants(Path(folder), chosen.threads, ("as it is", *chosen.only) if chosen.only else ("",))
         reads: dict[str, list[float]] = {name: [] for name in found}
         writes: dict[str, list[float]] = {name: [] for name in found}
         dice = random.Random(0)

@@ -1,11 +1,12 @@
 """A turn of the real agent, question in, checked answer out: the edge model on llama.cpp against transformers.
 
-    python benchmarks/paths.py [--repeats N] [--single-repeats N] [--threads N]
+    python benchmarks/paths.py [--repeats N] [--single-repeats N] [--threads N] [--part PART …]
 
-The same graph, prompts and weights three times: on llama.cpp with the adapter applied at run time, and on transformers
-with the adapter merged, once on this project's fast path and once under plain Outlines (DOCGEMMA_FAST_DECODING=false).
-A fourth, single-tool turns only: plain Outlines with MedGemma's full prompts and no adapter, what a chat model of this
-size costs without any of it. Interleaved; every repetition begins with nothing kept, as a new process does.
+The same graph, prompts and weights: on llama.cpp with the adapter applied at run time (as shipped) or merged into 8-bit
+weights, and on transformers with the adapter merged, on this project's fast path and under plain Outlines
+(DOCGEMMA_FAST_DECODING=false). For a few single-tool turns also plain Outlines with MedGemma's full prompts and no
+adapter: what a chat model of this size costs without any of it. Interleaved; every repetition begins with nothing kept,
+as a new process does.
 """
 
 import argparse
@@ -16,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import Report, edge_on_transformers, middle, prepared, say, spread
+from edge_settings import merge
 
 from docgemma.agent import Agent
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM
+from docgemma.llm.llamacpp import LlamaCppLLM
 from docgemma.llm.load import load_edge
 from docgemma.settings import Settings
 from docgemma.tour import QUESTIONS
@@ -35,6 +38,7 @@ SINGLE = (
     "Does clarithromycin interact with simvastatin?",
 )
 FULL_QUESTIONS = 3  # it takes long
+MERGED = "llama.cpp, adapter merged (Q8_0)"
 EDGE, FAST, PLAIN, FULL = "llama.cpp", "transformers, fast", "transformers, plain Outlines", "plain, full prompts"
 
 
@@ -78,11 +82,13 @@ def ask(settings: Settings, make: Callable[[], LLM], questions: list[str]) -> li
 
 
 def back_ends(settings: Settings, threads: int) -> dict[str, Callable[[], LLM]]:
+    file = merge(settings.home, "Q8_0")
     merged = edge_on_transformers(settings, threads)
     bare = edge_on_transformers(settings, threads, adapter=False)
     keep = lambda llm: setattr(llm, "close", lambda: None) or llm  # noqa: E731  (the weights are shared)
     return {
         EDGE: lambda: load_edge(settings.model_copy(update={"threads": threads})),
+        MERGED: lambda: LlamaCppLLM("edge", file, profile="edge", threads=threads),
         FAST: lambda: keep(merged(True)),
         PLAIN: lambda: keep(merged(False)),
         FULL: lambda: keep(bare(False)),
@@ -112,7 +118,7 @@ def summarize(rows: list[dict], label: str) -> list[list[Any]]:
     for row in rows:
         groups[row["back end"]].append(row)
     lines = []
-    for name in (name for name in (EDGE, FAST, PLAIN, FULL) if name in groups):
+    for name in (name for name in ORDER if name in groups):
         found = groups[name]
         seconds = [row["turn"].seconds for row in found]
         alike = {(row["repeat"], row["question"]): row["turn"] for row in groups[PLAIN]}
@@ -128,6 +134,7 @@ def summarize(rows: list[dict], label: str) -> list[list[Any]]:
 
 
 FIGURES = ["calls", "prompt tokens", "of these kept", "new tokens", "of these forced", "computed tokens", "decisions"]
+ORDER = (EDGE, MERGED, FAST, PLAIN, FULL)
 HEAD = ["path", "model on", "n", "s", "middle half", "of plain", "middle half", "of plain, CPU", "same tools",
         "same answer", *FIGURES]  # fmt: skip
 
@@ -145,35 +152,36 @@ def by_node(rows: list[dict]) -> list[list[Any]]:
     ]
 
 
-ORDER = (EDGE, FAST, PLAIN, FULL)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5, help="of the three questions of the demonstration")
     parser.add_argument("--single-repeats", type=int, default=3)
+    parser.add_argument("--part", nargs="+", choices=("single", "merged", "demo"), default=["single", "merged", "demo"])
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
-    about = " ".join(__doc__.partition("\n\n")[2].partition("\n\n")[2].split())
+    about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(threads=chosen.threads) as settings:
         makers = back_ends(settings, chosen.threads)
-        report = Report("paths", about, threads=chosen.threads, repeats=chosen.repeats, single=list(SINGLE))
-        same = {name: makers[name] for name in (EDGE, FAST, PLAIN)}
-        say("warming up: files into memory, kernels chosen")
-        run(settings, same, [QUESTIONS[1][1]], 1)
-        single = run(settings, same, list(SINGLE), chosen.single_repeats)
-        report.table("single-tool turns", HEAD, summarize(single, "one tool"), NOTE)
-        single += run(settings, {FULL: makers[FULL]}, list(SINGLE[:FULL_QUESTIONS]), 1)
-        report.table("single-tool turns", HEAD, summarize(single, "one tool"), NOTE)
-        demo = run(settings, same, [question for _, question in QUESTIONS], chosen.repeats)
-        lines = [
-            line
-            for path, question in QUESTIONS
-            for line in summarize([row for row in demo if row["question"] == question], path)
-        ]
-        report.table("the demonstration's three questions", HEAD, lines, NOTE)
-        report.table("by node", ["node", *(f"{name}, s" for name in ORDER)], by_node([*single, *demo]))
-        report.keep("runs", [{**row, "turn": kept(row["turn"])} for row in [*single, *demo]])
+        report = Report("paths", about, adds=True, threads=chosen.threads, single=list(SINGLE))
+        take = lambda *names: {name: makers[name] for name in names}  # noqa: E731
+        if "single" in chosen.part:
+            rows = run(settings, take(EDGE, FAST, PLAIN), list(SINGLE), chosen.single_repeats)
+            rows += run(settings, take(FULL), list(SINGLE[:FULL_QUESTIONS]), 1)
+            tell(report, "single-tool turns", rows, summarize(rows, "one tool"))
+        if "merged" in chosen.part:
+            rows = run(settings, take(EDGE, MERGED, PLAIN), list(SINGLE), chosen.single_repeats)
+            tell(report, "single-tool turns, adapter merged", rows, summarize(rows, "one tool"))
+        if "demo" in chosen.part:
+            rows = run(settings, take(EDGE, FAST, PLAIN), [question for _, question in QUESTIONS], chosen.repeats)
+            paths = {path: [row for row in rows if row["question"] == question] for path, question in QUESTIONS}
+            lines = [line for path, found in paths.items() for line in summarize(found, path)]
+            tell(report, "the demonstration's three questions", rows, lines)
+
+
+def tell(report: Report, title: str, rows: list[dict], lines: list[list[Any]]) -> None:
+    report.table(title, HEAD, lines, NOTE)
+    report.table(f"{title}, by node", ["node", *(f"{name}, s" for name in ORDER)], by_node(rows))
+    report.keep(f"runs, {title}", [{**row, "turn": kept(row["turn"])} for row in rows])
 
 
 NOTE = (
