@@ -113,13 +113,13 @@ class User(threading.Thread):
         answer = self.call("POST", path, 200, json=body, headers={"Accept": accept})
         if answer is None or answer.status_code != 200:
             return None
-        self.seconds.append(time.perf_counter() - start)
         text = answer.text.rsplit("event: report\ndata: ", 1)[-1] if stream else answer.text
         try:
             report = json.loads(text)
         except json.JSONDecodeError:
-            self.problems.append("a stream that ended without its report")
+            self.problems.append(f"{path}, as a stream: {'504' if '"status": 504' in text else 'no report'}")
             return None
+        self.seconds.append(time.perf_counter() - start)
         self.about_own += self.own["id"] in text or self.own["name"] in text
         return report
 
