@@ -113,11 +113,14 @@ def test_a_clarification_is_answered_with_a_button(visit) -> None:
 
 def test_stop_ends_a_turn_and_the_conversation_stays_usable(visit, width: str) -> None:
     person = visit(width=width)
+    at_rest = person.page.locator("#dg-main").bounding_box()["width"]
     person.page.locator("#dg-composer textarea").fill("What is hypertension, at length?")
 
     def ask_and_stop() -> None:
         person.page.keyboard.press("Enter")
         person.page.locator(".dg-answer").first.wait_for()  # words have begun to come
+        shown = person.page.locator("#dg-main").bounding_box()["width"]
+        assert abs(shown - at_rest) < 1, "the page keeps its width while a turn runs"
         person.clicks("Stop")
 
     assert "Stopped." in person.does(ask_and_stop)
