@@ -22,7 +22,7 @@ from docgemma.schemas import Schema
 from docgemma.settings import Settings
 from docgemma.tour import QUESTIONS
 
-LENGTHS = (50, 100, 200, 400, 800, 1600, 3200)  # words, about as many tokens
+LENGTHS = (50, 100, 200, 400, 800)  # words, about as many tokens; an edge prompt seldom has more
 HISTORY = (0, 1, 2, 4, 8)
 STEPS = (
     "What is hypertension?",

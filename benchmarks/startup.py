@@ -43,7 +43,7 @@ def finish(command: list[str]) -> Seconds:
 
 
 def first_node(home: Path) -> Seconds:
-    """Until the first node says that it has started; the turn then goes on to its end."""
+    """Until the first node says that it has started; then the process is stopped."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "TERM": "xterm"}
     start = time.perf_counter()
@@ -55,8 +55,10 @@ def first_node(home: Path) -> Seconds:
         seen += piece
         if seconds is None and FIRST_NODE in seen:
             seconds = time.perf_counter() - start, processor_seconds(process.pid)
+            process.kill()
     os.close(ours)
-    if process.wait() or seconds is None:
+    process.wait()
+    if seconds is None:
         raise RuntimeError(f"docgemma ask did not begin: {seen.decode(errors='replace')[-300:]}")
     return seconds
 
