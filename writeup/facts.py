@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CARD = "data/edge/card.json"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 ALL = "all"
+MODELS = {"edge": "heldout", "rules": "heldout_rules", "base": "heldout_base"}  # as the card names them
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,10 @@ class Facts:
         return text
 
     def rows(self, model: str) -> dict[tuple[str, str], dict[str, Any]]:
-        """Held-out rows by capability and difficulty. `model`: "edge" or "rules"."""
-        key = "heldout" if model == "edge" else "heldout_rules"
+        """Held-out rows by capability and difficulty. `model`: one of `MODELS`."""
+        key = MODELS[model]
         if key not in self.card:
-            raise KeyError(f"{CARD} has no {key}: run docgemma edge eval{'' if model == 'edge' else ' --model rules'}")
+            raise KeyError(f"{CARD} has no {key}: run docgemma edge eval --model {model}")
         found = self.card[key]["rows"]
         return {(row["capability"], row["difficulty"]): row for row in found}
 
@@ -141,13 +142,13 @@ class Facts:
         """How many decisions were judged."""
         return self.say(f"{capability} ({difficulty}): n", self.rows("edge")[capability, difficulty]["n"], CARD)
 
-    def behind(self, capability: str) -> bool:
-        """Whether the rules alone do better than the edge model."""
-        edge, rules = (self.rows(model)[capability, ALL]["share"] for model in ("edge", "rules"))
-        return edge < rules
+    def behind(self, capability: str, model: str = "edge", than: str = "rules") -> bool:
+        """Whether one does worse than the other at it: by default the edge model than the rules alone."""
+        first, second = (self.rows(name)[capability, ALL]["share"] for name in (model, than))
+        return first < second
 
-    def has(self, capability: str, difficulty: str = ALL) -> bool:
-        return (capability, difficulty) in self.rows("edge")
+    def has(self, capability: str, difficulty: str = ALL, model: str = "edge") -> bool:
+        return MODELS[model] in self.card and (capability, difficulty) in self.rows(model)
 
     def training(self, name: str) -> str:
         """A figure of the training run, `training("turns")`; a recipe's by `training("recipe.rank")`."""
@@ -178,6 +179,17 @@ class Facts:
         """Tools whose arguments were judged, the best first."""
         rows = [row for (name, level), row in self.rows("edge").items() if "arguments " in name and level == ALL]
         return [row["capability"].split()[1] for row in sorted(rows, key=lambda row: -row["right"] / row["n"])]
+
+    def settled_results(self) -> str:
+        """How many of the judged results code classifies by their content, so that the edge model is not asked."""
+        from docgemma.edge import items
+        from docgemma.edge.quality import settled_quality
+        from docgemma.rules.routing import known_quality
+
+        judged = [item for item in items.load("heldout") if item["kind"] == "result" and item["quality"]]
+        last = [(item["question"], items.stored_result(item["results"][-1])) for item in judged]
+        settled = sum(bool(known_quality(result) or settled_quality(asked, result)) for asked, result in last)
+        return self.say("results that code classifies", settled, "data/edge/heldout.jsonl")
 
     def weakest_tools(self) -> str:
         """The two tools whose arguments are least often right, with their counts."""

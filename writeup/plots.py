@@ -30,7 +30,7 @@ def against_rules(facts: Facts) -> Any:
     names = [name for name in PLAIN if facts.has(name)]
     figure, axes = _axes(0.62 * len(names) + 1.3)
     for model, look, shift, name_of in (
-        ("edge", EDGE, 0.15, "edge model inside the rules"),
+        ("edge", EDGE, 0.15, "edge model with the rules around it"),
         ("rules", RULES, -0.15, "rules alone, no model"),
     ):
         rows = facts.rows(model)
