@@ -117,7 +117,8 @@ class User(threading.Thread):
         try:
             report = json.loads(text)
         except json.JSONDecodeError:
-            self.problems.append(f"{path}, as a stream: {'504' if '"status": 504' in text else 'no report'}")
+            late = '"status": 504' in text
+            self.problems.append(f"{path}, as a stream: {504 if late else 'it ended without a report'}")
             return None
         self.seconds.append(time.perf_counter() - start)
         self.about_own += self.own["id"] in text or self.own["name"] in text
