@@ -8,8 +8,8 @@ from docgemma.state import ToolResult
 
 def result(tool: str, data: dict, args: dict | None = None, text: str = "") -> ToolResult:
     return ToolResult(
-        tool_name=tool, tool_label="Label", args=args or {}, result=data, formatted_result=text, empty=False, error=None,
-        error_type=None, details={}, retries=0, source="", as_of="", seconds=0.0, sources=[],
+        tool_name=tool, tool_label="Label", args=args or {}, result=data, formatted_result=text, empty=False,
+        error=None, error_type=None, details={}, retries=0, source="", as_of="", seconds=0.0, sources=[],
     )  # fmt: skip
 
 

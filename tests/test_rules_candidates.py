@@ -124,13 +124,20 @@ def test_a_search_that_found_nobody_is_not_followed_by_a_chart():
 
 def test_the_tool_that_the_model_named_stays_beside_what_the_patterns_want():
     question = "Look at the attached x-ray, then find warnings of ceftriaxone"
-    assert narrow(ALL, turn(question, image=True, suggested_tool="check_drug_safety")) == ["check_drug_safety"]
-    offered = narrow(ALL, turn(question, image=True, suggested_tool="analyze_medical_image"))
+    assert narrow(ALL, turn(question, image=True), meant="check_drug_safety") == ["check_drug_safety"]
+    offered = narrow(ALL, turn(question, image=True), meant="analyze_medical_image")
     assert {"check_drug_safety", "analyze_medical_image"} <= set(offered)
     assert not set(WRITES) & set(offered)
 
 
 def test_a_named_tool_that_cannot_apply_stays_out():
-    assert "analyze_medical_image" not in names("What is on the x-ray?", suggested_tool="analyze_medical_image")
-    question = "Should I start warfarin 5 mg in abc-123?"
-    assert "prescribe_medication" not in names(question, suggested_tool="prescribe_medication")
+    assert "analyze_medical_image" not in narrow(ALL, turn("What is on the x-ray?"), meant="analyze_medical_image")
+    asked = turn("Should I start warfarin 5 mg in abc-123?")
+    assert "prescribe_medication" not in narrow(ALL, asked, meant="prescribe_medication")
+    polite = turn("Could you get warfarin 5 mg going in abc-123?")
+    assert "prescribe_medication" in narrow(ALL, polite, meant="prescribe_medication")
+
+
+def test_once_a_call_was_made_only_what_is_missing_counts():
+    state = turn(LONG, patient_found())
+    assert narrow(ALL, state, meant="find_clinical_trials") == narrow(ALL, state)

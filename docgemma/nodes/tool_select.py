@@ -37,10 +37,11 @@ def _nothing_more(calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) -> str:
     names = [tool.name for tool in context.toolbox]
+    meant = state.get("suggested_tool") if context.profile.intent_names_tool else None
     if context.settings.narrowing:
-        names = narrow(names, state, context.drugs)
-    if context.profile.intent_names_tool and not state.get("tool_results") and state.get("suggested_tool") in names:
-        return state["suggested_tool"]  # the same model was asked the same with the intent
+        names = narrow(names, state, context.drugs, meant)
+    if meant in names and not state.get("tool_results"):
+        return meant  # the same was asked with the intent
     # "nothing more" is an answer only while code has not already checked it and found something missing
     allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not missing_tools(state)
     if len(names) == 1 and not allow_none:

@@ -43,7 +43,10 @@ def writes_possible(question: str, entities: ExtractedEntities) -> list[str]:
 
 def never_orders(question: str) -> bool:
     """Whether a question asks or refuses, so that no write can be meant by it whatever the model makes of it."""
-    return bool(words.REFUSES.search(question) or words.ASKS.search(question))
+    if words.REFUSES.search(question):
+        return True
+    polite = words.REQUEST.search(question) and not words.ADVICE.search(question)  # "could you add …?" is an order
+    return bool(words.ASKS.search(question)) and not polite
 
 
 def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) -> bool:

@@ -1,8 +1,8 @@
 """Candidate narrowing: before the model chooses a tool, code removes those that cannot apply.
 
 Where the task patterns still miss something that can be done now, its tools stand: the order lookup, reading,
-knowledge, writes is control flow, and control flow belongs to code. Before the first call, the tool that the model
-named with the intent stays beside them. Otherwise the model chooses among all that can apply.
+knowledge, writes is control flow, and control flow belongs to code. Where a trained model named another tool with the
+intent, it chooses. Otherwise the model chooses among all that can apply.
 """
 
 from collections.abc import Sequence
@@ -17,33 +17,40 @@ from docgemma.state import AgentState
 WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
 
 
-def narrow(names: Sequence[str], state: AgentState, dictionary: DrugNames | None = None) -> list[str]:
+def narrow(
+    names: Sequence[str], state: AgentState, dictionary: DrugNames | None = None, meant: str | None = None
+) -> list[str]:
     """The tools that can apply now, in the order given; never an empty list.
 
     Args:
         names: all tools.
         state: of the turn, entities extracted.
         dictionary: finds drugs in the history's texts as well; without it only calls and charts count.
+        meant: the tool that the model named with the intent, where its word is worth as much as the patterns'. It
+            counts before the first call.
     """
+    meant = None if state.get("tool_results") else meant
     missing = [name for name in missing_tools(state) if name in names]
-    possible = [name for name in names if _applies(name, state, missing, dictionary)]
+    possible = [name for name in names if _applies(name, state, missing, dictionary, meant)]
     ready = [name for name in missing if name in possible]
     unsure = [name for name in possible if name in WRITES and name not in missing]
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
         ready = ready[:1]  # the rest needs what this finds
-    if ready and _suggested(state) not in (None, *ready):
+    if ready and meant not in (None, *ready):
         return possible  # patterns know few ways of asking, and the model read the question otherwise: it chooses
     if ready:
         return [name for name in names if name in (*ready, *unsure)]
     return possible or missing[:1] or list(names)
 
 
-def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: DrugNames | None) -> bool:
+def _applies(
+    name: str, state: AgentState, missing: Sequence[str], dictionary: DrugNames | None, meant: str | None
+) -> bool:
     entities = known.entities(state)
     required = name in missing
     if name == "analyze_medical_image":
         return bool(entities["has_image"])
-    if name in WRITES and not (required or name in _writes(state)):
+    if name in WRITES and not (required or name in _writes(state, meant)):
         return False
     if name in NEEDS_PATIENT and not known.patient_ids(state):
         # with nobody to search for either, the call itself asks for the patient
@@ -51,21 +58,16 @@ def _applies(name: str, state: AgentState, missing: Sequence[str], dictionary: D
     if name == "search_patient" and not required and not _new_name(state):
         return False
     if name == "check_drug_interactions" and len(known.drugs(state, dictionary)) < 2:
-        unknown = name == _suggested(state) and len(choices("drug_names", name, state, dictionary) or []) >= 2
+        unknown = name == meant and len(choices("drug_names", name, state, dictionary) or []) >= 2
         return (required or unknown) and not {"search_patient", "get_patient_chart"} & set(missing)
     return required or not _served(name, state)
 
 
-def _suggested(state: AgentState) -> str | None:
-    """The tool that the model named with the intent; worth something until the first call was made."""
-    return None if state.get("tool_results") else state.get("suggested_tool")
-
-
-def _writes(state: AgentState) -> list[str]:
+def _writes(state: AgentState, meant: str | None) -> list[str]:
     question, entities = state["user_query"], known.entities(state)
     # what the model read in the question alone; a person decides about every write that comes of it
-    suggested = [] if never_orders(question) else [_suggested(state) or ""]
-    return [*writes_asked(question, entities), *writes_possible(question, entities), *suggested]
+    named = [meant] if meant and not never_orders(question) else []
+    return [*writes_asked(question, entities), *writes_possible(question, entities), *named]
 
 
 def _can_search(state: AgentState) -> bool:
