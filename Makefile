@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run test browser lint notebooks bench constraints clean
+.PHONY: run test browser lint notebooks writeup bench constraints clean
 
 run: .venv/.run
 	@$(BIN)/python -m docgemma.tour
@@ -13,12 +13,18 @@ test: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest
 
+# twice, in random order: no notebook may lean on another
 notebooks: .venv/.test
-	$(BIN)/python -m pytest notebooks
+	$(BIN)/python -m pytest -p no:randomly $$(ls notebooks/*.ipynb writeup/*.ipynb | shuf)
+	$(BIN)/python -m pytest -p no:randomly $$(ls notebooks/*.ipynb writeup/*.ipynb | shuf)
 
-# the demo in a real Chromium; not part of `make test` yet
+# the write-up's texts, figures and page, from the stored data
+writeup: .venv/.test
+	$(BIN)/python writeup/build.py
+
+# the demo in a real Chromium
 browser: .venv/.test
-	$(BIN)/python -m pytest -o addopts="-q" tests/browser
+	$(BIN)/python -m pytest tests/browser
 
 bench: .venv/.test
 	$(BIN)/python -m pytest -m benchmark tests --benchmark-enable --benchmark-only

@@ -72,7 +72,7 @@ class EdgeProfile:
     def retry(self, state: AgentState, result: ToolResult) -> Ask:
         """The kind of error settles it: a busy service is asked again as it was, anything else otherwise.
 
-        The model had 9 of 14 held-out cases right, code has all; the grammar leaves one answer.
+        The grammar leaves one answer.
         """
         settled = "retry_same" if result["error_type"] in RETRYABLE else "retry_different_args"
         schema = create_model("RetryLabel", __base__=Schema, strategy=(Literal[settled], ...))
@@ -84,12 +84,12 @@ class EdgeProfile:
         return Prompt(user="\n".join([told, *(f"! {line}" for line in missed), "answer"]))
 
     def triage(self, state: AgentState) -> Ask:
-        """The v2 graph's route; `intent` or `select` names the tool. The stored adapter has not learnt it yet."""
+        """The v2 graph's route; `intent` or `select` names the tool."""
         labels = ("direct", "lookup", "reasoning", "multi_step")
         return self._ask("triage", state, "route", create_model("Route", __base__=Schema, route=(Literal[labels], ...)))
 
     def decompose(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
-        """The v1 and v2 graphs' plan: the tools in working order. Not learnt yet either."""
+        """The v1 and v2 graphs' plan: the tools in working order."""
         names = Literal[tuple(tool.name for tool in tools)]
         field = Field(min_length=1, max_length=5)
         return self._ask(
