@@ -14,7 +14,7 @@ from docgemma.ehr.seed import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.errors import StoreError, UsageError
 
-FIXTURES = Path("/work/shared/fixtures/fhir")
+FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures" / "fhir"
 recorded = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the recorded responses are not here")
 
 PATIENT = {"resourceType": "Patient", "id": "p1", "name": [{"given": ["Ana"], "family": "Reyes"}]}

@@ -30,7 +30,7 @@ from docgemma.settings import Settings
 from tests.standin import misbehave
 from tests.standin.misbehave import Misbehaving, status
 
-FIXTURES = Path("/work/shared/fixtures/fhir")
+FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures" / "fhir"
 recorded = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the recorded responses are not here")
 MEDPLUM = Path(__file__).parent / "medplum"
 TOKEN = "secret-token-5e7"
