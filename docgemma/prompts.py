@@ -147,8 +147,8 @@ class PromptProfile(Protocol):
     def direct(self, state: AgentState) -> "Prepared | None":
         """An answer to a direct question that needs no generation, or None."""
 
-    def left_out(self, text: str, state: AgentState) -> list[str]:
-        """Sentences that code adds to an answer which lacks what was asked for, beside what every answer must say."""
+    def mend(self, text: str, state: AgentState) -> str:
+        """The model's answer, with what a model of its size leaves out or garbles set right from the results."""
 
 
 # arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
@@ -224,8 +224,8 @@ class FullProfile:
     def direct(self, state: AgentState) -> Prepared | None:
         return None
 
-    def left_out(self, text: str, state: AgentState) -> list[str]:
-        return []
+    def mend(self, text: str, state: AgentState) -> str:
+        return text
 
     @staticmethod
     def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:

@@ -36,14 +36,20 @@ def findings(question: str, results: list[ToolResult], limit: int, beside: froze
     return list(dict.fromkeys(parts))
 
 
-def untold(text: str, question: str, results: list[ToolResult], beside: frozenset[int]) -> list[str]:
-    """What was asked for, stands in the results and is not in an answer: the model left it out."""
-    said = set(_words(text))
-    return [
-        part
-        for part in findings(question, results, ALL, beside)
-        if (words := _words(part)) and sum(word in said for word in words) < TOLD * len(words)
-    ]
+def mended(text: str, question: str, results: list[ToolResult], beside: frozenset[int]) -> str:
+    """An answer with what was asked for, found and left out; or, where it repeats a finding in other words than the
+    source's, the findings themselves: a small model that does not copy a warning whole may join two of them."""
+    parts = findings(question, results, ALL, beside)
+    said, flat = set(_words(text)), _flat(text)
+    exact = [_flat(part) in flat for part in parts]
+    told = [bool(words := _words(part)) and sum(word in said for word in words) >= TOLD * len(words) for part in parts]
+    if any(near and not same for near, same in zip(told, exact, strict=True)):
+        return "\n".join(parts)
+    return "\n".join([text, *(part for part, same in zip(parts, exact, strict=True) if not same)])
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".")
 
 
 def _words(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from docgemma.edge.answers import untold
+from docgemma.edge.answers import mended
 from docgemma.edge.evidence import focus
 from docgemma.edge.quality import settled_quality
 from docgemma.errors import RETRYABLE
@@ -105,12 +105,11 @@ class EdgeProfile:
 
         return direct_answer(state["user_query"])
 
-    def left_out(self, text: str, state: AgentState) -> list[str]:
-        """What was asked for and found, and is not in the model's answer: 135M parameters skip lines."""
+    def mend(self, text: str, state: AgentState) -> str:
         question, results = state["user_query"], state.get("tool_results", [])
         done = [(at, item) for at, item in enumerate(results) if not item["error"] and item["tool_name"] in LISTED]
         beside = frozenset(at for at, item in done if settled_quality(question, item) == "no_results")
-        return untold(text, question, results, beside)
+        return mended(text, question, results, beside)
 
     @staticmethod
     def _ask(node: str, state: AgentState, task: str, schema: type[BaseModel], finish=lambda value: value) -> Ask:

@@ -88,7 +88,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
-    text = "\n".join([written, *context.profile.left_out(written, state)]) if usable else answer_from_evidence(state)
+    text = context.profile.mend(written, state) if usable else answer_from_evidence(state)
     text = ensure_critical(text, state, context.drugs)
     return {
         "final_response": with_patient(text or answer_from_evidence(state), state),
