@@ -19,6 +19,15 @@ def test_two_warnings_that_the_model_joined_are_given_as_they_stand():
     assert mended(joined, QUESTION, [LABEL], frozenset()) == LINES
 
 
+def test_a_long_warning_is_not_ended_in_its_middle():
+    long = (
+        "Dofetilide has an FDA boxed warning: Fatal arrhythmias. " + "Start where it can be watched, " * 9 + "3 days."
+    )
+    label = result("check_drug_safety", {"drug": "dofetilide"}, {"drug_name": "dofetilide"}, long)
+    cut = long[:220] + " Dofetilide contraindication: asthma."
+    assert mended(cut, QUESTION, [label], frozenset()) == long
+
+
 def test_a_whole_copy_stays_as_the_model_wrote_it():
     copied = LINES.replace("\n", " ")
     assert mended(copied, QUESTION, [LABEL], frozenset()) == copied

@@ -81,7 +81,8 @@ def focus(text: str, question: str, limit: int) -> str:
 def shown_lines(text: str, question: str, limit: int) -> list[str]:
     """The lines of a formatted result that fit: its head, its caveats, what the question asks for, then the rest while
     there is room; in their own order. "…" stands at the end where lines were left out."""
-    lines = [clip(line.strip(), LINE_CHARS) for line in text.splitlines() if line.strip()]
+    # where there is room for everything, lines stay whole
+    lines = [clip(line.strip(), max(LINE_CHARS, limit // 10)) for line in text.splitlines() if line.strip()]
     wanted = [*topics(question, RECORD), *topics(question, LABEL)]
     stems = {word[:6].lower() for word in re.findall(r"[A-Za-z]{5,}", question)}
     order = sorted(
