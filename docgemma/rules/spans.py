@@ -17,41 +17,17 @@ from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames
 from docgemma.rules.entities import PATIENT_ID, clean
 from docgemma.rules.name_words import NOT_NAMES, TITLES
+from docgemma.rules.note_spans import note_texts, note_types
 from docgemma.rules.numbers import NUMBER_WORDS
+from docgemma.rules.phrases import EDGE_WORDS, phrases
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState
 
 MAX_OPTIONS = 2000
 NEARLY = 85  # of 100: one or two letters of a drug's name are wrong
-MAX_TOKENS = 320  # words of a question that spans are made of
-TOKEN = re.compile(r"[^\s,;:!?()\[\]{}\"“”«»]+")
-HARD_BREAK = re.compile(r"[;:!?()\[\]{}\"“”«»\n]|\.(?=\s|$)|--|—")
-NOTE_TYPES = (
-    "progress note", "consult note", "procedure note", "discharge summary", "history and physical note", "nursing note",
-    "follow-up note", "telephone note", "SOAP note", "admission note", "operative note", "pre-operative note",
-    "post-operative note", "transfer note", "triage note", "referral note", "handover note", "pharmacy note",
-    "dietitian note", "nutrition note", "physiotherapy note", "social work note", "anesthesia note", "emergency note",
-    "ward round note", "psychiatry note", "clinical note",
-)  # fmt: skip
-KINDS_IN_FULL = frozenset(NOTE_TYPES[NOTE_TYPES.index("SOAP note") + 1 :])  # their words alone mean other things
-SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "h&p": "history and physical note",
-             "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
-             "physio note": "physiotherapy note", "op note": "operative note"}  # fmt: skip
-UNTYPED_NOTE = "clinical note"
-EDGES = (
-    "a about after again all also am an and any are as at be been before being but by can check could did do does "
-    "document for from give had has have he her hers him his how i if in into is it its just log look me my near "
-    "note now of on one or our out over please prescribe record save search she should show since so some start "
-    "that the their them then there these they this those to today under until up us use was we were what when "
-    "where which while who why will with would write you your find add patient's"
-)
-EDGE_WORDS = frozenset(EDGES.split())
 SPAN_WORDS = {
     "condition": 6, "substance": 3, "reaction": 8, "query": 12, "drug": 3, "name": 4, "dosage": 6, "frequency": 6,
 }  # fmt: skip
-NOTE_CUE = re.compile(
-    r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
-)
 DEGREE = re.compile(
     r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*)?(?:mild|moderate|severe|serious)\b", re.IGNORECASE
 )  # it has a field of its own
@@ -59,18 +35,6 @@ REACTION_CUE = re.compile(
     r"\breactions?(?:\s*(?:was|is|were|:|=|-)\s*|\s+(?!to\b|from\b|of\b|in\b|on\b|with\b|after\b))", re.IGNORECASE
 )
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
-ARROW = re.compile(r"[-=]+>|→|-")
-QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
-COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
-DASH = re.compile(r"^[^—\n]{0,120}?\s(?:-|–|—|--)\s+")
-# "Save a note to abc-123. Patient feels well.": the order, then the note
-FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
-_COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
-COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|record|chart|file|this|that|it)\b", re.IGNORECASE)
-# "wound dry, sutures out - save that as a note": the note, then the order
-BEFORE = re.compile(
-    rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
-)
 INSTRUCTION = re.compile(
     r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
     r"avoid \w+|taper\w*|instructions?:|notes?:|for \d+ (?:days|weeks|months)|until )",
@@ -97,7 +61,6 @@ DEGREES = (
     "reactions list chart record new document documented update add log her his their patient type side effect badly"
 )
 DEGREE_WORDS = frozenset(DEGREES.split())
-POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
 JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
 
 
@@ -133,35 +96,13 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "query": lambda: [text] if tool == "analyze_medical_image" else [*_phrases(text, "query"), text],
         "status": lambda: [trial_status(text, about_trials=True) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
-        "note_type": lambda: _note_types(text),
-        "note_text": lambda: _note_texts(text),
+        "note_type": lambda: note_types(text),
+        "note_text": lambda: note_texts(text),
         "notes": lambda: [text[match.start() :] for match in INSTRUCTION.finditer(text)],
     }
     if field not in read:
         return None
     return _tidy(read[field](), field, tool, state)
-
-
-def phrases(text: str, max_words: int, *, across_commas: bool = False, edges: bool = False) -> list[str]:
-    """Spans of up to `max_words` words of a text, as written; none crosses the end of a clause.
-
-    Args:
-        text: to take them from; only its first 320 words are used.
-        max_words: of a span.
-        across_commas: whether a comma may stand inside.
-        edges: whether a span may begin or end with an article, preposition or command.
-    """
-    found: list[tuple[int, int, str]] = []
-    for clause in _clauses(text, across_commas):
-        for first in range(len(clause)):
-            if not edges and _edge(clause[first]):
-                continue
-            for last in range(first, min(first + max_words, len(clause))):
-                if edges or not _edge(clause[last]):
-                    start, end = clause[first].start(), _end(clause[last])
-                    if end > start:
-                        found.append((-(last - first), start, text[start:end]))
-    return [span for _length, _start, span in sorted(found)]  # the longest first: it names the thing in full
 
 
 def _phrases(text: str, kind: str) -> list[str]:
@@ -278,64 +219,6 @@ def _unknown_drugs(text: str) -> list[str]:
         for span in phrases(text, SPAN_WORDS["drug"])[::-1]
         if not any(word.casefold().strip(".'’") in NOT_NAMES for word in span.split())
     ]
-
-
-def _note_types(text: str) -> list[str]:
-    said = [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
-    for kind in NOTE_TYPES:
-        word = kind if kind in KINDS_IN_FULL else kind.removesuffix(" note")
-        said += [kind] if re.search(rf"\b{word}\b", text, re.IGNORECASE) else []
-    return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
-
-
-def _note_texts(text: str) -> list[str]:
-    """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
-    stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
-    text = POLITE.sub("", text)
-    if quoted := [part.strip() for part in QUOTED.findall(text)]:
-        return quoted
-    marked = [*_after(COLON, text), *_after(DASH, text), *_after(FIRST_SENTENCE, text)]
-    marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
-    if before := BEFORE.match(text):
-        marked.append(before[1])
-    if marked:
-        return marked
-    clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
-    endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
-    return [*_after(NOTE_CUE, text), *clauses, *endings]
-
-
-def _after(mark: re.Pattern, text: str) -> list[str]:
-    return [text[match.end() :] for match in mark.finditer(text)]
-
-
-def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
-    """Words between the breaks of a text."""
-    clause: list[re.Match] = []
-    for token in list(TOKEN.finditer(text))[:MAX_TOKENS]:
-        between = text[clause[-1].end() : token.start()] if clause else ""
-        ended = clause and clause[-1].group().endswith(".") and len(clause[-1].group()) > 3
-        if clause and ARROW.fullmatch(clause[-1].group()):
-            clause.pop()
-            ended = True
-        if clause and (ended or HARD_BREAK.search(between) or ("," in between and not across_commas)):
-            yield clause
-            clause = []
-        clause.append(token)
-    if clause:
-        yield clause
-
-
-def _edge(token: re.Match) -> bool:
-    if token.group() == "A" and token.start():
-        return False  # hepatitis A
-    return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
-
-
-def _end(token: re.Match) -> int:
-    """Without the full stop and the possessive at its end."""
-    word = token.group()
-    return token.end() - (len(word) - len(re.sub(r"(?:['’]s)?[.'’-]*$", "", word)))
 
 
 def _has_number(span: str) -> bool:
