@@ -215,18 +215,18 @@ class Agent:
     def _run(
         self, given: Any, thread: str, actor: Actor, on_event: OnEvent | None, stop: Callable[[], bool]
     ) -> dict[str, Any]:
+        """One run of the graph; the caller holds the conversation's lock."""
         context = self._context(thread, actor, stop)
         start = time.perf_counter()
-        with self._lock(thread):
-            try:
-                for mode, event in self.app.stream(
-                    given, self._config(thread), context=context, stream_mode=["updates", "custom"], durability="sync"
-                ):
-                    if on_event:
-                        _pass_on(mode, event, on_event)
-            except sqlite3.Error as error:
-                raise broken(self.settings.db_location, error) from error
-            return self._report(thread, time.perf_counter() - start)
+        try:
+            for mode, event in self.app.stream(
+                given, self._config(thread), context=context, stream_mode=["updates", "custom"], durability="sync"
+            ):
+                if on_event:
+                    _pass_on(mode, event, on_event)
+        except sqlite3.Error as error:
+            raise broken(self.settings.db_location, error) from error
+        return self._report(thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:
         return report(

@@ -11,7 +11,7 @@ from docgemma.cli_demo import app as demo
 from docgemma.cli_kaggle import app as kaggle
 from docgemma.cli_serve import serve
 from docgemma.cli_snapshot import app as snapshot
-from docgemma.errors import DocGemmaError, UsageError
+from docgemma.errors import DocGemmaError, UsageError, kind_and_place
 
 app = typer.Typer(
     name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
@@ -206,7 +206,9 @@ def main() -> None:
             _fail(f"{error.format_message()}{_help(error)}", 2)
         if type(error).__name__ == "Abort":
             _fail("Stopped.", 1)
-        _fail(f"Something went wrong that should not ({_kind(error)}). Run `docgemma doctor`, and report it.", 1)
+        _fail(
+            f"Something went wrong that should not ({kind_and_place(error)}). Run `docgemma doctor`, and report it.", 1
+        )
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -257,15 +259,6 @@ def _silent(line: str) -> None:
 
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
-
-
-def _kind(error: Exception) -> str:
-    """The kind of an unexpected error without its text, which may hold patient data."""
-    frame: Any = error.__traceback__
-    while frame and frame.tb_next:
-        frame = frame.tb_next
-    place = f" in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
-    return type(error).__name__ + place
 
 
 def _help(error: Any) -> str:

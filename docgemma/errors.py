@@ -1,6 +1,7 @@
 """One tree of errors, by the stage that failed. Each says what to do next (`hint`) and whether a retry can help."""
 
 from enum import StrEnum
+from pathlib import Path
 
 
 class ErrorType(StrEnum):
@@ -107,3 +108,12 @@ class ToolError(DocGemmaError):
         super().__init__(message or error_type.value, hint=hint, retryable=error_type in RETRYABLE)
         self.error_type = error_type
         self.details = details
+
+
+def kind_and_place(error: BaseException) -> str:
+    """The kind of an unexpected error and where it was raised, without its text, which may hold patient data."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+    return type(error).__name__ + place

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docgemma.api.access import is_loopback
 from docgemma.api.problems import CLIENT_LEFT, Problem, problem_of
+from docgemma.errors import kind_and_place
 
 log = logging.getLogger("docgemma.api")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
@@ -79,17 +80,8 @@ def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:
         return  # a page of the demo is dozens of requests
     method = scope["method"] if scope["method"] in METHODS else "?"
     route = "/demo" if _is_demo(scope) else getattr(scope.get("route"), "path", "(no such path)")
-    failed = f" {kind(seen['error'])}" if seen["error"] is not None and seen["status"] >= 500 else ""
+    failed = f" {kind_and_place(seen['error'])}" if seen["error"] is not None and seen["status"] >= 500 else ""
     log.log(
         logging.ERROR if seen["status"] >= 500 else logging.INFO,
         "%s %s %s %.2f s %s %s%s", method, route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
     )  # fmt: skip
-
-
-def kind(error: BaseException) -> str:
-    """The kind of an error and where it was raised, without its text."""
-    frame = error.__traceback__
-    while frame and frame.tb_next:
-        frame = frame.tb_next
-    place = f" in {frame.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.tb_lineno}" if frame else ""
-    return type(error).__name__ + place

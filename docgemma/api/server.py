@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from docgemma.errors import ConfigError, UsageError
+from docgemma.errors import ConfigError
+from docgemma.listening import listen
 from docgemma.settings import Settings, read_settings
 
 PORT = 8000
@@ -81,18 +82,6 @@ def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: b
         _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
     elif not is_loopback(host):
         _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A bound socket. Raises UsageError, with the reason."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=128)
-    except (OSError, OverflowError) as error:
-        raise UsageError(
-            f"The address {host} port {port} cannot be used ({getattr(error, 'strerror', None) or error}).",
-            hint="Choose another with --port, or 0 for any free one.",
-        ) from error
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from docgemma.demo.ids import Ids
 from docgemma.demo.scenarios import Scenario, player
 from docgemma.demo.screen import Screen, Updates
 from docgemma.demo.session import Session, reopen
-from docgemma.demo.turns import Turn, Turns, Work, asking, kind, log, plain
-from docgemma.errors import DocGemmaError, UsageError
+from docgemma.demo.turns import Turn, Turns, Work, asking, log, plain
+from docgemma.errors import DocGemmaError, UsageError, kind_and_place
 
 
 class Desk:
@@ -189,5 +189,5 @@ class Desk:
         except DocGemmaError as error:
             session.messages = [view.notice(plain(error))]
         except Exception as error:
-            log.error("a conversation could not be opened: %s", kind(error))
-            session.messages = [view.notice(f"The conversation cannot be opened ({kind(error)}).")]
+            log.error("a conversation could not be opened: %s", kind_and_place(error))
+            session.messages = [view.notice(f"The conversation cannot be opened ({kind_and_place(error)}).")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.agent import Agent, OnEvent
-from docgemma.errors import DocGemmaError, UsageError
+from docgemma.errors import DocGemmaError, UsageError, kind_and_place
 
 Work = Callable[[OnEvent, Callable[[], bool]], dict[str, Any]]
 log = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ class Turn:
         except DocGemmaError as error:
             self.problem = plain(error)
         except Exception as error:  # the line names the kind and the place; the text may hold patient data
-            self.problem = f"Something went wrong that should not ({kind(error)}). Ask again, or report it."
-            log.error("a turn failed: %s", kind(error))
+            self.problem = f"Something went wrong that should not ({kind_and_place(error)}). Ask again, or report it."
+            log.error("a turn failed: %s", kind_and_place(error))
         finally:
             self._done.set()
             self._changed.set()
@@ -121,12 +121,3 @@ def plain(error: DocGemmaError) -> str:
     """The error's line without advice that only helps at a command line."""
     typed = "--" in error.hint or "docgemma " in error.hint
     return str(error) if typed else error.line()
-
-
-def kind(error: Exception) -> str:
-    """The kind and place of an unexpected error, without its text."""
-    frame = error.__traceback__
-    while frame and frame.tb_next:
-        frame = frame.tb_next
-    place = f" in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else ""
-    return type(error).__name__ + place

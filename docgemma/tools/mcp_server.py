@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from docgemma.ehr.base import RecordStore
-from docgemma.errors import ConfigError, DocGemmaError, UsageError
+from docgemma.errors import ConfigError, DocGemmaError
 from docgemma.knowledge.base import Knowledge
+from docgemma.listening import listen
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
 from docgemma.tools.base import ToolContext
@@ -60,7 +61,7 @@ def serve_http(settings: Settings, host: str = "127.0.0.1", port: int = PORT, to
     import uvicorn
 
     token, made = _token(token or settings.mcp_token)
-    with _Services(settings) as services, _listen(host, port) as listener:
+    with _Services(settings) as services, listen(host, port) as listener:
         address = f"http://{_shown(host)}:{listener.getsockname()[1]}{PATH}"
         app = _http_app(services, host, token)
         _say(f"DocGemma's tools are at {address}")
@@ -184,17 +185,6 @@ def _names(host: str) -> list[str]:
     except OSError:
         addresses = set()
     return sorted({*LOOPBACK, own, socket.getfqdn(), *map(_shown, addresses)})
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=64)
-    except (OSError, OverflowError) as error:
-        raise UsageError(
-            f"The address {host} port {port} cannot be used ({getattr(error, 'strerror', None) or error}).",
-            hint="Choose another with --port, or 0 for any free one.",
-        ) from error
 
 
 def _token(given: str | None) -> tuple[str, bool]:

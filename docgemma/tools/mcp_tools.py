@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -19,7 +18,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 
 from docgemma import __version__
-from docgemma.errors import DocGemmaError, ErrorType, StoreError, ToolError
+from docgemma.errors import DocGemmaError, ErrorType, StoreError, ToolError, kind_and_place
 from docgemma.state import ToolResult
 from docgemma.tools.base import Tool, Toolbox, ToolContext, validate
 from docgemma.tools.mcp_confirm import DECLINED, Question, WriteKeys, confirmed, question
@@ -110,7 +109,7 @@ class _Desk:
             raise
         except Exception as error:
             # the kind and the place; the text of an unknown error may hold patient data
-            log.error("%s failed: %s", tool.name, _kind(error))
+            log.error("%s failed: %s", tool.name, kind_and_place(error))
             answer = self.toolbox.failed(tool.name, args, ToolError(ErrorType.SERVER_ERROR))
         if isinstance(answer, types.InputRequiredResult):
             return answer
@@ -206,11 +205,3 @@ async def in_thread(work: Callable[[], Any], on_tick: Callable[[int], Awaitable[
     if error is not None:
         raise error
     return value
-
-
-def _kind(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    place = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-    return type(error).__name__ + place
