@@ -7,13 +7,14 @@ patient's name in the error.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import httpx
+
+from tests.databases import free_port
 
 ROOT = Path(__file__).parents[1]
 SECRETS = {name: f"{name}-0123456789abcdef" for name in ("ward", "clinic", "viewer")}
@@ -66,11 +67,6 @@ class Server:
         """As an operator ends it; its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def paced_model():

@@ -3,6 +3,7 @@
 import re
 
 from docgemma.edge.evidence import LABEL, RECORD, Topic, shown_lines, topics
+from docgemma.rules.candidates import WRITES
 from docgemma.state import ToolResult
 
 MAX_PARTS = 4  # of a chart
@@ -64,7 +65,7 @@ def _nothing(result: ToolResult) -> str:
 def _rank(result: ToolResult) -> int:
     if result["tool_name"] in FIRST:
         return 0
-    return 2 if result["tool_name"] in ("prescribe_medication", "add_allergy", "save_clinical_note") else 1
+    return 2 if result["tool_name"] in WRITES else 1
 
 
 def sentences(question: str, result: ToolResult, limit: int, brief: bool) -> list[str]:

@@ -7,9 +7,9 @@ from docgemma.edge.lexicon import Lexicon
 from docgemma.edge.questions import ORDER, RECORD_TOOLS, Case, Questions, arguments
 from docgemma.edge.slots import Slots, subjects
 from docgemma.edge.templates import choose, fill, load
+from docgemma.rules.candidates import WRITES
 
 KNOWLEDGE = ("check_drug_safety", "check_drug_interactions", "search_medical_literature", "find_clinical_trials")
-WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
 
 
 @cache

@@ -8,10 +8,10 @@ title or none does anywhere.
 import re
 
 from docgemma.edge.answers import ALL, UNSEEN, answer
+from docgemma.rules.candidates import WRITES
 from docgemma.state import ToolResult
 
 CLOSED = ("COMPLETED", "TERMINATED", "WITHDRAWN")
-WRITES = frozenset({"prescribe_medication", "add_allergy", "save_clinical_note"})
 
 
 # words of a question or query that say nothing of its subject
