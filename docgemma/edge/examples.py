@@ -44,9 +44,9 @@ MIX = {
 }  # of 100 turns
 ASKED = {
     "add_allergy": 5,
-    "find_clinical_trials": 3,
+    "find_clinical_trials": 4,
     "search_medical_literature": 3,
-    "save_clinical_note": 3,
+    "save_clinical_note": 5,
     "get_patient_chart": 3,
 }  # how often each tool, where 2 is the rule
 ANSWERED = {

@@ -48,7 +48,7 @@ def arguments(tool: str, made: Filled, slots: Slots, patient_id: str) -> dict[st
             else [got.get("drug1", slots.drugs[0]), got["drug2"]]
         }
     if tool == "search_medical_literature":
-        return {"query": got["topic"]}
+        return {"query": got["topic"].removeprefix("the ")}  # as spans begin
     if tool == "find_clinical_trials":
         return {"condition": got["cond"], "status": got.get("status")}
     if tool == "search_patient":

@@ -125,11 +125,14 @@ class Slots:
         return self.words.pick(words("note_types"))
 
     def _note(self) -> str:
-        return self.words.pick(words("notes"))
+        return self._told(self.words.pick(words("notes")))
 
     def _notes_clause(self) -> str:
-        text = self.words.pick(words("note_clauses"))
-        simple = {"pro": self.pronoun[0], "obj": self.pronoun[1], "poss": self.pronoun[2], "drug": self.drugs[3]}
+        return self._told(self.words.pick(words("note_clauses")))
+
+    def _told(self, text: str) -> str:
+        """A note's text with its own slots filled: who is spoken of, and drugs that nobody orders."""
+        simple = dict(zip(("pro", "obj", "poss", "drug", "drug2"), (*self.pronoun, *self.drugs[3:5]), strict=True))
         return re.sub(r"\{(\w+)\}", lambda found: simple[found[1]], text)
 
     def _term(self) -> str:

@@ -10,6 +10,7 @@ from docgemma.paths import data_file
 
 INNERMOST = re.compile(r"\[([^\[\]]*)\]")
 SLOT = re.compile(r"\{(\w+)\}")
+GLUED = re.compile(r"(?<=[\w,;:=>])(?=\{)|(?<= -)(?=\{)|(?<=\})(?=(?:with|and)\b)")
 OPEN, CLOSE = "\x01", "\x02"  # mark the filled slots until noise has been added around them
 
 
@@ -32,6 +33,7 @@ def choose(pattern: str, words: Lexicon) -> str:
     """The pattern with every alternative decided and blanks tidied; slots still open."""
     while INNERMOST.search(pattern):
         pattern = INNERMOST.sub(lambda found: words.pick(found[1].split("|")), pattern)
+    pattern = GLUED.sub(" ", pattern)
     return re.sub(r" {2,}", " ", pattern).replace(" ,", ",").strip()
 
 

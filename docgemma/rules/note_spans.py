@@ -2,6 +2,7 @@
 
 import re
 
+from docgemma.rules.entities import PATIENT_ID
 from docgemma.rules.phrases import MAX_TOKENS, TOKEN
 
 NOTE_TYPES = (
@@ -21,6 +22,7 @@ NOTE_CUE = re.compile(
 )
 QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
+AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}\s*[,;:]\s+", re.IGNORECASE)
 DASH = re.compile(r"^[^—\n]{0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
 FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
@@ -30,6 +32,11 @@ COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|record|chart|file|this|that
 BEFORE = re.compile(
     rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
 )
+# "…, wound dry. Save it.": an order that says nothing of its own
+CLOSING = re.compile(
+    rf"\s*[-–—,;.]\s+{_COMMAND}(?:\s+(?:it|that|this|as|a|the|to|in|into|his|her|notes?|chart))*\W*$", re.IGNORECASE
+)
+LEADING = re.compile(r"^(?:a\s+)?(?:\w+\s)?notes?\s*[-–—,:]\s+", re.IGNORECASE)  # "abc-123 - note: …"
 POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
 
 
@@ -45,10 +52,11 @@ def note_types(text: str) -> list[str]:
 def note_texts(text: str) -> list[str]:
     """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
     stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
-    text = POLITE.sub("", text)
+    text = CLOSING.sub("", POLITE.sub("", text))
     if quoted := [part.strip() for part in QUOTED.findall(text)]:
         return quoted
-    marked = [*_after(COLON, text), *_after(DASH, text), *_after(FIRST_SENTENCE, text)]
+    marked = [*_after(COLON, text), *_after(DASH, text), *_after(AFTER_ID, text), *_after(FIRST_SENTENCE, text)]
+    marked = [LEADING.sub("", part) for part in marked]
     marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
     if before := BEFORE.match(text):
         marked.append(before[1])

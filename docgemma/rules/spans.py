@@ -24,6 +24,7 @@ from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState
 
 MAX_OPTIONS = 2000
+SURNAME_FIRST = re.compile(r"\b([^\W\d_][\w'’-]+), ([^\W\d_][\w’-]+)\b")  # García, Maria
 NEARLY = 85  # of 100: one or two letters of a drug's name are wrong
 SPAN_WORDS = {
     "condition": 6, "substance": 3, "reaction": 8, "query": 12, "drug": 3, "name": 4, "dosage": 6, "frequency": 6,
@@ -174,7 +175,8 @@ def _names(text: str, state: AgentState) -> list[str]:
             word.casefold().strip(".'’") in NOT_NAMES | TITLES or any(map(str.isdigit, word)) for word in span.split()
         )
     ]
-    return sorted(spans, key=lambda span: not span[0].isupper())
+    surname_first = [pair[0] for pair in SURNAME_FIRST.finditer(text) if pair[1][0].isupper() and pair[2][0].isupper()]
+    return [*surname_first, *sorted(spans, key=lambda span: not span[0].isupper())]
 
 
 def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
