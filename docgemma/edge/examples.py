@@ -9,7 +9,7 @@ from docgemma.edge.follow_ups import FollowUps
 from docgemma.edge.lexicon import Lexicon
 from docgemma.edge.plans import Plans
 from docgemma.edge.prompts import EVIDENCE_CHARS, EdgeProfile, context
-from docgemma.edge.quality import true_quality
+from docgemma.edge.quality import judged_quality, settled_quality
 from docgemma.edge.questions import Case, Questions
 from docgemma.edge.worlds import FAILURES, World
 from docgemma.llm.base import Prompt
@@ -144,8 +144,10 @@ class Builder:
         state["tool_results"] = [*state["tool_results"], result]
         if tool == "search_patient" and result["result"]["patients"] and len(case.plan) > 1:
             state["active_patient"] = {"id": case.found_as[0], "name": result["result"]["patients"][0]["name"]}
-        quality = true_quality(case.question, result, intended, EVIDENCE_CHARS)
-        self._learn(calls, self.profile.assess(state, result), "quality", quality)
+        quality = settled_quality(case.question, result)
+        if quality is None:  # what is settled is never generated
+            quality = judged_quality(result, intended)
+            self._learn(calls, self.profile.assess(state, result), "quality", quality)
         listed = result["result"].get("articles", result["result"].get("trials"))
         if listed and quality == "no_results":
             self.beside |= {len(state["tool_results"]) - 1}

@@ -26,10 +26,8 @@ _ABOUT = (
 ABOUT = frozenset(_ABOUT.split())
 
 
-def true_quality(question: str, result: ToolResult, intended: str, limit: int) -> str:
-    """What a perfect judge calls an invented result that was made to be `intended`. For training texts."""
-    if settled := settled_quality(question, result, limit):
-        return settled
+def judged_quality(result: ToolResult, intended: str) -> str:
+    """What a perfect judge calls an invented list of results that was made to be `intended`. For training texts."""
     open_or_rich = result["tool_name"] == "find_clinical_trials" and intended == "success_partial"
     return "success_rich" if open_or_rich else intended
 
