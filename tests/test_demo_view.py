@@ -156,7 +156,7 @@ def test_a_stored_conversation_is_shown_again_with_its_open_question(agent) -> N
     reopen(agent, session, "t")
     assert list(session.options) == [item["id"] for item in asked["options"]]
     assert "Search for patient James Wilson" in session.messages[0]["content"]
-    assert len(session.messages[-1]["options"]) == 3 and not session.unfinished
+    assert len(session.messages[-1]["options"]) == 3 and not session.stands["unfinished"]
 
 
 def test_a_port_that_is_taken_gets_one_clear_line(agent) -> None:

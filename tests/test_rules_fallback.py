@@ -95,6 +95,14 @@ def test_a_lost_boxed_warning_and_contraindication_are_added():
     )
 
 
+def test_one_contraindication_told_does_not_hide_the_others():
+    text = "Dofetilide contraindication: Long QT.\nDofetilide contraindication: Concomitant verapamil."
+    data = {"drug": "dofetilide", "contraindications": ["Long QT", "Concomitant verapamil"]}
+    told = "Dofetilide is contraindicated in long QT."
+    lost = "\nDofetilide contraindication: Concomitant verapamil."
+    assert ensure_critical(told, turn("x", result(SAFETY, data=data, text=text))) == told + lost
+
+
 def test_another_drugs_boxed_warning_does_not_count():
     answer = "Amiodarone has a boxed warning and is contraindicated in shock."
     assert "Dofetilide has an FDA boxed warning" in ensure_critical(answer, turn("x", DOFETILIDE))

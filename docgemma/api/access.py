@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ipaddress
 import re
 from dataclasses import dataclass
 
@@ -57,16 +56,6 @@ def read_tokens(text: str | None) -> Tokens:
             )
         known[name] = (digest, Actor(name, role == "write"))
     return Tokens(tuple(known.values()))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this name or address means this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _digest(secret: str) -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docgemma.api.access import is_loopback
 from docgemma.api.problems import CLIENT_LEFT, Problem, problem_of
 from docgemma.errors import kind_and_place
+from docgemma.listening import from_this_machine
 
 log = logging.getLogger("docgemma.api")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
@@ -63,10 +63,7 @@ class Guard:
 
 
 def _check_origin(scope: Scope) -> None:
-    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-    host, origin = headers.get("host", ""), headers.get("origin")
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    if not is_loopback(name) or (origin is not None and origin.partition("://")[2] != host):
+    if not from_this_machine(scope["headers"]):
         detail = "Without tokens this server answers only pages and programs of this machine."
         raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
 

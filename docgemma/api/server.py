@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from docgemma.errors import ConfigError
-from docgemma.listening import listen
+from docgemma.listening import is_loopback, listen
 from docgemma.settings import Settings, read_settings
 
 PORT = 8000
@@ -30,7 +30,7 @@ def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, mod
     """
     if find_spec("fastapi") is None:
         raise ConfigError("The REST API is not installed.", hint="Run: pip install 'docgemma[serve]'")
-    from docgemma.api.access import is_loopback, read_tokens
+    from docgemma.api.access import read_tokens
 
     settings = read_settings()
     tokens = read_tokens(settings.api_tokens)
@@ -70,8 +70,6 @@ def run_app(app: Any, listener: socket.socket) -> None:
 
 
 def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: bool) -> None:
-    from docgemma.api.access import is_loopback
-
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
     if demo:

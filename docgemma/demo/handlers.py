@@ -11,8 +11,8 @@ from docgemma.demo import chart, entry, view
 from docgemma.demo.ids import Ids
 from docgemma.demo.scenarios import Scenario, player
 from docgemma.demo.screen import Screen, Updates
-from docgemma.demo.session import Session, reopen
-from docgemma.demo.turns import Turn, Turns, Work, asking, log, plain
+from docgemma.demo.session import Session, reopen, standing
+from docgemma.demo.turns import MOVED, Turn, Turns, Work, asking, deciding, log, plain
 from docgemma.errors import DocGemmaError, UsageError, kind_and_place
 
 
@@ -34,8 +34,7 @@ class Desk:
         """A page was loaded: its conversation is shown again, also one that is being worked on."""
         self._enter(session, browser, request)
         if turn := self.turns.running(session.thread):
-            session.messages = session.messages[: -2 if session.unfinished else None]
-            session.unfinished = False
+            session.messages = session.messages[: -2 if session.stands["unfinished"] else None]
             yield from self._follow(session, session.messages + turn.opening, turn)
         else:
             yield self.screen.rest(session)
@@ -51,6 +50,8 @@ class Desk:
             yield {self.screen.ui.composer: gr.update()}
             return
         try:
+            if session.stands["pending"]:
+                raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
             if len(files) > 1:
                 raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
             image = files[0] if files else None
@@ -60,16 +61,16 @@ class Desk:
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
         session.thread = session.thread or self.ids.new(session.user)
-        yield from self._run(session, opening, asking(self.agent, session.thread, text, image, patient))
+        yield from self._run(session, opening, asking(self.agent, session.thread, text, image, patient, session.actor))
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
         """A choice of a clarification. Only what was offered can be chosen."""
-        self._enter(session, browser, request)
+        as_shown = self._enter(session, browser, request)
         chosen = event.value.get("value") if isinstance(event.value, dict) else event.value
-        if chosen not in session.options:
-            yield self.screen.rest(session)
+        if not as_shown or chosen not in session.options:
+            yield self._moved(session)
             return
-        work = asking(self.agent, session.thread, chosen)
+        work = asking(self.agent, session.thread, chosen, actor=session.actor)
         yield from self._run(session, [view.said(session.options[chosen])], work)
 
     def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
@@ -82,20 +83,21 @@ class Desk:
         self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
     ) -> Iterator[Updates]:
         """The entry as it was changed on the card; new findings come back before anything is written."""
-        self._enter(session, browser, request)
-        before = entry.fields(self.agent, self.screen.pending(session) or {"args": {}})
+        before = entry.fields(self.agent, session.stands["pending"] or {"args": {}})
         changes = entry.changed(before, (first, second, third, fourth))
         decision = "edit" if changes else "approve"
         yield from self._decide(session, browser, request, decision, changes, entry.said(changes))
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""
-        self._enter(session, browser, request)
-        agent, thread = self.agent, session.thread
+        if not self._enter(session, browser, request):
+            yield self._moved(session)
+            return
+        agent, thread, actor = self.agent, session.thread, session.actor
         yield from self._run(
             session,
             [view.said("Go on.")],
-            lambda on_event, stop: agent.proceed(thread, on_event=on_event, stop=stop),
+            lambda on_event, stop: agent.proceed(thread, actor=actor, on_event=on_event, stop=stop),
         )
 
     def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
@@ -121,7 +123,7 @@ class Desk:
 
     def play(self, chosen: str, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """The next step of a guided scenario; the first one begins a new conversation."""
-        if chosen != session.scenario:
+        if chosen != session.scenario or not self.ids.owns(session.thread, request.username):
             session.__dict__.update(Session(user=request.username, scenario=chosen).__dict__)
             session.thread = self.ids.new(session.user)
         scenario = self.scenarios[chosen]
@@ -129,7 +131,7 @@ class Desk:
         session.step += 1
         number = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
         opening = [view.caption(number, step.caption), self.screen.opening(step, session)]
-        work = player(self.agent, scenario, session.step - 1, session.thread, session.result)
+        work = player(self.agent, scenario, session.step - 1, session.thread, session.result, actor=session.actor)
         for updates in self._run(session, opening, work):
             ended = self.screen.ui.trace in updates  # the last picture of a step
             if ended and session.step >= len(scenario.steps):
@@ -143,16 +145,17 @@ class Desk:
     def _decide(
         self, session: Session, browser: Any, request: gr.Request, decision: Any, changes: dict[str, Any], words: str
     ) -> Iterator[Updates]:
-        self._enter(session, browser, request)
-        agent, thread = self.agent, session.thread
-        if not (thread and self.screen.pending(session)):
-            yield self.screen.rest(session)
+        """Only on the entry that this window shows: another one may wait by now."""
+        if not self._enter(session, browser, request) or not session.stands["pending"]:
+            yield self._moved(session)
             return
-        yield from self._run(
-            session,
-            [view.said(words)],
-            lambda on_event, stop: agent.decide(thread, decision, changes, on_event=on_event, stop=stop),
-        )
+        seen = session.stands["pending"]
+        work = deciding(self.agent, session.thread, decision, changes, seen, session.actor)
+        yield from self._run(session, [view.said(words)], work)
+
+    def _moved(self, session: Session) -> Updates:
+        session.messages = [*session.messages, view.notice(MOVED)]
+        return self.screen.rest(session)
 
     def _run(self, session: Session, opening: list[dict[str, Any]], work: Work) -> Iterator[Updates]:
         base = session.settle()
@@ -170,7 +173,6 @@ class Desk:
         yield self.screen.busy(session) | {chat: [*base, *view.working(turn.timeline, turn.now, turn.words)]}
         for _ in turn.follow():
             yield {chat: [*base, *view.working(turn.timeline, turn.now, turn.words)]}
-        session.unfinished = turn.result is None and not self.screen.pending(session)
         if turn.result:
             session.result = turn.result
             session.messages = [*base, *view.answer(turn.result)]
@@ -179,15 +181,25 @@ class Desk:
             session.messages = [*base, *shown, view.notice(turn.problem)]
         yield self.screen.rest(session)
 
-    def _enter(self, session: Session, browser: Any, request: gr.Request) -> None:
-        """Take up the conversation that this browser holds, if it was given to this person."""
-        session.user = request.username
-        if session.thread or not self.agent or not self.ids.owns(browser, session.user):
-            return
+    def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
+        """Take up the conversation that this browser holds, if it was given to this person, as it stands now.
+
+        Returns:
+            Whether this window had shown it so; otherwise what was clicked may mean something else by now.
+        """
+        if session.thread and not self.ids.owns(session.thread, request.username):  # somebody else has signed in here
+            session.__dict__.update(Session().__dict__)
+        session.user, session.scenario, session.step = request.username, None, 0
+        thread = session.thread or browser
+        if not self.agent or not self.ids.owns(thread, session.user):
+            return True
         try:
-            reopen(self.agent, session, browser)
+            if session.thread and (self.turns.running(thread) or standing(self.agent, session) == session.stands):
+                return True
+            reopen(self.agent, session, thread)
         except DocGemmaError as error:
             session.messages = [view.notice(plain(error))]
         except Exception as error:
             log.error("a conversation could not be opened: %s", kind_and_place(error))
             session.messages = [view.notice(f"The conversation cannot be opened ({kind_and_place(error)}).")]
+        return False

@@ -14,6 +14,7 @@ import yaml
 
 from docgemma.agent import Agent
 from docgemma.errors import UsageError
+from docgemma.nodes.context import CLINICIAN, Actor
 from docgemma.notebook import failing
 from docgemma.tools.base import Toolbox
 
@@ -73,26 +74,31 @@ def load_scenarios(path: Path = FOLDER / "scenarios.yaml") -> list[Scenario]:
 
 def player(
     agent: Agent | None, scenario: Scenario, number: int, thread: str, last: dict[str, Any] | None,
-    traces: Path = TRACES,
+    traces: Path = TRACES, actor: Actor = CLINICIAN,
 ) -> Any:  # fmt: skip
     """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without."""
     if agent is None:
         return _replay(load_trace(scenario.id, traces)["steps"][number])
-    return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop)
+    return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop, actor)
 
 
-def take(agent: Agent, step: Step, thread: str, last: dict[str, Any] | None, on_event: Any, stop: Any) -> dict:
+def take(
+    agent: Agent, step: Step, thread: str, last: dict[str, Any] | None, on_event: Any, stop: Any,
+    actor: Actor = CLINICIAN,
+) -> dict[str, Any]:  # fmt: skip
     """One step through the agent; `last` is the result of the step before."""
     with troubled(agent, step.fails) as agent:
         if step.decide:
-            return agent.decide(thread, step.decide, dict(step.change), on_event=on_event, stop=stop)
+            return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
         text = step.ask
         if step.choose:
             options = (last or {}).get("options", [])
             if len(options) < step.choose:
                 raise UsageError("There is nothing to choose from here.", hint="Begin the scenario again.")
             text = options[step.choose - 1]["id"]
-        return agent.ask(text, thread=thread, create=True, image=step.image_path, on_event=on_event, stop=stop)
+        return agent.ask(
+            text, thread=thread, create=True, image=step.image_path, actor=actor, on_event=on_event, stop=stop
+        )
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """What stands on the screen while a turn runs and while it rests. Every method gives the updates of the components."""
 
 import json
+import logging
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +13,13 @@ from docgemma.agent import Agent
 from docgemma.demo import chart, entry, view
 from docgemma.demo.ids import short
 from docgemma.demo.scenarios import Scenario, Step
-from docgemma.demo.session import Session
+from docgemma.demo.session import NOWHERE, Session, standing
+from docgemma.errors import kind_and_place
 
 Updates = dict[Any, Any]
 FIELDS = 4  # of an entry that can be changed
+UNREADABLE = "Conversations cannot be read or kept at the moment. Try again; `docgemma doctor` says what is wrong."
+log = logging.getLogger(__name__)
 
 
 class Screen:
@@ -42,22 +46,33 @@ class Screen:
 
     def rest(self, session: Session) -> Updates:
         """Everything as it stands while nothing is being worked on."""
-        ui, pending = self.ui, self.pending(session)
+        ui = self.ui
+        stands = session.stands = self._standing(session)
+        pending, patient = stands["pending"], stands["patient"]
         if pending:
             session.patient = str(pending["args"].get("patient_id") or "") or session.patient
-        elif self.agent and session.thread and session.result:
-            session.patient = self._active(session) or session.patient
+        elif patient and session.result:
+            session.patient = patient["id"]
         offered = session.scenario and session.step < len(self.scenarios[session.scenario].steps)
         return {
             ui.session: session, ui.browser: session.thread, ui.chat: session.messages,
-            ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=session.unfinished),
+            ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
             **self._card(pending), ui.edit: gr.update(visible=False),
             ui.patient: gr.update(value=session.patient), ui.chart: self.chart(session.patient),
             ui.trace: view.trace(session.result), ui.export: self._export(session),
-            ui.badges: self.badges(session.result),
+            ui.badges: self.badges(session.result, session.user),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
             ui.anew: gr.update(interactive=True),
         }  # fmt: skip
+
+    def _standing(self, session: Session) -> dict[str, Any]:
+        """Where the memory cannot be read, nothing can be decided, and the page says so and stays usable."""
+        try:
+            return standing(self.agent, session)
+        except Exception as error:  # sqlite3's, psycopg's or our own: the texts may name an address
+            log.error("a conversation cannot be read: %s", kind_and_place(error))
+            session.messages = [*session.messages, view.notice(UNREADABLE)]
+            return NOWHERE
 
     def _card(self, pending: dict[str, Any] | None) -> Updates:
         ui = self.ui
@@ -74,24 +89,15 @@ class Screen:
             **boxes,
         }
 
-    def badges(self, result: dict[str, Any] | None = None) -> str:
+    def badges(self, result: dict[str, Any] | None = None, user: str | None = None) -> str:
         if not self.agent:
             return view.badges("", "", "", replay=self.replayed)
         mode = self.agent.settings.sources
         snapshot = any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", []))
-        return view.badges(self.agent.llm.name, mode, self.agent.store.name, mode == "auto" and snapshot)
+        return view.badges(self.agent.llm.name, mode, self.agent.store.name, mode == "auto" and snapshot, user=user)
 
     def chart(self, patient: str | None) -> str:
         return chart.chart_html(self.agent, patient) if self.agent else chart.EMPTY
-
-    def pending(self, session: Session) -> dict[str, Any] | None:
-        if self.agent:
-            return self.agent.pending(session.thread) if session.thread else None
-        return (session.result or {}).get("pending_write")
-
-    def _active(self, session: Session) -> str | None:
-        stored = self.agent.conversation(session.thread) or {}
-        return (stored.get("patient") or {}).get("id")
 
     def opening(self, step: Step, session: Session) -> dict[str, Any]:
         if step.choose:

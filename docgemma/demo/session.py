@@ -5,6 +5,9 @@ from typing import Any
 
 from docgemma.agent import Agent
 from docgemma.demo import view
+from docgemma.nodes.context import CLINICIAN, Actor
+
+NOWHERE = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
 
 
 @dataclass
@@ -15,10 +18,15 @@ class Session:
     user: str | None = None
     messages: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
-    unfinished: bool = False  # the last turn was stopped or cut off, and can be taken up
+    stands: dict[str, Any] = field(default_factory=lambda: NOWHERE)  # the conversation as it was last shown here
     patient: str | None = None
     scenario: str | None = None
     step: int = 0
+
+    @property
+    def actor(self) -> Actor:
+        """Who signs what is written here: the login's name, where there is a login."""
+        return Actor(self.user) if self.user else CLINICIAN
 
     @property
     def options(self) -> dict[str, str]:
@@ -31,6 +39,16 @@ class Session:
         return self.messages
 
 
+def standing(agent: Agent | None, session: Session) -> dict[str, Any]:
+    """Where its conversation stands now, as `Agent.conversation` says it, with the entry that is `pending`. Another
+    window may have changed it since it was shown here."""
+    if agent is None:
+        return NOWHERE | {"pending": (session.result or {}).get("pending_write")}
+    if session.thread is None:
+        return NOWHERE
+    return NOWHERE | (agent.conversation(session.thread) or {}) | {"pending": agent.pending(session.thread)}
+
+
 def reopen(agent: Agent, session: Session, thread: str) -> None:
     """Show a stored conversation: its last turns, what waits for a decision, what was never finished.
 
@@ -38,13 +56,12 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
         StoreError: the memory cannot be read.
     """
     session.thread, session.messages, session.result = thread, [], None
-    stored = agent.conversation(thread)
-    if stored is None:
+    stored = session.stands = standing(agent, session)
+    if not stored["message"]:
         return  # the id was given, and nothing was asked yet
     turns = stored["turns"]
-    session.unfinished = stored["unfinished"]
     session.patient = (stored["patient"] or {}).get("id")
-    if session.unfinished:
+    if stored["unfinished"]:
         session.messages = [
             *view.history(turns),
             view.said(stored["message"]),

@@ -48,10 +48,11 @@ def launch(
     _check_free(port)
     os.environ.setdefault("GRADIO_TEMP_DIR", _private_folder())
     blocks = build_app(agent, settings)
-    options = page_options() | {"app_kwargs": {"middleware": _middleware()}}
+    share = on_kaggle() if share is None else share
+    options = page_options() | {"app_kwargs": {"middleware": _middleware(local_only=not (share or auth))}}
     try:
         blocks.queue(default_concurrency_limit=None).launch(
-            server_name=LOOPBACK, server_port=port, share=on_kaggle() if share is None else share, auth=auth,
+            server_name=LOOPBACK, server_port=port, share=share, auth=auth,
             max_threads=THREADS, prevent_thread_lock=not block, quiet=quiet, show_error=False, ssr_mode=False,
             enable_monitoring=False, max_file_size=MAX_BYTES, inbrowser=False, **options,
         )  # fmt: skip
@@ -154,12 +155,12 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _middleware() -> list[Any]:
+def _middleware(local_only: bool) -> list[Any]:
     from starlette.middleware import Middleware
 
     from docgemma.demo.policy import OwnServerOnly
 
-    return [Middleware(OwnServerOnly)]
+    return [Middleware(OwnServerOnly, local_only=local_only)]
 
 
 def _private_folder() -> str:

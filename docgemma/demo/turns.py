@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.agent import Agent, OnEvent
-from docgemma.errors import DocGemmaError, UsageError, kind_and_place
+from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError, kind_and_place
+from docgemma.nodes.context import CLINICIAN, Actor
 
 Work = Callable[[OnEvent, Callable[[], bool]], dict[str, Any]]
 log = logging.getLogger(__name__)
 QUIET_S = 0.05  # at most twenty pictures a second
+MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
+CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
 
 
 class Turn:
@@ -102,17 +105,39 @@ class Turns:
                 self._running.pop(thread, None)
 
 
-def asking(agent: Agent, thread: str, text: str, image: Path | None = None, patient: str | None = None) -> Work:
+def asking(
+    agent: Agent, thread: str, text: str, image: Path | None = None, patient: str | None = None,
+    actor: Actor = CLINICIAN,
+) -> Work:  # fmt: skip
     """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
 
     def work(on_event: Any, stop: Any) -> dict[str, Any]:
         try:
             return agent.ask(
-                text, thread=thread, create=True, image=image, patient=patient or None, on_event=on_event, stop=stop
-            )
+                text, thread=thread, create=True, image=image, patient=patient or None, actor=actor,
+                on_event=on_event, stop=stop,
+            )  # fmt: skip
         finally:
             if image:
                 image.unlink(missing_ok=True)
+
+    return work
+
+
+def deciding(
+    agent: Agent, thread: str, decision: Any, changes: dict[str, Any], seen: dict[str, Any], actor: Actor
+) -> Work:
+    """A decision as work: on the entry that was `seen`, and on no other that waits by now."""
+
+    def work(on_event: Any, stop: Any) -> dict[str, Any]:
+        if agent.pending(thread) != seen:
+            raise ThreadStateError(MOVED)
+        try:
+            return agent.decide(thread, decision, changes, actor=actor, on_event=on_event, stop=stop)
+        except StoppedError as error:
+            if decision == "reject" or agent.pending(thread):
+                raise
+            raise StoppedError(CUT_SHORT, hint="Take the turn up, or look at the chart, to see.") from error
 
     return work
 

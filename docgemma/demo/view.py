@@ -130,7 +130,9 @@ def card(pending: dict[str, Any], patient: str) -> str:
     )
 
 
-def badges(model: str, mode: str, store: str, fell_back: bool = False, replay: str = "") -> str:
+def badges(
+    model: str, mode: str, store: str, fell_back: bool = False, replay: str = "", user: str | None = None
+) -> str:
     """The line at the top: which model, where facts come from, and that this is no medical device."""
     if replay:
         return _badge("dg-replay", f"Replay, recorded {replay}", "No model is loaded; nothing is computed now.")
@@ -139,6 +141,11 @@ def badges(model: str, mode: str, store: str, fell_back: bool = False, replay: s
         _badge(f"dg-{name.lower()}", name, why)
         + _badge("dg-model", f"Model: {model}", "The language model that is loaded.")
         + _badge("dg-store", store, "Where patient records are read and written.")
+        + (
+            _badge("dg-user", f"Signed in: {user}", "Whoever approves an entry here signs it with this name.")
+            if user
+            else ""
+        )
         + _badge("dg-device", "Decision support, not a medical device", "A clinician decides.")
     )
 

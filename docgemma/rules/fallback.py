@@ -19,12 +19,13 @@ NOTHING = (
 )
 MAX_LINES = 14
 LINE_CHARS = 400
+CONTRAINDICATIONS = 6  # lines of a label that are added, as many as its report shows
 CRITICAL = re.compile(
     r"boxed warning|contraindicat|major interaction|^allergy: |critically |not checked|was not found|"
     r"^recorded |^prescribed |^saved |not recorded|found patient|impression of",
     re.IGNORECASE,
 )
-DANGEROUS = frozenset({"minor", "moderate"})  # every other severity, unknown words included, counts as major
+NOT_MAJOR = frozenset({"minor", "moderate"})  # every other severity, unknown words included, counts as major
 UNAVAILABLE = re.compile(
     r"unavailable|not available|unable|could not|couldn['’]t|cannot|not found|no results|busy|temporar|failed|"
     r"not possible|"
@@ -36,6 +37,7 @@ ABOUT_INTERACTION = re.compile(
     r"not be (?:used|taken|combined)",
     re.I,
 )
+AGAINST = re.compile(r"contraindicat|avoid|must not|should not|not be (?:used|given|taken)|do not")
 NOT_DONE = re.compile(  # of the entry itself: "allergies are not recorded" is another matter
     r"\b(?:order|prescription|entry|request)\b[^.\n]{0,60}?"
     r"\b(?:not recorded|reject|declin|not (?:been )?(?:saved|prescribed|added|written|placed)|cancel)",
@@ -118,15 +120,29 @@ def _label_lines(item: ToolResult, text: str) -> Iterable[str]:
     named = any(name in text for name in names)
     if data.get("has_boxed_warning") and not (named and re.search(r"boxed warning|black[\s-]box", text)):
         yield from list(_lines_with(item, "boxed warning"))[:1]
-    if data.get("contraindications") and not (named and "contraindicat" in text):
-        yield from list(_lines_with(item, "contraindication:"))[:3]
+    said = " ".join(part for part in re.split(r"(?<=[.!?])\s|\n", text) if AGAINST.search(part)) if named else ""
+    for line in list(_lines_with(item, "contraindication:"))[:CONTRAINDICATIONS]:
+        if not _told(line.partition("contraindication:")[2], said):
+            yield line
+
+
+def _told(finding: str, said: str) -> bool:
+    """Whether half of a finding's own words, and all of its numbers, stand in what is said: in any order."""
+    finding = finding.partition("(")[0]
+    words, numbers = _stems(finding), set(re.findall(r"\d+", finding))
+    return 2 * len(words & _stems(said)) >= max(len(words), 1) and numbers <= set(re.findall(r"\d+", said))
+
+
+def _stems(text: str) -> set[str]:
+    """Beginnings of the words that carry meaning."""
+    return {word[:6] for word in re.findall(r"[^\W\d_]{4,}", text.casefold())}
 
 
 def _interaction_lines(item: ToolResult, answer: str) -> Iterable[str]:
     data = item["result"]
     asked = dict(zip(data.get("drugs", []), data.get("asked", []), strict=False))
     for pair in data.get("interactions") or []:
-        if str(pair["severity"]).casefold() in DANGEROUS:
+        if str(pair["severity"]).casefold() in NOT_MAJOR:
             continue
         names = [{name.casefold(), str(asked.get(name, name)).casefold()} for name in pair["drugs"]]
         told = ABOUT_INTERACTION.search(answer) and all(
