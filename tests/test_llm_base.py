@@ -1,9 +1,12 @@
 """What is the same on every back end: thinking spans, the one retry with a larger budget, the records of calls."""
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from pydantic import BaseModel
 
 from docgemma.errors import MalformedOutputError, NoVisionError, OutOfTokensError
 from docgemma.llm.base import GenConfig, Prompt, ThinkingFilter, strip_thinking
@@ -52,6 +55,14 @@ def test_a_schema_is_parsed_after_its_thinking_span():
     assert (
         llm.structured(Prompt("q"), ToolSelection, GenConfig(), node="tool_select").value.tool_name == "search_patient"
     )
+
+
+def test_where_a_schema_leaves_no_choice_nothing_is_generated_and_no_call_counted():
+    class Settled(BaseModel):
+        quality: Literal["success_rich"]
+
+    made = ScriptedLLM().structured(Prompt("q"), Settled, GenConfig(), node="assess")
+    assert made.value.quality == "success_rich" and made.calls == []
 
 
 def test_a_cut_answer_is_tried_once_more_with_four_times_the_budget():

