@@ -24,9 +24,11 @@ from docgemma.api.access import LOCAL, read_tokens
 from docgemma.api.health import HealthCheck
 from docgemma.api.problems import Problem, problem_of
 from docgemma.api.rate import Rate
+from docgemma.api.stream import events as event_stream
 from docgemma.api.threads import new_thread, owns
+from docgemma.api.turns import Turns
 from docgemma.ehr.open import open_store
-from docgemma.errors import ConfigError, DocGemmaError, ThreadStateError
+from docgemma.errors import ConfigError, DocGemmaError, StoppedError, ThreadStateError
 from docgemma.nodes.context import Actor
 from docgemma.settings import Settings
 from tests.api_server import SECRETS, TOKENS, Server
@@ -425,6 +427,8 @@ def test_the_rate_holds_the_demo_asks_who_is_there_and_sigterm_lets_a_turn_end(
                 sent = {"username": name, "password": SECRETS[name]}
                 assert browser.post("/demo/login", data=sent).status_code == status
             assert browser.get("/demo/config").status_code == 200
+            browser.get("/demo/logout?all_session=false")
+            assert browser.get("/demo/config").status_code == 401
         with server.client("clinic") as client, stream(client, {"question": "Tell me briefly"}) as answer:
             events = read_events(answer)
             assert next(events)[0] == "thread" and next(events)[0] == "node_started"
@@ -433,6 +437,24 @@ def test_the_rate_holds_the_demo_asks_who_is_there_and_sigterm_lets_a_turn_end(
         assert server.process.wait(60) == 0
     finally:
         server.kill()
+
+
+def test_who_leaves_before_the_first_step_stops_the_turn_too() -> None:
+    def until_stopped(on_event, stop):
+        while not stop():
+            time.sleep(0.01)
+        raise StoppedError("Stopped.")
+
+    async def leave() -> None:
+        turns = Turns(at_once=1, each=1, limit_s=60)
+        turn = await turns.begin("ward", "api.ward.x", until_stopped)
+        pieces = event_stream(turns, turn, None, "id")
+        await anext(pieces)
+        await pieces.aclose()
+        await asyncio.wait_for(turn.over.wait(), 30)
+        await turns.close()
+
+    asyncio.run(leave())
 
 
 # -- below the API -----------------------------------------------------------------------------------------------------

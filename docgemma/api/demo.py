@@ -11,7 +11,7 @@ from docgemma.api.access import Tokens
 from docgemma.images import MAX_BYTES
 
 PATH = "/demo"
-SIGN_IN = "The name of a token, and its secret. Its role must be write."
+SIGN_IN = "The name of a token, and its secret. Its role must be write. Entries are signed with the name."
 
 
 def mount_demo(app: FastAPI, agent: Agent, tokens: Tokens) -> None:

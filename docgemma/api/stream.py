@@ -40,8 +40,8 @@ def wanted(request: Request) -> bool:
 
 async def events(turns: Turns, turn: Turn, request: Request, request_id: str) -> AsyncIterator[bytes]:
     """The stream's pieces. It ends with `report`, or with `problem`, a problem document."""
-    yield encode("thread", {"thread": turn.thread})
     try:
+        yield encode("thread", {"thread": turn.thread})
         async with aclosing(turns.follow(turn, left(request))) as made:
             async for event in made:
                 if name := NAMES.get(event["type"]):
@@ -57,6 +57,8 @@ async def events(turns: Turns, turn: Turn, request: Request, request_id: str) ->
         note(request, problem.status, error)
         if problem.status != CLIENT_LEFT:
             yield encode("problem", problem.body(request_id))
+    finally:
+        turn.stop()  # also for who left before the first event was followed
 
 
 def encode(name: str, data: dict[str, Any]) -> bytes:

@@ -25,8 +25,14 @@ WELCOME = (
     "Nothing is written to a record without your approval. All patients here are synthetic."
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
-FOCUS = "() => setTimeout(() => document.querySelector('#dg-card-title')?.focus(), 150)"
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
+FIELD = "() => setTimeout(() => document.querySelector('#dg-field-0 textarea')?.focus(), 150)"
+# to the card if one waits; to the composer if what had the focus (a choice, a decision, Stop) has gone
+FOCUS = """() => setTimeout(() => {
+  const card = document.querySelector('#dg-card-title');
+  if (card) card.focus();
+  else if (document.activeElement === document.body) document.querySelector('#dg-composer textarea')?.focus();
+}, 150)"""
 TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
@@ -116,11 +122,11 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | Non
         desk.send, [ui.composer, *who, ui.patient], shown, **TURN
     ).then(None, js=FOCUS, **QUICK)
     ui.chat.option_select(desk.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.approve.click(desk.approve, who, shown, **TURN).then(None, js=BACK, **QUICK)
-    ui.reject.click(desk.reject, who, shown, **TURN).then(None, js=BACK, **QUICK)
-    ui.change.click(lambda: gr.update(visible=True), None, ui.edit, **QUICK)
+    ui.approve.click(desk.approve, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.reject.click(desk.reject, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.change.click(lambda: gr.update(visible=True), None, ui.edit, **QUICK).then(None, js=FIELD, **QUICK)
     ui.save.click(desk.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.take_up.click(desk.take_up, who, shown, **TURN)
+    ui.take_up.click(desk.take_up, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.patient.input(desk.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
     if not ui.listed:
         ui.patient.key_up(desk.find, None, ui.patient, **QUICK)

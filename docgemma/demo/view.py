@@ -141,13 +141,15 @@ def badges(
         _badge(f"dg-{name.lower()}", name, why)
         + _badge("dg-model", f"Model: {model}", "The language model that is loaded.")
         + _badge("dg-store", store, "Where patient records are read and written.")
-        + (
-            _badge("dg-user", f"Signed in: {user}", "Whoever approves an entry here signs it with this name.")
-            if user
-            else ""
-        )
+        + (_signed_in(user) if user else "")
         + _badge("dg-device", "Decision support, not a medical device", "A clinician decides.")
     )
+
+
+def _signed_in(user: str) -> str:
+    why = "Entries that are approved here are signed with this name."
+    out = "<a href='logout?all_session=false'>Sign out</a>"  # of this browser, not of others with the same name
+    return f"<span class='dg-badge' title='{why}'>Signed in: {escape(user)} · {out}</span>"
 
 
 def trace(result: dict[str, Any] | None) -> str:
