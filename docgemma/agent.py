@@ -45,6 +45,7 @@ class Agent:
         model: overrides `settings.model`.
         llm: a loaded model, instead of loading one.
         graph: "v3".
+        wait: False returns before the model's weights are loaded, where it can; the first generation loads them.
         on_progress: called with one line for each slow step of start-up.
     """
 
@@ -55,6 +56,7 @@ class Agent:
         model: str | None = None,
         llm: LLM | None = None,
         graph: str = "v3",
+        wait: bool = True,
         on_progress: Callable[[str], Any] | None = None,
     ):
         self.settings = settings or read_settings()
@@ -66,7 +68,7 @@ class Agent:
         self.drugs = shared_drug_names(self.settings.home)
         self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
         self.toolbox.warm()
-        self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
+        self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
         self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()

@@ -11,6 +11,7 @@ from docgemma.cli_demo import app as demo
 from docgemma.cli_kaggle import app as kaggle
 from docgemma.cli_serve import serve
 from docgemma.cli_snapshot import app as snapshot
+from docgemma.cli_start import quick_start
 from docgemma.errors import DocGemmaError, UsageError, kind_and_place
 
 app = typer.Typer(
@@ -71,9 +72,9 @@ def ask(
         raise UsageError(
             "Nothing to do: no question and no --thread.", hint='Try: docgemma ask "What is hypertension?"'
         )
-    from docgemma import terminal
+    with _agent(graph, model, quiet=as_json, wait=False) as agent:
+        from docgemma import terminal
 
-    with _agent(graph, model, quiet=as_json) as agent:
         screen = terminal.Screen(live=not as_json)
         if question is not None:
             result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
@@ -97,9 +98,9 @@ def chat(
     thread: Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")] = None,
 ) -> None:
     """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
-    from docgemma import terminal
-
     with _agent(graph, model) as agent:
+        from docgemma import terminal
+
         terminal.chat(agent, thread=thread, image=image, patient=patient)
 
 
@@ -228,10 +229,11 @@ def _decision(approve: bool, reject: bool, edit: str | None) -> tuple[str, dict[
     return "edit", changes
 
 
-def _agent(graph: str, model: str | None, quiet: bool = False):
-    from docgemma.agent import Agent
+def _agent(graph: str, model: str | None, quiet: bool = False, wait: bool = True):
+    with quick_start():
+        from docgemma.agent import Agent
 
-    return Agent(model=model, graph=graph, on_progress=_silent if quiet else _progress)
+        return Agent(model=model, graph=graph, on_progress=_silent if quiet else _progress, wait=wait)
 
 
 def _store(create: bool = False):

@@ -6,12 +6,14 @@ DICOM: the middle frame, through the modality and VOI lookup (windowing), MONOCH
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from docgemma.errors import UsageError
+
+if TYPE_CHECKING:  # numpy takes longer to import than a question without an image has time
+    import numpy as np
 
 MAX_BYTES = 50_000_000
 MAX_PIXELS = 40_000_000
@@ -113,6 +115,8 @@ def _load_picture(path: Path) -> tuple[Image.Image, dict[str, Any]]:
             raise UsageError("The image file is truncated or damaged.", hint="Attach it again.") from error
         upright = ImageOps.exif_transpose(picture)
         if upright.mode.startswith("I"):  # 16 bits a pixel: RGB conversion would clip it to white
+            import numpy as np
+
             return _to_rgb(_stretch(np.asarray(upright, dtype=np.float64))), header
         return upright.convert("RGB"), header
 
@@ -166,11 +170,11 @@ def _load_dicom(path: Path) -> tuple[Image.Image, dict[str, Any]]:
     except (AttributeError, ValueError, RuntimeError, KeyError, EOFError) as error:
         raise UsageError("The DICOM file is truncated or damaged.", hint="Export it again.") from error
     if pixels.ndim == 3:  # colour; already RGB
-        return _to_rgb(_stretch(pixels, 0, 255) if pixels.dtype == np.uint8 else _stretch(pixels)), header
+        return _to_rgb(_stretch(pixels, 0, 255) if pixels.dtype == "uint8" else _stretch(pixels)), header
     return _to_rgb(_window(pixels, dataset)), header
 
 
-def _window(pixels: np.ndarray, dataset) -> np.ndarray:
+def _window(pixels: "np.ndarray", dataset) -> "np.ndarray":
     """(H, W) stored values to (H, W) uint8 as a radiologist would see them."""
     from pydicom.pixels import apply_modality_lut, apply_voi_lut
 
@@ -181,6 +185,7 @@ def _window(pixels: np.ndarray, dataset) -> np.ndarray:
 
 def _voi_range(dataset) -> tuple[float | None, float | None]:
     """What black and white are after the VOI step; (None, None) where the header does not say."""
+    import numpy as np
     from pydicom.pixels import apply_windowing
 
     if "VOILUTSequence" in dataset:
@@ -191,13 +196,13 @@ def _voi_range(dataset) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _stretch(values: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
+def _stretch(values: "np.ndarray", low: float | None = None, high: float | None = None) -> "np.ndarray":
     """To uint8, `low` becoming 0 and `high` 255; without them the extremes."""
     low = float(values.min()) if low is None else low
     high = float(values.max()) if high is None else high
-    scaled = (values.astype(np.float64) - low) / max(high - low, 1e-9)
-    return (scaled.clip(0, 1) * 255).round().astype(np.uint8)
+    scaled = (values.astype("float64") - low) / max(high - low, 1e-9)
+    return (scaled.clip(0, 1) * 255).round().astype("uint8")
 
 
-def _to_rgb(pixels: np.ndarray) -> Image.Image:
+def _to_rgb(pixels: "np.ndarray") -> Image.Image:
     return Image.fromarray(pixels).convert("RGB")

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from docgemma.ehr.fhir import Resource
 from docgemma.errors import StoreError
 from docgemma.paths import data_file
@@ -41,6 +39,8 @@ def seed_resources(folder: Path | None = None) -> Iterator[Resource]:
 
 
 def _load(path: Path) -> Any:
+    import yaml  # only the first use of an installation reads these files
+
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, yaml.YAMLError) as error:

@@ -41,10 +41,11 @@ class DrugNames:
         self._longest: dict[str, int] = {}  # first word -> words of the longest name that begins so
         self._generics = dict(generics)
         for name in self._generics:
-            words = _key(name).split()
-            if words:
-                self._keys.setdefault(" ".join(words), name)
-                self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+            if key := _key(name):
+                self._keys.setdefault(key, name)
+                first, words = key.partition(" ")[0], key.count(" ") + 1
+                if words > self._longest.get(first, 0):
+                    self._longest[first] = words
 
     def __len__(self) -> int:
         return len(self._keys)
