@@ -1,9 +1,10 @@
-"""How long the command line takes to begin: `docgemma --help`, and `docgemma ask` until the first node starts.
+"""How long the command line takes to begin: `docgemma --help`, and `docgemma ask` until its first node and its end.
 
     python benchmarks/startup.py [--repeats N]
 
 `ask` runs on a terminal of its own, as for a person, and is timed from the start of the process until "Reading the
-request" stands on it. Warm: the files are in the page cache. Cold: before each run the pages of Python, of its
+request" stands on it. The first generation loads the weights, which is after that; so `answered`, until the process
+has ended, is timed too. Warm: the files are in the page cache. Cold: before each run the pages of Python, of its
 packages, of this project and of its data home are given back (posix_fadvise); what a running process has mapped stays.
 """
 
@@ -27,6 +28,7 @@ from docgemma.paths import data_root
 FIRST_NODE = b"Reading the request"
 QUESTION = "Check FDA warnings for dofetilide"
 PROGRAM = [sys.executable, "-m", "docgemma"]
+ASK = [*PROGRAM, "ask", QUESTION, "--model", "edge"]
 HEAD = ["command", "files", "n", "s", "middle half", "fastest", "CPU s", "target, warm"]
 TARGETS = {"docgemma --help": 0.3, "docgemma ask, first node": 1.0}  # seconds, warm
 
@@ -34,10 +36,11 @@ TARGETS = {"docgemma --help": 0.3, "docgemma ask, first node": 1.0}  # seconds, 
 Seconds = tuple[float, float]  # by the clock, and of the processor
 
 
-def finish(command: list[str]) -> Seconds:
+def finish(command: list[str], home: Path | None = None) -> Seconds:
     """Until the process has ended."""
+    environment = offline(home) if home else None
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -45,10 +48,8 @@ def finish(command: list[str]) -> Seconds:
 def first_node(home: Path) -> Seconds:
     """Until the first node says that it has started; then the process is stopped."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "TERM": "xterm"}
     start = time.perf_counter()
-    process = subprocess.Popen([*PROGRAM, "ask", QUESTION, "--model", "edge"], stdin=subprocess.DEVNULL,
-                               stdout=theirs, stderr=theirs, env=environment)  # fmt: skip
+    process = subprocess.Popen(ASK, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=offline(home))
     os.close(theirs)
     seen, seconds = b"", None
     for piece in read(ours):
@@ -61,6 +62,10 @@ def first_node(home: Path) -> Seconds:
     if seconds is None:
         raise RuntimeError(f"docgemma ask did not begin: {seen.decode(errors='replace')[-300:]}")
     return seconds
+
+
+def offline(home: Path) -> dict[str, str]:
+    return {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "TERM": "xterm"}
 
 
 def processor_seconds(pid: int) -> float:
@@ -110,6 +115,7 @@ def main() -> None:
             "python, nothing else": lambda: finish([sys.executable, "-c", "pass"]),
             "docgemma --help": lambda: finish([*PROGRAM, "--help"]),
             "docgemma ask, first node": lambda: first_node(settings.home),
+            "docgemma ask, answered": lambda: finish(ASK, settings.home),
         }
         seconds: dict[tuple[str, str], list[Seconds]] = {}
         given_back = []
