@@ -134,6 +134,19 @@ def test_a_closed_model_says_so_and_can_be_closed_again():
         llm.text(Prompt("Hi"), SHORT, node="x")
 
 
+def test_weights_that_nobody_waits_for_are_loaded_by_the_first_answer_and_not_after_closing():
+    llm = LlamaCppLLM("small", edge_weights(), context=512, wait=False)
+    assert llm._server is None
+    assert llm.text(Prompt("Say hi."), SHORT, node="x").value
+    loaded = llm._server
+    assert llm.text(Prompt("Say hi."), SHORT, node="x").value and llm._server is loaded
+    llm.close()
+    unused = LlamaCppLLM("small", edge_weights(), context=512, wait=False)
+    unused.close()
+    with pytest.raises(ModelError, match="closed"):
+        unused.text(Prompt("Hi"), SHORT, node="x")
+
+
 def test_what_was_loaded_is_described():
     facts = models.smollm2().describe()
     assert facts["quantization"] == "Q4_1"
@@ -179,6 +192,10 @@ def test_an_adapter_that_is_none_is_a_typed_error(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ModelError, match="cannot load"):
         LlamaCppLLM("adapted", edge_weights(), adapter=path, context=512)
+    later = LlamaCppLLM("adapted", edge_weights(), adapter=path, context=512, wait=False)
+    for _ in range(2):  # asked again it is the same error, and no half-loaded model
+        with pytest.raises(ModelError, match="cannot load"):
+            later.text(Prompt("Hi"), SHORT, node="x")
 
 
 # Gemma 3
