@@ -56,6 +56,7 @@ def test_the_value_is_among_the_options(tool, field, question, value):
         ("save_clinical_note", "note_type", "Save a progress note", ["progress note"]),
         ("check_drug_interactions", "drug_names", "warfarin, aspirin and ibuprofen?",
          ["warfarin", "aspirin", "ibuprofen"]),
+        ("add_allergy", "reaction", "add a latex allergy, reaction: itchy eyes, to patient abc-123", ["itchy eyes"]),
         ("check_drug_interactions", "drug_names", "interactions of warfarin", ["warfarin"]),
         ("search_patient", "name", "Find patient John Smith", ["John Smith"]),
         ("search_patient", "name", "find the patient", []),
@@ -63,6 +64,19 @@ def test_the_value_is_among_the_options(tool, field, question, value):
 )  # fmt: skip
 def test_closed_and_identifying_values_are_exact(tool, field, question, options):
     assert choices(field, tool, turn(question)) == options
+
+
+@pytest.mark.parametrize(
+    ("tool", "field", "question", "foreign"),
+    [
+        ("find_clinical_trials", "condition", "which trials in gout were terminated", "were"),
+        ("find_clinical_trials", "condition", "someone with lupus would like to join a trial", "would"),
+        ("add_allergy", "reaction", "abc-123 feels dizzy on codeine, please document it", "document"),
+    ],
+)
+def test_no_option_reaches_into_the_next_clause(tool, field, question, foreign):
+    options = choices(field, tool, turn(question))
+    assert options and not [option for option in options if foreign in option.split()]
 
 
 def test_patient_ids_come_from_the_question_the_turn_and_the_active_patient():

@@ -61,7 +61,23 @@ def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) 
         return False
     if any(not (writing and _is_target(question, match)) for match in words.OWNED_ITEM.finditer(question)):
         return True
-    return bool(words.IS_TAKING.search(question)) or _item_of_patient(question, entities)
+    return (
+        bool(words.IS_TAKING.search(question))
+        or _named_is_on(question, entities)
+        or _item_of_patient(question, entities)
+    )
+
+
+def _named_is_on(question: str, entities: ExtractedEntities) -> bool:
+    """ "Is Ana Popescu allergic to anything", "is abc-123 on a statin"."""
+    who = [re.escape(name) for name in (*entities["patient_names"], *entities["patient_ids"])]
+    return bool(who) and bool(
+        re.search(
+            rf"\b(?:is|are)\s+(?:\w+\.?\s+){{0,2}}?(?:{'|'.join(who)})\s+(?:\w+\s+){{0,2}}?(?:taking|on|allergic)\b",
+            question,
+            re.IGNORECASE,
+        )
+    )
 
 
 def anonymous(question: str) -> bool:
@@ -85,14 +101,33 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
         ):
             continue
         verb = match.group().lower()
-        meant = drug if verb in ("give", "put", "resume", "begin") else drug or words.MEDICATION_WORD.search(rest)
-        if verb == "put" and not re.search(r"\bon\b", rest):
+        meant = (
+            drug if verb in ("give", "put", "resume", "begin", "add") else drug or words.MEDICATION_WORD.search(rest)
+        )
+        if verb == "put" and not _puts_on(rest, entities):
             continue
-        if verb in ("give", "begin") and not doses(rest):
+        if verb in ("give", "begin", "add") and not doses(rest):
+            continue
+        if verb == "add" and not _drug_first(rest, entities):
             continue
         if meant and _ordered(question, match.start()):
             return True
     return False
+
+
+def _puts_on(rest: str, entities: ExtractedEntities) -> bool:
+    """Whether somebody is put on a drug: "put her on sertraline", not "put sertraline on her allergy list"."""
+    what = re.search(r"\bon\b(.*)", rest, re.IGNORECASE | re.DOTALL)
+    if not what:
+        return False
+    said = what[1].casefold()
+    return any(name.casefold() in said for name in entities["drug_mentions"]) or bool(doses(what[1]))
+
+
+def _drug_first(rest: str, entities: ExtractedEntities) -> bool:
+    """Whether the object is a drug itself: "add aspirin 75 mg", not "add a note: had aspirin 75 mg" nor an allergy."""
+    drug = any(rest.casefold().strip().startswith(name.casefold()) for name in entities["drug_mentions"])
+    return drug and not words.MAYBE_ALLERGY.search(rest)
 
 
 def _allergy(question: str) -> bool:
@@ -120,9 +155,8 @@ def _ordered(question: str, at: int) -> bool:
         return False
     if joint := words.RESTART.search(before):  # "check his chart and prescribe"; but "should I stop A and start B"
         return not words.ADVICE.search(before[: joint.start()])
-    return not words.NOT_ORDERED.search(before) or bool(
-        words.REQUEST.search(before) and not words.CONDITION.search(before)
-    )
+    asking = words.NOT_ORDERED.search(before) or words.ASKING.search(before)
+    return not asking or bool(words.REQUEST.search(before) and not words.CONDITION.search(before))
 
 
 def _clause_before(question: str, at: int) -> str:
@@ -134,13 +168,18 @@ def _clause_before(question: str, at: int) -> str:
 def _is_record(question: str, match: re.Match, writing: bool) -> bool:
     word = match.group().lower()
     before, after = question[: match.start()][-60:], question[match.end() : match.end() + 40]
-    if (
-        word in ("record", "chart", "records", "charts")
-        and words.RECORD_VERB_BEFORE.search(before)
-        and words.OBJECT_AFTER.match(after)
-    ):
-        return False  # "record an allergy"
+    verb = word in ("record", "chart", "records", "charts") and words.RECORD_VERB_BEFORE.search(before)
+    if verb and (words.OBJECT_AFTER.match(after) or (writing and _begins_write(question, match.start()))):
+        return False  # "record an allergy", "record sulfa as an allergy"
+    if writing and word == "summary" and before.casefold().endswith("discharge "):
+        return False  # the note to be written
     return not (writing and _is_target(question, match))
+
+
+def _begins_write(question: str, at: int) -> bool:
+    """Whether the word here is the verb of an allergy or a note, with nothing else named before that."""
+    found = [pattern.match(question, at) for pattern in (words.ALLERGY, words.NOTE)]
+    return any(match and not re.search(r",|\band\b", match.group()) for match in found)
 
 
 def _is_target(question: str, match: re.Match) -> bool:

@@ -14,6 +14,10 @@ NOT_ORDERED = re.compile(
     r"(?:\W+\w+){0,5}\W*$",
     re.IGNORECASE,
 )
+# a clause that opens so asks, up to its verb: "has anyone started X", "is he to resume X"
+ASKING = re.compile(
+    r"^\W*(?:(?:and|so|ok|also|hi)\W+)?(?:has|have|had|is|are|was|were|does|do|did|will)\b", re.IGNORECASE
+)
 REFUSED = re.compile(
     r"(?:n['’]t|\b(?:dont|not|never|without|avoid|instead of|rather than|hold off(?: on)?|no need to))\b"
     r"(?:(?!,|\bthen\b|\bbut\b).){0,60}$",
@@ -32,7 +36,9 @@ PRESCRIBE = re.compile(
     rf"\b(?:prescribe|re-?prescribe|write{_GAP}{{0,3}}\W+(?:prescription|script|rx)|e-?prescribe)\b", re.IGNORECASE
 )
 # these are orders only where a medication is their object
-START = re.compile(r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put)\b", re.IGNORECASE)
+START = re.compile(
+    r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put|add)\b", re.IGNORECASE
+)
 NOT_MEDICATION = re.compile(
     r"^\W+(?:(?:a|an|the|some|new|another|repeat|stat|chest|routine|of|to|by|from|with)\W+)*"
     r"(?:of|to|from|by|labs?|blood|bloods|cbc|bmp|cmp|tests?|testing|panel|x-?rays?|ct|mri|ecg|ekg|echo\w*|imaging|"
@@ -64,7 +70,7 @@ REACTED_THEN = re.compile(
 )
 ALLERGY_LIST = re.compile(
     rf"\b{_ALLERGY}.{{0,60}}?(?P<verb>\b(?:goes|should\s+go|needs?\s+to\s+go)\s+(?:on|in)(?:to)?\b|\blist\s+(?:update|addition)\b)|"
-    r"(?P<verb2>\bnew\s+allergy\s*:)",
+    r"(?P<verb2>\bnew\s+(?:\w+\s+)?allergy\b[^.;:,!?\n]{0,60}:)",
     re.IGNORECASE,
 )
 PUT_ORDER_IN = re.compile(r"\b(?:put|place|enter)\s+(?:the|an|that|this)\s+order\b", re.IGNORECASE)
@@ -80,7 +86,9 @@ NOTE = re.compile(
     rf"(?:notes?|soap|discharge\s+summary|h&p)\b|^\W*(?:please\s+)?(?:note|document|chart|record)\s+that\b|"
     rf"\bdocument{_GAP}{{0,3}}?\W+(?:visit|encounter|consultation|discussion|conversation|exam\w*|"
     rf"assessment|findings|plan)\b|"
-    rf"\b(?:write|put|enter|add)\s+(?:it\s+)?(?:down|in(?:to)?\s+(?:the|his|her|their)\s+(?:record|chart|file))\b.{{0,40}}?\bthat\b|"
+    rf"\b(?:write|put|enter|add|document|note|record|log|chart)\s+(?:it\s+)?"
+    rf"(?:down|(?:to|on|in(?:to)?)\s+(?:the|his|her|their|[\w-]+['’]s)\s+(?:records?|chart|file|notes))\b.{{0,60}}?\bthat\b|"
+    rf"\b(?:save|file|log|enter|record|put)\b[^.;?!\n]{{0,200}}?\bas\s+(?:an?\s+|the\s+)?(?:[\w-]+\s+){{0,2}}note\b|"
     rf"^\W*(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
     rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]|"
     rf"^\W*(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
@@ -102,7 +110,7 @@ OBJECT_AFTER = re.compile(
     r"^\s+(?:a|an|that|this|the|her|his|their|my|[a-z]+\s+(?:allergy|intolerance))\b", re.IGNORECASE
 )
 TARGET_BEFORE = re.compile(
-    r"\b(?:to|in|into|on|update|annotate|amend)\s+(?:(?:the|his|her|their|patient['’]?s|my|this)\s+|[\w-]+['’]s\s+){0,3}$",
+    r"\b(?:to|in|into|on|update|annotate|amend)\s+(?:(?:the|his|her|their|patient['’]?s|my|this)\s+|[\w-]+['’]s\s+){0,3}[\w-]*$",
     re.I,
 )
 ITEMS = (

@@ -47,9 +47,15 @@ OFTEN = re.compile(
     re.IGNORECASE,
 )
 ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
+# an id with the words that lead to it: "..., to patient abc-123"
+RECIPIENT = re.compile(
+    rf"(?:\b(?:to|for|in|on)\s+)?(?:\b(?:the\s+)?(?:patient|pt)\s+)?{PATIENT_ID.pattern}", re.IGNORECASE
+)
+ORDER_NEXT = re.compile(r",\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list)\b)", re.I)
 ABOUT_TRIALS = re.compile(
     r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are|been|"
-    r"moment|now|currently|please|today|join|could|near|my|should|has|have)\b",
+    r"moment|now|currently|please|today|join|could|near|my|should|has|have|"
+    r"was|were|is|would|wants?|like|terminated|withdrawn|suspended)\b",
     re.IGNORECASE,
 )
 ALLERGY_WORD = re.compile(
@@ -135,7 +141,7 @@ def _substances(text: str, people: Sequence[str]) -> list[str]:
 
 def _reactions(text: str, named: Sequence[str]) -> list[str]:
     """What happened: neither the patient, nor the drug, nor the word allergy itself, nor only how bad it was."""
-    text = DEGREE.sub(";", _without_order(text))
+    text = ORDER_NEXT.sub("; ", DEGREE.sub(";", _without_order(text)))
     cued = [found for match in REACTION_CUE.finditer(text) for found in _phrases(text[match.end() :], "reaction")[:1]]
     return cued or [
         span
@@ -152,7 +158,7 @@ def _without_order(text: str) -> str:
     """Without ids, doses and frequencies, where one clause ends and another begins."""
     for said in [*doses(text), *frequencies(text)]:
         text = text.replace(said, ";")
-    return re.sub(r";['’]s\b", ";", PATIENT_ID.sub(";", text))
+    return re.sub(r";['’]s\b", ";", RECIPIENT.sub(";", text))
 
 
 def _beside(span: str, named: Sequence[str]) -> bool:
