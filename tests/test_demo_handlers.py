@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -173,6 +174,18 @@ def test_where_the_memory_cannot_be_read_the_page_says_so_and_works_again_later(
         broken.setattr(desk.agent, "conversation", lost)
         assert "cannot be read or kept" in window.does("approve") and not window.last["what"]
     assert "changed since it was shown" in window.does("approve") and "amoxicillin" in window.last["what"]
+
+
+def test_a_question_while_another_is_answered_changes_nothing_on_the_page(desk: Desk) -> None:
+    window, over = Window(desk), threading.Event()
+    window.asks("What is hypertension?")
+    turn = desk.turns.begin(window.session.thread, lambda on_event, stop: over.wait(60), [])
+    before = list(window.session.messages)
+    with pytest.warns(UserWarning, match="still being answered"):
+        *_, last = desk.send({"text": "And now?"}, window.session, window.browser, None, window.request)
+    assert list(last) == ["composer"] and window.session.messages == before, "Stop stays, and so do the words"
+    over.set()
+    list(turn.follow())
 
 
 def test_a_click_of_ones_own_ends_a_guided_scenario(desk: Desk) -> None:

@@ -1,18 +1,24 @@
 """What the demo shows, without a browser: everything is escaped, nothing is hidden, no id opens what it should not."""
 
+import asyncio
 import html
 import re
 import socket
 import threading
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
+from starlette.responses import PlainTextResponse
+
 from docgemma.demo import chart, view
 from docgemma.demo.ids import Ids, short
+from docgemma.demo.policy import OwnServerOnly
 from docgemma.demo.session import Session, reopen
-from docgemma.demo.start import launch, on_kaggle
+from docgemma.demo.start import _check_public, launch, on_kaggle
 from docgemma.demo.turns import Turns
 from docgemma.errors import StoreError, UsageError
 
@@ -169,6 +175,46 @@ def test_a_share_link_is_made_on_kaggle_only(monkeypatch) -> None:
     assert not on_kaggle()
     monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
     assert on_kaggle()
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1:7860", None, 200), ("localhost:7860", "http://localhost:7860", 200), ("[::1]:7860", None, 200),
+        ("other.example:7860", None, 403), ("other.example:7860", "http://other.example:7860", 403),
+        ("127.0.0.1:7860", "https://other.example", 403), ("127.0.0.1:7860", "http://127.0.0.1:8888", 403),
+        ("127.0.0.1:7860", "null", 403),
+    ],
+)  # fmt: skip
+def test_a_page_of_another_site_reaches_nothing_where_nobody_signs_in(
+    host: str, origin: str | None, status: int
+) -> None:
+    """Also under a name of its own that points here: the page's browser says that name."""
+    headers = {"host": host} | ({"origin": origin} if origin else {})
+
+    async def ask(local_only: bool) -> httpx.Response:
+        transport = httpx.ASGITransport(app=OwnServerOnly(PlainTextResponse("records"), local_only))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return await client.get("/", headers=headers)
+
+    answer = asyncio.run(ask(local_only=True))
+    assert answer.status_code == status and (answer.text == "records") is (status == 200)
+    assert asyncio.run(ask(local_only=False)).status_code == 200, "with a login or a link, any name will do"
+
+
+def test_a_login_is_named_with_a_way_out_and_nothing_else_is() -> None:
+    shown = view.badges("edge", "auto", "Record", user=HOSTILE)
+    assert "Sign out" in shown and "<script" not in shown and "Sign out" not in view.badges("edge", "auto", "Record")
+
+
+def test_a_public_link_without_a_login_never_opens_a_record_server(capsys) -> None:
+    def demo_of(ehr: str | None) -> SimpleNamespace:
+        return SimpleNamespace(settings=SimpleNamespace(ehr=ehr))
+
+    with pytest.raises(UsageError, match="without a login"):
+        launch(demo_of("https://fhir.example.org/r4"), share=True)
+    _check_public(demo_of(None))
+    assert "Whoever has the public link" in capsys.readouterr().err
 
 
 def test_no_style_or_theme_names_an_address_on_the_network() -> None:

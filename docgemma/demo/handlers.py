@@ -158,14 +158,13 @@ class Desk:
         return self.screen.rest(session)
 
     def _run(self, session: Session, opening: list[dict[str, Any]], work: Work) -> Iterator[Updates]:
-        base = session.settle()
         try:
             turn = self.turns.begin(session.thread, work, opening)
-        except UsageError as error:
-            session.messages = [*base, view.notice(error.line())]
-            yield self.screen.rest(session)
+        except UsageError as error:  # the page stays as it is: a turn runs, what was typed may be sent later
+            gr.Warning(error.line())
+            yield {self.screen.ui.composer: gr.update()}
             return
-        yield from self._follow(session, base + opening, turn)
+        yield from self._follow(session, session.settle() + opening, turn)
 
     def _follow(self, session: Session, base: list[dict[str, Any]], turn: Turn) -> Iterator[Updates]:
         session.messages = base

@@ -43,12 +43,14 @@ def launch(
 
     Raises:
         ConfigError: Gradio is not installed.
-        UsageError: the port is taken.
+        UsageError: the port is taken; or a public link without a login would open somebody's record server.
     """
     _check_free(port)
+    share = on_kaggle() if share is None else share
+    if share and not auth:
+        _check_public(agent)
     os.environ.setdefault("GRADIO_TEMP_DIR", _private_folder())
     blocks = build_app(agent, settings)
-    share = on_kaggle() if share is None else share
     options = page_options() | {"app_kwargs": {"middleware": _middleware(local_only=not (share or auth))}}
     try:
         blocks.queue(default_concurrency_limit=None).launch(
@@ -144,6 +146,16 @@ def _check_free(port: int | None) -> None:
             return
     except (OSError, OverflowError) as error:
         raise _taken(port) from error
+
+
+def _check_public(agent: Agent | None) -> None:
+    """A share link has no login of its own: whoever has it reads the records and approves entries."""
+    if agent and (agent.settings.ehr or "").startswith("http"):
+        raise UsageError(
+            "A public link without a login would open this record server to everybody who has the link.",
+            hint="Leave out --share, or use `docgemma serve` with DOCGEMMA_API_TOKENS.",
+        )
+    _say("Whoever has the public link can read these records and approve entries: share it with care.")
 
 
 def _taken(port: int | None) -> UsageError:
