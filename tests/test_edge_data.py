@@ -40,6 +40,12 @@ def test_the_same_seed_makes_the_same_turns(turns):
     assert generate.make(5, seed=8)[0] != turns[:5]
 
 
+def test_every_kind_of_turn_can_be_made_and_nearly_every_argument_is_an_option():
+    made, skipped = generate.make(1500, seed=9)
+    arguments = sum(branch.task == "args" for turn in made for branch in turn.branches)
+    assert len(made) == 1500 and skipped.total() < 0.05 * arguments
+
+
 def test_no_evaluation_question_is_trained_on(monkeypatch):
     questions = [generate.normal(item["question"]) for name in ("heldout", "dev") for item in load(name)]
     assert generate.heldout_questions() == frozenset(questions)

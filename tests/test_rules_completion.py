@@ -67,7 +67,7 @@ def test_each_keyword_of_the_specification_requires_its_tools(question, tools):
         ("Does this disorder respond to reordering?", []),
         ("What do you need in order to treat gout?", []),
         ("When did the symptoms start?", []),
-        ("What was prescribed for abc-123?", []),
+        ("What was prescribed for abc-123?", [CHART]),
         ("Was metformin started?", []),
         ("What dose should I prescribe?", []),
         ("Should I start her on lisinopril?", []),
@@ -112,7 +112,7 @@ def test_each_keyword_of_the_specification_requires_its_tools(question, tools):
         ("ok prescribe metformin 500 mg daily for abc-123", [PRESCRIBE]),
         ("abc-123 can have ibuprofen 400 mg tid, put the order in", [PRESCRIBE]),
         ("Search PubMed for randomized controlled trials of statins", [LITERATURE]),
-        ("were any antibiotics ordered for abc-123?", []),
+        ("were any antibiotics ordered for abc-123?", [CHART]),
         ("did anyone put a warning on warfarin", [SAFETY]),
         ("add amlodipine 5 mg daily to abc-123's meds", [PRESCRIBE]),
         ("Put penicillin on abc-123's allergy list, hives", [ALLERGY]),
@@ -132,6 +132,11 @@ def test_each_keyword_of_the_specification_requires_its_tools(question, tools):
         ("any studies on ketamine for depression and recruiting trials?", [LITERATURE, TRIALS]),
         ("What is the status of NCT01234567?", [TRIALS]),
         ("", []),
+        # what is refused, a pronoun's drug, and a question about somebody whose id is given
+        ("no, don't look up interactions, just the warnings for warfarin", [SAFETY]),
+        ("not trials, I'd like articles on lupus", [LITERATURE]),
+        ("metformin warnings, then check it against lisinopril", [SAFETY, INTERACT]),
+        ("Has anyone started abc-123 on lisinopril?", [CHART]),
     ],
 )
 def test_questions_without_an_active_patient(question, tools):

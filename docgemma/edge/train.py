@@ -1,6 +1,5 @@
 """Trains the LoRA adapter on generated turns, on a CPU, within the hour. Progress goes to stderr."""
 
-import json
 import math
 import random
 import sys
@@ -137,7 +136,3 @@ def _loss(model, batch: list[Row]):
     logits = torch.nn.functional.linear(hidden[learnt], model.head)
     losses = torch.nn.functional.cross_entropy(logits.float(), target[learnt], reduction="none")
     return (losses * weight[learnt]).sum() / weight[learnt].sum()
-
-
-def save_card(path: Path, figures: dict) -> None:
-    path.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.rules import known
-from docgemma.rules.asked import anonymous, reads_record, writes_asked
+from docgemma.rules.asked import anonymous, never_orders, reads_record, writes_asked
 from docgemma.rules.limits import MAX_RETRIES, MAX_STEPS, MAX_TOTAL_RETRIES
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState, ExtractedEntities, ToolResult
@@ -30,6 +30,7 @@ TASK_PATTERNS: dict[str, dict[str, Any]] = {
     },
     "drug_interaction": {
         "keywords": ["interaction", "interact", "interacts", "combining", "together with"],
+        "keywords_with_drug": ["check it against", "check that against", "check this against"],
         "keywords_with_two_drugs": ["combine", "combined", "together", "co-administer", "mix", "mixing"],
         "requires": ["check_drug_interactions"],
     },
@@ -69,10 +70,11 @@ OTHER_SENSE = {
 }
 _OTHER = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in OTHER_SENSE.values()), re.IGNORECASE)
 # "I don't want trials, I want publications"
+_SUBJECTS = r"(?:trials?|stud(?:y|ies)|papers?|literature|research|evidence|warnings?|interactions?|safety)"
 UNWANTED = re.compile(
-    r"\b(?:(?:do(?:es)?n['’]t|dont|do not|not)\s+(?:want|need|looking\s+for|interested\s+in)|skip|instead\s+of|"
-    r"rather\s+than|no\s+need\s+(?:for|of))\s+[^,;.?!]{0,60}?(?:trials?|stud(?:y|ies)|"
-    r"papers?|literature|research|evidence|warnings?|interactions?|safety)\b",
+    r"\b(?:(?:do(?:es)?n['’]t|dont|do not|not)\s+(?:want|need|looking\s+for|look\s+up|look\s+for|search|check|find|"
+    r"show|interested\s+in)|skip|instead\s+of|rather\s+than|no\s+need\s+(?:for|of|to))\s+[^,;.?!]{0,60}?"
+    rf"{_SUBJECTS}\b|^not\s+(?:the\s+|any\s+|recruiting\s+)?{_SUBJECTS}\b",
     re.IGNORECASE,
 )
 # studies that somebody can join are trials
@@ -103,6 +105,8 @@ def required_tools(question: str, entities: ExtractedEntities, has_patient: bool
     needed.update(writes_asked(question, entities))
     if reads_record(question, entities, has_patient):
         needed.add("get_patient_chart")
+    if not needed and entities["patient_ids"] and never_orders(question):
+        needed.add("get_patient_chart")  # "has anyone started abc-123 on apixaban?"
     known_patient = bool(entities["patient_ids"]) or has_patient
     if not known_patient and (entities["patient_names"] or _searches_nameless(question, needed)):
         needed.add("search_patient")
