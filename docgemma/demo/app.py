@@ -107,8 +107,8 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | None) -> None:
     shown = [
-        ui.session, ui.browser, ui.chat, ui.card, ui.what, *ui.fields, ui.edit, ui.take_up, ui.composer, ui.stop,
-        ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
+        ui.session, ui.browser, ui.chat, ui.card, ui.what, ui.approve, *ui.fields, ui.edit, ui.take_up, ui.composer,
+        ui.stop, ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
     ]  # fmt: skip
     who = [ui.session, ui.browser]
     blocks.load(desk.open, who, shown, **TURN)
@@ -124,12 +124,17 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | Non
     ui.chat.option_select(desk.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.approve.click(desk.approve, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.reject.click(desk.reject, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.change.click(lambda: gr.update(visible=True), None, ui.edit, **QUICK).then(None, js=FIELD, **QUICK)
+    ui.change.click(_editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
     ui.save.click(desk.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.take_up.click(desk.take_up, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.patient.input(desk.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
     if not ui.listed:
         ui.patient.key_up(desk.find, None, ui.patient, **QUICK)
+
+
+def _editing() -> tuple[Any, Any]:
+    """The fields instead of a button that would approve the entry as it was."""
+    return gr.update(visible=True), gr.update(visible=False)
 
 
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:

@@ -85,6 +85,7 @@ class Screen:
         }
         return {
             ui.card: gr.update(visible=True),
+            ui.approve: gr.update(visible=True),
             ui.what: view.card(pending, entry.patient_of(self.agent, pending)),
             **boxes,
         }

@@ -93,6 +93,8 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -
     person, before = visit(width="phone"), len(orders(serve))
     person.asks(ORDER)
     person.clicks("Edit")
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-field-0')")
+    assert not person.sees("#dg-approve"), "nothing beside the fields approves the entry as it was"
     person.page.get_by_label("Medication name").fill("doxycycline")
     person.page.get_by_label("Dosage").fill("100 mg")
     person.does(lambda: person.clicks("Approve with these changes"))
@@ -107,6 +109,7 @@ def test_a_clarification_is_answered_with_a_button(visit) -> None:
     person = visit(width="phone")
     assert "Which one did you mean?" in person.asks(WILSON)
     person.does(lambda: person.page.get_by_role("button", name="1985-07-30").click())
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-composer')")
     assert "born 1985-07-30" in person.page.locator("#dg-chart").inner_text()
     assert not person.page.get_by_role("button", name="1949-02-11").count(), "choices that no longer stand are gone"
 
