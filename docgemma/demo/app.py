@@ -93,6 +93,7 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
             ui.patient = gr.Dropdown(
                 choices=known, value=None, label="Patient", elem_id="dg-patient", interactive=agent is not None,
                 info=None if known else "Type a name or an id.",
+                allow_custom_value=True,  # the active patient may have been added since, or live on another server
             )  # fmt: skip
             ui.listed = bool(known)
             ui.chart = gr.HTML(chart.EMPTY, elem_id="dg-chart")
