@@ -2,6 +2,8 @@
 
 import re
 
+from docgemma.rules.entities import PATIENT_ID
+
 _GAP = r"(?:\W+\w+)"
 CLAUSE = re.compile(r"[.;!?\n]+(?:\s|$)|,?\s+\bbut\b")
 # before a verb, within its clause: what makes it a question, a condition or a refusal instead of an order
@@ -37,7 +39,7 @@ PRESCRIBE = re.compile(
 )
 # these are orders only where a medication is their object
 START = re.compile(
-    r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put|add)\b", re.IGNORECASE
+    r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put|add|rx)\b", re.IGNORECASE
 )
 NOT_MEDICATION = re.compile(
     r"^\W+(?:(?:a|an|the|some|new|another|repeat|stat|chest|routine|of|to|by|from|with)\W+)*"
@@ -87,12 +89,15 @@ NOTE = re.compile(
     rf"\bdocument{_GAP}{{0,3}}?\W+(?:visit|encounter|consultation|discussion|conversation|exam\w*|"
     rf"assessment|findings|plan)\b|"
     rf"\b(?:write|put|enter|add|document|note|record|log|chart)\s+(?:it\s+)?"
-    rf"(?:down|(?:to|on|in(?:to)?)\s+(?:the|his|her|their|[\w-]+['’]s)\s+(?:records?|chart|file|notes))\b.{{0,60}}?\bthat\b|"
+    rf"(?:down|(?:to|on|in(?:to)?)\s+(?:the|his|her|their|[\w-]+['’]s)\s+(?:records?|chart|file|notes))\b"
+    rf".{{0,60}}?(?:\bthat\b|:|\s[-–—]\s)|"
     rf"\b(?:save|file|log|enter|record|put)\b[^.;?!\n]{{0,200}}?\bas\s+(?:an?\s+|the\s+)?(?:[\w-]+\s+){{0,2}}note\b|"
     rf"^\W*(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
     rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]|"
     rf"^\W*(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
-    rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:",
+    rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:|"
+    rf"^\W*(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:for|on|re)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}"
+    rf"\s*(?:[:,]|\s[-–—])\s",
     re.IGNORECASE,
 )
 

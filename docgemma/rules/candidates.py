@@ -2,14 +2,14 @@
 
 Where the task patterns still miss something that can be done now, its tools stand: the order lookup, reading,
 knowledge, writes is control flow, and control flow belongs to code. Where a trained model named another tool with the
-intent, it chooses. Otherwise the model chooses among all that can apply.
+intent, it chooses, unless a write was ordered in so many words. Otherwise the model chooses among all that can apply.
 """
 
 from collections.abc import Sequence
 
 from docgemma.rules import known
 from docgemma.rules.asked import never_orders, writes_asked, writes_possible
-from docgemma.rules.completion import NEEDS_PATIENT, missing_tools
+from docgemma.rules.completion import NEEDS_PATIENT, missing_tools, unwanted_tools
 from docgemma.rules.drugs import DrugNames
 from docgemma.rules.spans import choices
 from docgemma.state import AgentState
@@ -31,7 +31,9 @@ def narrow(
     """
     meant = None if state.get("tool_results") else meant
     missing = [name for name in missing_tools(state) if name in names]
-    possible = [name for name in names if _applies(name, state, missing, dictionary, meant)]
+    meant = None if missing and missing[0] in WRITES else meant  # a write ordered in so many words
+    refused = unwanted_tools(state["user_query"])
+    possible = [name for name in names if name not in refused and _applies(name, state, missing, dictionary, meant)]
     ready = [name for name in missing if name in possible]
     unsure = [name for name in possible if name in WRITES and name not in missing]
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):

@@ -50,6 +50,8 @@ TASK_PATTERNS: dict[str, dict[str, Any]] = {
     "note": {"keywords_all": ["write|save|document|add", "note"], "requires": ["save_clinical_note"]},
 }  # fmt: skip
 
+KNOWLEDGE = ("drug_safety", "drug_interaction", "literature_search", "clinical_trial")
+
 # record lookup, record reading, knowledge, writes
 ORDER = (
     "search_patient", "get_patient_chart", "check_drug_safety", "check_drug_interactions",
@@ -116,6 +118,18 @@ def required_tools(question: str, entities: ExtractedEntities, has_patient: bool
     return [name for name in ORDER if name in needed]
 
 
+def unwanted_tools(question: str) -> set[str]:
+    """Look-ups that a question refuses and does not ask for: "I don't want trials, I want publications"."""
+    refused = " ".join(found[0] for found in UNWANTED.finditer(question))
+    return _named(refused) - _named(UNWANTED.sub(" ", question))
+
+
+def _named(text: str) -> set[str]:
+    """Look-ups whose keywords stand in a text."""
+    patterns = [TASK_PATTERNS[name] for name in KNOWLEDGE]
+    return {tool for pattern in patterns if _has_word(text, pattern["keywords"]) for tool in pattern["requires"]}
+
+
 def missing_tools(state: AgentState) -> list[str]:
     """Required tools that were not tried yet and still can be, in order.
 
@@ -163,7 +177,7 @@ def _knowledge(question: str, entities: ExtractedEntities) -> set[str]:
     text = _OTHER.sub(" ", UNWANTED.sub(" ", question))
     drugs = len(entities["drug_mentions"])
     needed: set[str] = set()
-    for name in ("drug_safety", "drug_interaction", "literature_search", "clinical_trial"):
+    for name in KNOWLEDGE:
         pattern = TASK_PATTERNS[name]
         words = [*pattern["keywords"]]
         words += pattern.get("keywords_with_drug", []) if drugs else []

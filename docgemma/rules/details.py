@@ -15,20 +15,25 @@ DOSE = re.compile(
 
 _TIMES = r"(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
 _PERIOD = r"(?:daily|weekly|monthly|nightly|hourly|(?:a|per|each|every|/)\s?(?:day|night|week|month|morning|evening))"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _EVERY = (
-    r"(?:every|each)\s(?:other\s)?(?:\d{1,2}(?:\s?(?:-|–|to)\s?\d{1,2})?\s)?"
-    r"(?:(?:two|three|four|six|eight|twelve)\s)?(?:hours?|hrs?|h|days?|weeks?|months?|morning|evening|night|day)"
+    r"(?:every|each)\s(?:(?:other|second|third)\s)?(?:\d{1,2}(?:\s?(?:-|–|to)\s?\d{1,2})?\s?)?"
+    r"(?:(?:two|three|four|six|eight|twelve)\s)?(?:hours?|hrs?|h|days?|weeks?|months?|morning|evening|night|day)|"
+    rf"every\s{_DAY}|(?:on\s)?alternate\s(?:days|nights)|fortnightly|"
+    r"(?:\d{1,2}|two|three|four|six|eight|twelve)[\s-]hourly"
 )
 _LATIN = (
     r"(?:q\.?\s?\d{1,2}(?:\s?-\s?\d{1,2})?\s?(?:hours?|hrs?|h|d|weeks?|w)|"
-    r"qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|bd|nocte|mane|b\.i\.d\.|t\.i\.d\.|prn)"
+    r"(?:qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|bd|nocte|mane|q\.d\.|b\.i\.d\.|t\.i\.d\.|q\.i\.d\.|prn)(?:\s[ap]c\b)?)"
 )
 _WHEN = (
-    r"(?:as\s(?:needed|required|directed)(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"
-    r"at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|"
-    r"(?:before|after|with)\s(?:meals?|food|breakfast|lunch|dinner))"
+    r"(?:(?:as|when)\s(?:needed|required|directed)"
+    r"(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"
+    r"at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|morning\sand\s(?:night|evening)|"
+    r"(?:before|after|with)\s(?:each\s|every\s)?(?:meals?|food|breakfast|lunch|dinner)|"
+    r"on\s(?:mon|tues|wednes|thurs|fri|satur|sun)days)"
 )
-_ONE = rf"(?:{_TIMES}\s?{_PERIOD}?|{_EVERY}|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"
+_ONE = rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"
 FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
 # lower case these are words, but not after a dose
 UPPER_FREQUENCY = re.compile(

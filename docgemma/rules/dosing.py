@@ -11,6 +11,7 @@ PER_WEEK = {"1/w": 1}
 EVERY = re.compile(
     r"\b(?:every|q)\s?\.?(\d{1,2})(?:\s?(?:-|–|to)\s?\d{1,2})?\s?(h|hr|hrs|hours?|d|days?|w|weeks?)\b", re.IGNORECASE
 )
+HOURLY = re.compile(rf"\b(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})[\s-]hourly\b", re.IGNORECASE)
 TIMES = re.compile(
     rf"\b(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})\s?(?:x|times?)\s?(?:a|per|each|/)?\s?(?:day|daily)\b", re.IGNORECASE
 )
@@ -57,9 +58,10 @@ def times_per_day(frequency: str) -> Decimal | None:
         count, unit = int(match[1]), match[2][0].lower()
         hours = count * {"h": 1, "d": 24, "w": 168}[unit]
         return Decimal(24) / hours if hours else None
+    if match := HOURLY.search(frequency):
+        return Decimal(24) / _count(match[1]) if _count(match[1]) else None
     if match := TIMES.search(frequency):
-        word = match[1].lower()
-        return Decimal(word) if word.isdigit() else Decimal(NUMBER_WORDS[word])
+        return _count(match[1])
     if OTHER_DAY.search(frequency):
         return Decimal("0.5")
     said = said_frequencies(frequency)
@@ -68,6 +70,10 @@ def times_per_day(frequency: str) -> Decimal | None:
     if said:
         return Decimal(1) / 7
     return Decimal(1) if ONCE.match(frequency) else None
+
+
+def _count(word: str) -> Decimal:
+    return Decimal(word) if word.isdigit() else Decimal(NUMBER_WORDS[word.lower()])
 
 
 def _amount(text: str) -> tuple[Decimal, str] | None:

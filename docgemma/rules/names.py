@@ -148,7 +148,7 @@ class _Reader:
         word = self.words[at]
         if not NAME_WORD.fullmatch(word.text) or word.key in TITLES:
             return False
-        if word.key in NOT_NAMES and not self._given(word):
+        if word.key in NOT_NAMES and not (self._given(word) or self._introduced(at)):
             return False
         if any_case or self.shouting:
             return any_case and (word.key not in EPONYMS or at > start)
@@ -156,6 +156,10 @@ class _Reader:
 
     def _given(self, word: Word) -> bool:
         return len(word.key) == 1 and word.text[0].isupper() and word.key != "i"  # an initial
+
+    def _introduced(self, at: int) -> bool:
+        """A patient named Will Young."""
+        return bool(at) and self.words[at - 1].key in ("named", "called") and self.words[at].text[0].isupper()
 
     def _capital_next(self, at: int) -> bool:
         return not self.words[at].ends and at + 1 < len(self.words) and self.words[at + 1].text[0].isupper()

@@ -17,17 +17,31 @@ SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "
              "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
              "physio note": "physiotherapy note", "op note": "operative note"}  # fmt: skip
 UNTYPED_NOTE = "clinical note"
+NAMED = re.compile(r"((?:[a-z-]+\s+){0,2}[a-z-]+)\s+note\b", re.IGNORECASE)  # "medication review note"
+_NO_KIND = (
+    "pls kindly a an the this that my our his her their one another new quick short brief little small final simple "
+    "same single "
+    "write save add document create draft enter record make file put log dictate leave jot please to for in on of as "
+    "with and then also now chart patient patient's clinical note following today's type up take keep down attach "
+    "give store need needs want can could you would should i'd like let me just only it is be"
+)
+NO_KIND = frozenset(_NO_KIND.split())
 NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
 QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
-AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}\s*[,;:]\s+", re.IGNORECASE)
+SAID = re.compile(
+    r"\b(?:saying|stating|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
+    r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+",
+    re.IGNORECASE,
+)
+AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*[,;:]|\s+that)\s+", re.IGNORECASE)
 DASH = re.compile(r"^[^—\n]{0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
 FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
 _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
-COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|record|chart|file|this|that|it)\b", re.IGNORECASE)
+COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|summary|record|chart|file|this|that|it)\b", re.IGNORECASE)
 # "wound dry, sutures out - save that as a note": the note, then the order
 BEFORE = re.compile(
     rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
@@ -37,34 +51,54 @@ CLOSING = re.compile(
     rf"\s*[-–—,;.]\s+{_COMMAND}(?:\s+(?:it|that|this|as|a|the|to|in|into|his|her|notes?|chart))*\W*$", re.IGNORECASE
 )
 LEADING = re.compile(r"^(?:a\s+)?(?:\w+\s)?notes?\s*[-–—,:]\s+", re.IGNORECASE)  # "abc-123 - note: …"
+LEADING_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]?\s+", re.IGNORECASE)
 POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
 
 
 def note_types(text: str) -> list[str]:
-    """The kind of note that is said; else every kind, an untyped one first."""
-    said = [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)]
+    """The kind of note that is said, outside of what the note says; else every kind, an untyped one first."""
+    head = text
+    for said in _marked(CLOSING.sub("", POLITE.sub("", text)))[:1]:
+        head = head.replace(said, " ")
+    said = [kind for found in NAMED.finditer(head) if (kind := _as_said(found[1]))]
+    said += [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", head, re.IGNORECASE)]
     for kind in NOTE_TYPES:
         word = kind if kind in KINDS_IN_FULL else kind.removesuffix(" note")
-        said += [kind] if re.search(rf"\b{word}\b", text, re.IGNORECASE) else []
+        said += [kind] if re.search(rf"\b{word}\b", head, re.IGNORECASE) else []
     return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
+
+
+def _as_said(words: str) -> str:
+    """The kind that the words before "note" name, as written; "" where they only order or describe one."""
+    kind: list[str] = []
+    for word in reversed(words.split()):
+        if word.lower() in NO_KIND:
+            break
+        kind.insert(0, word)
+    return f"{' '.join(kind)} note" if kind else ""
 
 
 def note_texts(text: str) -> list[str]:
     """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
     stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
     text = CLOSING.sub("", POLITE.sub("", text))
-    if quoted := [part.strip() for part in QUOTED.findall(text)]:
-        return quoted
-    marked = [*_after(COLON, text), *_after(DASH, text), *_after(AFTER_ID, text), *_after(FIRST_SENTENCE, text)]
-    marked = [LEADING.sub("", part) for part in marked]
-    marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
-    if before := BEFORE.match(text):
-        marked.append(before[1])
-    if marked:
+    if marked := _marked(text):
         return marked
     clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
     endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
     return [*_after(NOTE_CUE, text), *clauses, *endings]
+
+
+def _marked(text: str) -> list[str]:
+    """What is plainly set off as the note's text."""
+    if quoted := [part.strip() for part in QUOTED.findall(text)]:
+        return quoted
+    marks = (COLON, DASH, AFTER_ID, SAID, FIRST_SENTENCE)
+    marked = [LEADING.sub("", part) for mark in marks for part in _after(mark, text)]
+    marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
+    if before := BEFORE.match(text):
+        marked.append(LEADING_ID.sub("", before[1]))
+    return marked
 
 
 def _after(mark: re.Pattern, text: str) -> list[str]:

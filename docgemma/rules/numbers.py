@@ -41,6 +41,7 @@ FREQUENCIES = {  # as said -> times a day
     "q6h": "4/d", "4 times a day": "4/d", "4 times daily": "4/d", "four times per day": "4/d",
     "every 4 hours": "6/d", "q4h": "6/d", "six times a day": "6/d", "six times daily": "6/d",
     "once weekly": "1/w", "weekly": "1/w", "once a week": "1/w", "every week": "1/w", "every 7 days": "1/w",
+    "morning and night": "2/d", "morning and evening": "2/d",
     "at bedtime": "night", "qhs": "night", "nightly": "night", "at night": "night", "every night": "night",
 }  # fmt: skip
 

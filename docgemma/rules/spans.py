@@ -33,7 +33,8 @@ DEGREE = re.compile(
     r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*)?(?:mild|moderate|severe|serious)\b", re.IGNORECASE
 )  # it has a field of its own
 REACTION_CUE = re.compile(
-    r"\breactions?(?:\s*(?:was|is|were|:|=|-)\s*|\s+(?!to\b|from\b|of\b|in\b|on\b|with\b|after\b))", re.IGNORECASE
+    r"(?:→|[-=]>)\s*|\breactions?(?:\s*(?:was|is|were|:|=|-)\s*|\s+(?!to\b|from\b|of\b|in\b|on\b|with\b|after\b))",
+    re.IGNORECASE,
 )
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 INSTRUCTION = re.compile(
@@ -47,6 +48,13 @@ OFTEN = re.compile(
     re.IGNORECASE,
 )
 ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
+# "…, and are trials recruiting": another request begins
+REQUEST_NEXT = re.compile(
+    r",?\s+(?:and|plus|then|also)\s+(?=(?:then\s+|also\s+)?(?:are|is|does|do|any|whether|what|check|find|look|show|see|tell|"
+    r"list|search|get|pull|review|prescribe|order|save|document|record|"
+    r"the\s+(?:black|boxed|fda|safety|warnings?|interactions?|chart|trials?))\b)",
+    re.IGNORECASE,
+)
 # an id with the words that lead to it: "..., to patient abc-123"
 RECIPIENT = re.compile(
     rf"(?:\b(?:to|for|in|on)\s+)?(?:\b(?:the\s+)?(?:patient|pt)\s+)?{PATIENT_ID.pattern}", re.IGNORECASE
@@ -100,7 +108,9 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "reaction": lambda: _reactions(text, [*entities["drug_mentions"], *entities["patient_names"]]),
         "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
         # what to look for in an image is what was asked
-        "query": lambda: [text] if tool == "analyze_medical_image" else [*_phrases(text, "query"), text],
+        "query": lambda: (
+            [text] if tool == "analyze_medical_image" else [*_phrases(REQUEST_NEXT.sub("; ", text), "query"), text]
+        ),
         "status": lambda: [trial_status(text, about_trials=True) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
         "note_type": lambda: note_types(text),
@@ -136,21 +146,31 @@ def _not_ordered(drugs: Sequence[str], text: str) -> list[str]:
 def _substances(text: str, people: Sequence[str]) -> list[str]:
     """What somebody may be allergic to: neither a person, nor an id, nor how bad it was."""
     text = _without_order(text)
-    return [span for span in _phrases(text, "substance") if not ALLERGY_WORD.search(span) and not _beside(span, people)]
+    happened = _happened(text)
+    return [
+        span
+        for span in _phrases(text, "substance")
+        if not ALLERGY_WORD.search(span) and not _beside(span, people) and not any(span in said for said in happened)
+    ]
+
+
+def _happened(text: str) -> list[str]:
+    """The reaction, where a word or an arrow leads to it."""
+    return [found for match in REACTION_CUE.finditer(text) for found in _phrases(text[match.end() :], "reaction")[:1]]
 
 
 def _reactions(text: str, named: Sequence[str]) -> list[str]:
     """What happened: neither the patient, nor the drug, nor the word allergy itself, nor only how bad it was."""
     text = ORDER_NEXT.sub("; ", DEGREE.sub(";", _without_order(text)))
-    cued = [found for match in REACTION_CUE.finditer(text) for found in _phrases(text[match.end() :], "reaction")[:1]]
-    return cued or [
+    return _happened(text) or [
         span
         for span in _phrases(text, "reaction")
         if not NOT_REACTION.search(span)
-        and not re.search(rf"\b(?:to|from|on|by|after)\s+{re.escape(span)}", text)
+        and not re.search(rf"\b(?:to|from|on|by|after)\s+(?:\w+\s+)?{re.escape(span)}", text)
         and not ALLERGY_WORD.search(span)
         and not classes_said(span)
         and not _beside(span, named)
+        and span.split()[0].casefold() not in DEGREE_WORDS
     ]
 
 
