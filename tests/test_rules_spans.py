@@ -29,6 +29,8 @@ ACTIVE = {"id": "def-456", "name": "Maria Garcia"}
         ("search_patient", "name", "is Clark, David registered with us?", "Clark, David"),
         ("search_medical_literature", "query", "Evidence for ketamine in migraine, and are trials recruiting?",
          "ketamine in migraine"),
+        ("find_clinical_trials", "condition", "terminated trials for Alzheimer's", "Alzheimer's"),
+        ("find_clinical_trials", "condition", "Is anything recruiting in gout right now", "gout"),
         ("find_clinical_trials", "condition", "trials in gout near Boston", "gout"),
         ("find_clinical_trials", "condition", "are there trials of cancer of the pancreas", "cancer of the pancreas"),
         ("add_allergy", "reaction", "Document that abc-123 is allergic to sulfa: rash, hives and swelling of the face",

@@ -17,7 +17,9 @@ EDGES = (
 EDGE_WORDS = frozenset(EDGES.split())
 
 
-def phrases(text: str, max_words: int, *, across_commas: bool = False, edges: bool = False) -> list[str]:
+def phrases(
+    text: str, max_words: int, *, across_commas: bool = False, edges: bool = False, owners: bool = False
+) -> list[str]:
     """Spans of up to `max_words` words of a text, as written; none crosses the end of a clause.
 
     Args:
@@ -25,6 +27,7 @@ def phrases(text: str, max_words: int, *, across_commas: bool = False, edges: bo
         max_words: of a span.
         across_commas: whether a comma may stand inside.
         edges: whether a span may begin or end with an article, preposition or command.
+        owners: whether a span keeps the possessive at its end: "Alzheimer's".
     """
     found: list[tuple[int, int, str]] = []
     for clause in _clauses(text, across_commas):
@@ -33,7 +36,7 @@ def phrases(text: str, max_words: int, *, across_commas: bool = False, edges: bo
                 continue
             for last in range(first, min(first + max_words, len(clause))):
                 if edges or not _edge(clause[last]):
-                    start, end = clause[first].start(), _end(clause[last])
+                    start, end = clause[first].start(), _end(clause[last], owners)
                     if end > start:
                         found.append((-(last - first), start, text[start:end]))
     return [span for _length, _start, span in sorted(found)]  # the longest first: it names the thing in full
@@ -62,7 +65,8 @@ def _edge(token: re.Match) -> bool:
     return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
 
 
-def _end(token: re.Match) -> int:
-    """Without the full stop and the possessive at its end."""
+def _end(token: re.Match, owners: bool) -> int:
+    """Without the full stop at its end, and without the possessive unless `owners`."""
     word = token.group()
-    return token.end() - (len(word) - len(re.sub(r"(?:['’]s)?[.'’-]*$", "", word)))
+    ending = r"[.'’-]*$" if owners else r"(?:['’]s)?[.'’-]*$"
+    return token.end() - (len(word) - len(re.sub(ending, "", word)))

@@ -66,6 +66,7 @@ ABOUT_TRIALS = re.compile(
     r"was|were|is|would|wants?|like|terminated|withdrawn|suspended)\b",
     re.IGNORECASE,
 )
+AT_PRESENT = re.compile(r"\b(?:right now|just now|at present|these days|this (?:year|month|week))\b", re.IGNORECASE)
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
 )
@@ -106,7 +107,9 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
             *_substances(text, entities["patient_names"]),
         ],
         "reaction": lambda: _reactions(text, [*entities["drug_mentions"], *entities["patient_names"]]),
-        "condition": lambda: [span for span in _phrases(text, "condition") if not ABOUT_TRIALS.search(span)],
+        "condition": lambda: [
+            span for span in _phrases(AT_PRESENT.sub(";", text), "condition") if not ABOUT_TRIALS.search(span)
+        ],
         # what to look for in an image is what was asked
         "query": lambda: (
             [text] if tool == "analyze_medical_image" else [*_phrases(REQUEST_NEXT.sub("; ", text), "query"), text]
@@ -123,7 +126,8 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
 
 
 def _phrases(text: str, kind: str) -> list[str]:
-    return phrases(text, SPAN_WORDS[kind], across_commas=kind in ("reaction", "query", "condition"))
+    subject = kind in ("query", "condition")
+    return phrases(text, SPAN_WORDS[kind], across_commas=subject or kind == "reaction", owners=subject)
 
 
 def _holding(text: str, kind: str, test: Callable[[str], object]) -> list[str]:
