@@ -62,7 +62,7 @@ def show(result: dict[str, Any]) -> Any:
     )
     sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
     return HTML(
-        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {result['llm_calls']} model calls · "
+        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {result['llm_calls']} model call{'' if result['llm_calls'] == 1 else 's'} · "
         f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )

@@ -62,7 +62,7 @@ class Screen:
             table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
         self.out.print(table)
         self.out.print(
-            f"[dim]{result['model']} · {result['llm_calls']} model calls · {result['seconds']:.1f} s · "
+            f"[dim]{result['model']} · {result['llm_calls']} model call{'' if result['llm_calls'] == 1 else 's'} · {result['seconds']:.1f} s · "
             f"thread {result['thread']} · decision support, not a medical device[/dim]"
         )
 
