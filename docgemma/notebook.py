@@ -61,8 +61,9 @@ def show(result: dict[str, Any]) -> Any:
         for step in result["timeline"]
     )
     sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
+    calls = "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
     return HTML(
-        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {result['llm_calls']} model call{'' if result['llm_calls'] == 1 else 's'} · "
+        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {calls} · "
         f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )

@@ -61,8 +61,9 @@ class Screen:
         for step in result["timeline"]:
             table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
         self.out.print(table)
+        calls = "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
         self.out.print(
-            f"[dim]{result['model']} · {result['llm_calls']} model call{'' if result['llm_calls'] == 1 else 's'} · {result['seconds']:.1f} s · "
+            f"[dim]{result['model']} · {calls} · {result['seconds']:.1f} s · "
             f"thread {result['thread']} · decision support, not a medical device[/dim]"
         )
 
