@@ -87,7 +87,7 @@ def _run(model, optimizer, weights, plan, recipe: Recipe, out: Path, log) -> dic
 
     model.train()
     start = last = time.monotonic()
-    seen, recent, losses = 0, [], []
+    done, seen, recent, losses = 0, 0, [], []
     total = len(plan)
     for step, batch in enumerate(plan):
         share = max(step / total, (time.monotonic() - start) / (recipe.max_minutes * 60))
@@ -100,19 +100,21 @@ def _run(model, optimizer, weights, plan, recipe: Recipe, out: Path, log) -> dic
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        done += 1
         seen += sum(map(len, batch))
         recent.append(float(loss.detach()))
-        if step % 20 == 19:
+        if done % 20 == 0:
             losses.append(sum(recent) / len(recent))
             spent = time.monotonic() - start
-            log(f"step {step + 1}/{total} loss {losses[-1]:.4f} tokens/s {seen / spent:.0f} minutes {spent / 60:.1f}")
+            log(f"step {done}/{total} loss {losses[-1]:.4f} tokens/s {seen / spent:.0f} minutes {spent / 60:.1f}")
             recent = []
         if time.monotonic() - last > recipe.checkpoint_minutes * 60:
             write_adapter(model, out.with_suffix(".part.gguf"), recipe.alpha)
             last = time.monotonic()
     spent = time.monotonic() - start
     return {
-        "steps": step + 1,
+        "steps": done,
+        "planned": total,
         "tokens": seen,
         "seconds": round(spent),
         "losses": [round(item, 4) for item in losses[::10]],
