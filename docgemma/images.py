@@ -8,12 +8,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PIL import Image, ImageOps, UnidentifiedImageError
-
 from docgemma.errors import UsageError
 
-if TYPE_CHECKING:  # numpy takes longer to import than a question without an image has time
+if TYPE_CHECKING:  # these take longer to import than a question without an image has time
     import numpy as np
+    from PIL import Image
 
 MAX_BYTES = 50_000_000
 MAX_PIXELS = 40_000_000
@@ -29,7 +28,7 @@ MODALITY_NAMES = {  # DICOM (0008,0060)
 CODE = re.compile(r"[A-Z0-9_ ]{1,16}")  # a DICOM code string; anything else could be free text
 
 
-def load_image(path: str | Path) -> tuple[Image.Image, dict[str, Any]]:
+def load_image(path: str | Path) -> "tuple[Image.Image, dict[str, Any]]":
     """The picture and what its header tells.
 
     Returns:
@@ -89,7 +88,9 @@ def _is_dicom(path: Path) -> bool:
         return file.read(132)[128:] == b"DICM"
 
 
-def _open_picture(path: Path) -> Image.Image:
+def _open_picture(path: Path) -> "Image.Image":
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
@@ -106,7 +107,9 @@ def _open_picture(path: Path) -> Image.Image:
     return picture
 
 
-def _load_picture(path: Path) -> tuple[Image.Image, dict[str, Any]]:
+def _load_picture(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
+    from PIL import ImageOps
+
     with _open_picture(path) as picture:
         header = _picture_header(picture)
         try:
@@ -121,7 +124,7 @@ def _load_picture(path: Path) -> tuple[Image.Image, dict[str, Any]]:
         return upright.convert("RGB"), header
 
 
-def _picture_header(picture: Image.Image) -> dict[str, Any]:
+def _picture_header(picture: "Image.Image") -> dict[str, Any]:
     return {"format": picture.format, "width": picture.width, "height": picture.height, "frames": 1}
 
 
@@ -158,7 +161,7 @@ def _code(dataset, keyword: str) -> str:
     return value if CODE.fullmatch(value) else ""
 
 
-def _load_dicom(path: Path) -> tuple[Image.Image, dict[str, Any]]:
+def _load_dicom(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
     from pydicom.pixels import pixel_array
 
     dataset = _dicom(path, stop_before_pixels=False)
@@ -204,5 +207,7 @@ def _stretch(values: "np.ndarray", low: float | None = None, high: float | None 
     return (scaled.clip(0, 1) * 255).round().astype("uint8")
 
 
-def _to_rgb(pixels: "np.ndarray") -> Image.Image:
+def _to_rgb(pixels: "np.ndarray") -> "Image.Image":
+    from PIL import Image
+
     return Image.fromarray(pixels).convert("RGB")

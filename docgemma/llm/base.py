@@ -9,13 +9,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from PIL.Image import Image
 from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import MalformedOutputError, NoVisionError, OutOfTokensError
 from docgemma.llm.layout import Layout, only_answer, parse
+
+if TYPE_CHECKING:  # a question without an image has no use for it
+    from PIL.Image import Image
 
 T = TypeVar("T")
 OnToken = Callable[[str], Any]
@@ -39,7 +41,7 @@ class Prompt:
     user: str
     system: str = ""
     prefix: str = ""
-    images: tuple[Image, ...] = ()
+    images: "tuple[Image, ...]" = ()
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class _Walker:
         return self._string() if kind == STRING else self._unpack(f"<{SCALARS[kind]}")
 
     def _spans(self) -> list[tuple[int, int]]:
-        """Where each string of an array stands; the walk that a skip of it needs too."""
+        """Where each string of an array stands."""
         kind, count = self._unpack("<I"), self._unpack("<Q")
         if kind != STRING:
             raise ValueError("an array of strings was expected")
@@ -118,7 +118,11 @@ class _Walker:
 
     def _skip_array(self) -> None:
         (kind,) = struct.unpack_from("<I", self.data, self.at)
-        if kind == STRING:
-            self._spans()
-        else:
+        if kind != STRING:
             self._numbers()
+            return
+        (count,) = struct.unpack_from("<Q", self.data, self.at + 4)
+        at, data, length_of = self.at + 12, self.data, struct.Struct("<Q").unpack_from
+        for _ in range(count):
+            at += 8 + length_of(data, at)[0]
+        self.at = at
