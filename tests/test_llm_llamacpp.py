@@ -74,6 +74,7 @@ def test_what_a_listener_raises_stops_the_generation_and_the_model_stays_usable(
 
 
 def test_ctrl_c_while_the_model_works_stops_it_and_the_model_stays_usable():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
