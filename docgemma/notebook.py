@@ -9,6 +9,7 @@ from docgemma.agent import Agent
 from docgemma.errors import ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
+from docgemma.report import model_calls
 from docgemma.settings import Settings, read_settings
 
 NODES = (
@@ -61,9 +62,8 @@ def show(result: dict[str, Any]) -> Any:
         for step in result["timeline"]
     )
     sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
-    calls = "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
     return HTML(
-        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {calls} · "
+        f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {model_calls(result)} · "
         f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )

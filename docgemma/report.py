@@ -40,6 +40,11 @@ def report(
     }
 
 
+def model_calls(result: dict[str, Any]) -> str:
+    """How often the model was called, in words."""
+    return "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
+
+
 def approval_text(pending: PendingWrite) -> str:
     """The approval card in plain text."""
     lines = [f"{pending['label']} waits for your approval:"]

@@ -12,7 +12,7 @@ from rich.table import Table
 from docgemma.agent import Agent
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, UsageError
-from docgemma.report import approval_text
+from docgemma.report import approval_text, model_calls
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
 
@@ -61,9 +61,8 @@ class Screen:
         for step in result["timeline"]:
             table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
         self.out.print(table)
-        calls = "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
         self.out.print(
-            f"[dim]{result['model']} · {calls} · {result['seconds']:.1f} s · "
+            f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
             f"thread {result['thread']} · decision support, not a medical device[/dim]"
         )
 

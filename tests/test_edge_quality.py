@@ -44,4 +44,4 @@ TABLE = [
 @pytest.mark.parametrize(("tool", "data", "args", "expected"), TABLE)
 def test_what_the_content_settles_is_not_asked(tool: str, data: dict, args: dict, expected: str | None) -> None:
     text = "Found 1.\n" + " ".join(item["title"] for item in data.get("articles", data.get("trials", [])))
-    assert settled_quality("are any recruiting?", result(tool, data, args, text), 600) == expected
+    assert settled_quality("are any recruiting?", result(tool, data, args, text)) == expected

@@ -32,11 +32,8 @@ def judged_quality(result: ToolResult, intended: str) -> str:
     return "success_rich" if open_or_rich else intended
 
 
-def settled_quality(question: str, result: ToolResult, limit: int = ALL) -> str | None:
+def settled_quality(question: str, result: ToolResult) -> str | None:
     """rich: answers the question. partial: some of it, or only with a caveat. none: nothing that bears on it.
-
-    Args:
-        limit: characters of the result that are looked at.
 
     Returns:
         The class, or None where it takes a judgement.
@@ -48,9 +45,9 @@ def settled_quality(question: str, result: ToolResult, limit: int = ALL) -> str 
         return _search(data)
     if tool == "get_patient_chart":
         empty = not (data["conditions"] or data["medications"] or data["labs"] or data["allergies"])
-        return "no_results" if empty else _absent(answer(question, [result], limit), "recorded in the chart")
+        return "no_results" if empty else _absent(answer(question, [result], ALL), "recorded in the chart")
     if tool == "check_drug_safety":
-        return _absent(answer(question, [result], limit), "does not mention")
+        return _absent(answer(question, [result], ALL), "does not mention")
     if tool == "check_drug_interactions":
         if not data["not_checked"]:
             return "success_rich"

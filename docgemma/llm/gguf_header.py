@@ -15,6 +15,7 @@ from docgemma.errors import ModelError
 
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
+LENGTH = struct.Struct("<Q")  # stands before every string
 CONTROL = 3  # tokenizer.ggml.token_type of tokens such as <|im_end|>
 MAX_KEYS = 10_000
 
@@ -70,15 +71,18 @@ class _Walker:
             if kind != ARRAY:
                 values[key] = self._scalar(kind)
             elif key == "tokenizer.ggml.tokens":
-                tokens = self._spans()
+                tokens = self._starts()
             elif key == "tokenizer.ggml.token_type":
                 types = self._numbers()
             else:
                 self._skip_array()
-        control = tuple(self._text(tokens[i]) for i, kind in enumerate(types) if kind == CONTROL)
+
+        def token(number: int) -> str:
+            return self._text((tokens[number], tokens[number + 1] - LENGTH.size))
+
+        control = tuple(token(i) for i, kind in enumerate(types) if kind == CONTROL)
         bos_id = values.get("tokenizer.ggml.bos_token_id")
-        bos = self._text(tokens[bos_id]) if bos_id is not None and bos_id < len(tokens) else ""
-        return GGUFHeader(values, control, bos)
+        return GGUFHeader(values, control, token(bos_id) if bos_id is not None and bos_id + 1 < len(tokens) else "")
 
     def _unpack(self, form: str) -> Any:
         (value,) = struct.unpack_from(form, self.data, self.at)
@@ -96,18 +100,18 @@ class _Walker:
     def _scalar(self, kind: int) -> Any:
         return self._string() if kind == STRING else self._unpack(f"<{SCALARS[kind]}")
 
-    def _spans(self) -> list[tuple[int, int]]:
-        """Where each string of an array stands."""
+    def _starts(self) -> list[int]:
+        """Where each string of an array begins, its length left of it, and where one more would; past all of them."""
         kind, count = self._unpack("<I"), self._unpack("<Q")
         if kind != STRING:
             raise ValueError("an array of strings was expected")
-        spans, at, data, length_of = [], self.at, self.data, struct.Struct("<Q").unpack_from
+        at, data, length_of = self.at + LENGTH.size, self.data, LENGTH.unpack_from
+        starts = [at]
         for _ in range(count):
-            end = at + 8 + length_of(data, at)[0]
-            spans.append((at + 8, end))
-            at = end
-        self.at = at
-        return spans
+            at += length_of(data, at - LENGTH.size)[0] + LENGTH.size
+            starts.append(at)
+        self.at = at - LENGTH.size
+        return starts
 
     def _numbers(self) -> tuple:
         kind, count = self._unpack("<I"), self._unpack("<Q")
@@ -118,11 +122,7 @@ class _Walker:
 
     def _skip_array(self) -> None:
         (kind,) = struct.unpack_from("<I", self.data, self.at)
-        if kind != STRING:
+        if kind == STRING:
+            self._starts()
+        else:
             self._numbers()
-            return
-        (count,) = struct.unpack_from("<Q", self.data, self.at + 4)
-        at, data, length_of = self.at + 12, self.data, struct.Struct("<Q").unpack_from
-        for _ in range(count):
-            at += 8 + length_of(data, at)[0]
-        self.at = at

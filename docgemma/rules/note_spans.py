@@ -58,7 +58,7 @@ POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b
 def note_types(text: str) -> list[str]:
     """The kind of note that is said, outside of what the note says; else every kind, an untyped one first."""
     head = text
-    for said in _marked(CLOSING.sub("", POLITE.sub("", text)))[:1]:
+    for said in _marked(_without_closing(text))[:1]:
         head = head.replace(said, " ")
     said = [kind for found in NAMED.finditer(head) if (kind := _as_said(found[1]))]
     said += [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", head, re.IGNORECASE)]
@@ -81,12 +81,16 @@ def _as_said(words: str) -> str:
 def note_texts(text: str) -> list[str]:
     """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
     stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
-    text = CLOSING.sub("", POLITE.sub("", text))
+    text = _without_closing(text)
     if marked := _marked(text):
         return marked
     clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
     endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
     return [*_after(NOTE_CUE, text), *clauses, *endings]
+
+
+def _without_closing(text: str) -> str:
+    return CLOSING.sub("", POLITE.sub("", text))
 
 
 def _marked(text: str) -> list[str]:
