@@ -8,8 +8,7 @@ from docgemma.edge import items
 from docgemma.edge.command import sha256
 from docgemma.edge.evaluate import Evaluation
 from docgemma.edge.score import table
-from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.load import edge_adapter, edge_weights
+from docgemma.llm.load import edge_adapter
 from docgemma.paths import data_file, data_root
 
 pytest.importorskip("xllamacpp")
@@ -58,14 +57,10 @@ def test_the_adapter_beats_the_rules_alone_at_what_the_model_decides():
         assert edge[capability] > rules[capability], capability
 
 
-def test_a_sample_of_the_held_out_set_is_decided_as_stored():
+def test_a_sample_of_the_held_out_set_is_decided_as_stored(edge_llm):
     """Held against decisions, not only totals: another adapter or prompt with a like figure would be seen."""
     chosen = [item for item in items.load("heldout") if item["kind"] in ("direct", "tool")][::SAMPLE]
-    llm = LlamaCppLLM("edge", edge_weights(), adapter=edge_adapter(), profile="edge")
-    try:
-        marks = Evaluation(llm).run(chosen)
-    finally:
-        llm.close()
+    marks = Evaluation(edge_llm).run(chosen)
     before = {(entry["item"], entry["capability"]): entry["got"] for entry in stored()}
     compared = [mark for mark in marks if (mark.item, mark.capability) in before]
     differing = [mark for mark in compared if before[mark.item, mark.capability] != mark.got]

@@ -9,6 +9,7 @@ import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -160,8 +161,9 @@ def test_the_edge_model_is_these_weights_with_the_projects_adapter():
     llm = load_llm("edge", Settings(home=models.scratch()))
     facts = llm.describe()
     assert (llm.name, llm.profile, llm.vision) == ("edge", "edge", False)
-    assert facts["weights"] == str(edge_weights())
-    assert facts["adapter"] == (str(edge_adapter()) if edge_adapter() else None)
+    assert (facts["weights"], facts["adapter"]) == (str(edge_weights()), str(edge_adapter()))
+    assert Path(facts["merged"]).parent == models.scratch() / "models"
+    assert facts["quantization"] == "Q8_0"
     assert llm.structured(Prompt("Q: hi\nintent"), ToolSelection, SHORT, node="x", layout="lines").value
     llm.close()
 

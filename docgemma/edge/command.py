@@ -71,7 +71,8 @@ def sha256(path: Path) -> str:
 
 def _load(model: str, adapter: Path | None, settings: Settings) -> Any:
     from docgemma.llm.llamacpp import LlamaCppLLM
-    from docgemma.llm.load import edge_adapter, edge_weights
+    from docgemma.llm.load import edge_weights, load_edge
 
-    chosen = None if model == "base" else adapter or edge_adapter()
-    return LlamaCppLLM(model, edge_weights(), adapter=chosen, profile="edge", threads=settings.threads)
+    if model == "edge":
+        return load_edge(settings, adapter=adapter)
+    return LlamaCppLLM(model, edge_weights(), profile="edge", threads=settings.threads)

@@ -58,12 +58,13 @@ def default_model(settings: Settings) -> str:
     return "medgemma" if nvidia_device() and find_weights(settings.home) else "edge"
 
 
-def load_edge(settings: Settings, wait: bool = True) -> LLM:
-    """SmolLM2-135M-Instruct with this project's adapter, on llama.cpp."""
+def load_edge(settings: Settings, wait: bool = True, adapter: Path | None = None) -> LLM:
+    """SmolLM2-135M-Instruct with this project's adapter, or another one, on llama.cpp."""
     from docgemma.llm.llamacpp import LlamaCppLLM
 
     return LlamaCppLLM(
-        "edge", edge_weights(), adapter=edge_adapter(), profile="edge", threads=settings.threads, wait=wait
+        "edge", edge_weights(), adapter=adapter or edge_adapter(), merge_into=settings.home / "models",
+        profile="edge", threads=settings.threads, wait=wait,
     )  # fmt: skip
 
 
