@@ -30,6 +30,30 @@ ACTIVE = {"id": "def-456", "name": "Maria Garcia"}
         ("search_medical_literature", "query", "Evidence for ketamine in migraine, and are trials recruiting?",
          "ketamine in migraine"),
         ("find_clinical_trials", "condition", "terminated trials for Alzheimer's", "Alzheimer's"),
+        ("find_clinical_trials", "condition",
+         "Trials for third-line metastatic colorectal cancer with KRAS G12C mutation, please.",
+         "third-line metastatic colorectal cancer with KRAS G12C mutation"),
+        ("find_clinical_trials", "condition", "Trials for psychosis in Parkinson?", "psychosis in Parkinson"),
+        ("find_clinical_trials", "condition", "Trials for fatigue in Crohn's disease", "fatigue in Crohn's disease"),
+        ("find_clinical_trials", "condition", "Trials in Leeds", "Leeds"),  # nothing else is there
+        ("search_medical_literature", "query", "papers on hyponatraemia after ecstasy use?",
+         "hyponatraemia after ecstasy use"),
+        ("search_medical_literature", "query", "anything on 'cough hypersensitivity syndrome'?",
+         "cough hypersensitivity syndrome"),
+        ("search_medical_literature", "query", "dengue outbreaks in Brazil, since 2018 please",
+         "dengue outbreaks in Brazil"),
+        ("save_clinical_note", "note_text", "Jot down for abc-123 'Declined statin, didn't want it'. Cheers",
+         "Declined statin, didn't want it"),
+        ("save_clinical_note", "note_text", "File a note under abc-123 reading: Renal opinion - AKI, stop ramipril.",
+         "Renal opinion - AKI, stop ramipril."),
+        ("save_clinical_note", "note_text", "Nursing note for abc-123: asked \"when can I go home?\", slept well",
+         'asked "when can I go home?", slept well'),
+        ("add_allergy", "reaction", "allergy: latex. reaction: rash. patient id: abc-123", "rash"),
+        ("add_allergy", "reaction", "vancomycin -> red man syndrome, put it on the allergy list of abc-123",
+         "red man syndrome"),
+        ("add_allergy", "reaction", "Latex allergy for abc-123 please, contact dermatitis, not severe",
+         "contact dermatitis"),
+        ("add_allergy", "substance", "Add an allergy to penicillin V for abc-123, hives", "penicillin V"),
         ("find_clinical_trials", "condition", "Is anything recruiting in gout right now", "gout"),
         ("find_clinical_trials", "condition", "trials in gout near Boston", "gout"),
         ("find_clinical_trials", "condition", "are there trials of cancer of the pancreas", "cancer of the pancreas"),
@@ -53,6 +77,29 @@ ACTIVE = {"id": "def-456", "name": "Maria Garcia"}
 )  # fmt: skip
 def test_the_value_is_among_the_options(tool, field, question, value):
     assert value in choices(field, tool, turn(question))
+
+
+@pytest.mark.parametrize(
+    ("tool", "field", "question", "never"),
+    [
+        ("find_clinical_trials", "condition", "trials for DMD in Leeds?", "Leeds"),
+        ("find_clinical_trials", "condition", "any trials near Salt Lake City for gout", "Salt Lake City"),
+        ("find_clinical_trials", "condition", "Trials within reach of Bristol for her gout, please", "Bristol"),
+        ("find_clinical_trials", "condition", "gout trials pls", "gout trials pls"),
+        ("search_medical_literature", "query", "papers on statins in gout, if you wouldn't mind",
+         "statins in gout, if you wouldn't mind"),
+        ("add_allergy", "substance", "usual meds bisoprolol. Only allergy is to nitrofurantoin, hives, add it",
+         "bisoprolol"),
+        ("add_allergy", "substance", "Record amlodipine ankle swelling as an allergy", "amlodipine ankle swelling"),
+        ("add_allergy", "substance", "she had anaphylactic shock. Wasp venom allergy on the chart",
+         "anaphylactic shock"),
+        ("add_allergy", "reaction", "allergy: latex. reaction: rash. patient id: abc-123", "patient id"),
+        ("search_patient", "name", "is dr gordon crohn registered with us?", "gordon crohn registered"),
+    ],
+)  # fmt: skip
+def test_what_was_said_beside_it_is_no_option(tool, field, question, never):
+    found = choices(field, tool, turn(question))
+    assert found and never not in found
 
 
 @pytest.mark.parametrize(

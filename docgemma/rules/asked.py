@@ -93,6 +93,8 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
     drug = bool(entities["drug_mentions"] or doses(question))
     if drug and any(_ordered(question, match.start()) for match in words.PUT_ORDER_IN.finditer(question)):
         return True
+    if doses(question) and any(_ordered(question, match.start()) for match in words.WANTED.finditer(question)):
+        return True
     for match in words.START.finditer(question):
         rest = question[match.end() : match.end() + 120]
         if words.NOT_MEDICATION.match(rest) or (

@@ -37,6 +37,11 @@ RESTART = re.compile(
 PRESCRIBE = re.compile(
     rf"\b(?:prescribe|re-?prescribe|write{_GAP}{{0,3}}\W+(?:prescription|script|rx)|e-?prescribe)\b", re.IGNORECASE
 )
+# "I want empagliflozin prescribed for abc-123: 10 mg"
+WANTED = re.compile(
+    r"\b(?:i\s+(?:want|need)|i['’]d like|we need|please (?:have|get)|needs?)\s+(?:[^\s.;?!]+\s+){1,6}?pr?er?scribed\b",
+    re.IGNORECASE,
+)
 # these are orders only where a medication is their object
 START = re.compile(
     r"\b(?:start|order|initiate|commence|begin|restart|resume|refill|renew|give|put|add|rx)\b", re.IGNORECASE

@@ -63,8 +63,8 @@ NOT_NAMES = (
     okay called old on once one only onto open option options or oral order ordered other our out outpatient over own
     page pain past patient patients pediatric per person plan please positive possible prescribe prescribed prescribing
     prescription previous prior problem procedure progress prescriptions profile provide pubmed pull put quick rate
-    read recent recheck recommend record records recruiting refill regarding remove renal report request research
-    result results retrieve review reviewed risk room run safe safety same save say scan search second see send
+    read recent recheck recommend record records recruiting refill regarding registered remove renal report request
+    research result results retrieve review reviewed risk room run safe safety same save say scan search second see send
     series serious severe she should show since sir six so some someone start started status step stop studies study
     such suggest summarise summarize summary support sure switch symptoms system systematic tablet take taken takes
     taking tell ten test than thank thanks that the their them then there these they think third this those three

@@ -30,6 +30,8 @@ NOTE_CUE = re.compile(
     r":\s+|[\"“”]|\b(?:saying|stating|that|note|noting|documenting|reads|follows|text|about|on|for)\b\s+|,\s+|—\s*|\s-\s+"
 )
 QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
+# 'slept well, didn't eat': some words between single marks, which stand inside words as well
+SINGLE_QUOTED = re.compile(r"(?<!\w)['‘]((?:[^'‘’\n]|(?<=\w)['’](?=\w)){8,2000})['’](?!\w)")
 COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
 SAID = re.compile(
     r"\b(?:saying|stating|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
@@ -37,7 +39,7 @@ SAID = re.compile(
     re.IGNORECASE,
 )
 AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*[,;:]|\s+that)\s+", re.IGNORECASE)
-DASH = re.compile(r"^[^—\n]{0,120}?\s(?:-|–|—|--)\s+")
+DASH = re.compile(r"^(?:(?!:\s)[^—\n]){0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
 FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
 _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
@@ -95,14 +97,21 @@ def _without_closing(text: str) -> str:
 
 def _marked(text: str) -> list[str]:
     """What is plainly set off as the note's text."""
-    if quoted := [part.strip() for part in QUOTED.findall(text)]:
-        return quoted
+    for mark in (QUOTED, SINGLE_QUOTED):
+        if (first := mark.search(text)) and not _within_a_note(text, first.start()):
+            return [part.strip() for part in mark.findall(text)]
     marks = (COLON, DASH, AFTER_ID, SAID, FIRST_SENTENCE)
     marked = [LEADING.sub("", part) for mark in marks for part in _after(mark, text)]
     marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
     if before := BEFORE.match(text):
         marked.append(LEADING_ID.sub("", before[1]))
     return marked
+
+
+def _within_a_note(text: str, place: int) -> bool:
+    """Whether a quotation stands in what a colon has begun: "note for abc-123: asked 'when can I go home?', slept"."""
+    begun = COLON.search(text)
+    return bool(begun) and begun.end() < place
 
 
 def _after(mark: re.Pattern, text: str) -> list[str]:

@@ -11,8 +11,8 @@ EDGES = (
     "a about after again all also am an and any are as at be been before being but by can check could did do does "
     "document for from give had has have he her hers him his how i if in into is it its just log look me my near "
     "note now of on one or our out over please prescribe record save search she should show since so some start "
-    "that the their them then there these they this those to today under until up us use was we were what when "
-    "where which while who why will with would write you your find add patient's"
+    "that the their them then there these they this those to today under until up us was we were what when "
+    "where which while who why will with would write you your find add patient's pls plz thx thanks cheers ta"
 )
 EDGE_WORDS = frozenset(EDGES.split())
 
@@ -36,7 +36,7 @@ def phrases(
                 continue
             for last in range(first, min(first + max_words, len(clause))):
                 if edges or not _edge(clause[last]):
-                    start, end = clause[first].start(), _end(clause[last], owners)
+                    start, end = _start(clause[first]), _end(clause[last], owners)
                     if end > start:
                         found.append((-(last - first), start, text[start:end]))
     return [span for _length, _start, span in sorted(found)]  # the longest first: it names the thing in full
@@ -63,6 +63,11 @@ def _edge(token: re.Match) -> bool:
     if token.group() == "A" and token.start():
         return False  # hepatitis A
     return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
+
+
+def _start(token: re.Match) -> int:
+    """Without a quotation mark before it."""
+    return token.start() + len(token.group()) - len(token.group().lstrip("'‘"))
 
 
 def _end(token: re.Match, owners: bool) -> int:

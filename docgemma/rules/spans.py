@@ -16,7 +16,7 @@ from docgemma.rules.drug_classes import classes_said
 from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames
 from docgemma.rules.entities import PATIENT_ID, clean
-from docgemma.rules.name_words import NOT_NAMES, TITLES
+from docgemma.rules.name_words import EPONYMS, NOT_NAMES, TITLES
 from docgemma.rules.note_spans import note_texts, note_types
 from docgemma.rules.numbers import NUMBER_WORDS
 from docgemma.rules.phrases import EDGE_WORDS, phrases
@@ -27,15 +27,18 @@ MAX_OPTIONS = 2000
 SURNAME_FIRST = re.compile(r"\b([^\W\d_][\w'’-]+), ([^\W\d_][\w’-]+)\b")  # García, Maria
 NEARLY = 85  # of 100: one or two letters of a drug's name are wrong
 SPAN_WORDS = {
-    "condition": 6, "substance": 3, "reaction": 8, "query": 12, "drug": 3, "name": 4, "dosage": 6, "frequency": 6,
+    "condition": 12, "substance": 3, "reaction": 8, "query": 12, "drug": 3, "name": 4, "dosage": 6, "frequency": 6,
 }  # fmt: skip
 DEGREE = re.compile(
-    r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*)?(?:mild|moderate|severe|serious)\b", re.IGNORECASE
+    r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*|it was\s+)?(?:not (?:at all |too |very )?)?"
+    r"(?:mild|moderate|severe|serious)\b",
+    re.IGNORECASE,
 )  # it has a field of its own
 REACTION_CUE = re.compile(
     r"(?:→|[-=]>)\s*|\breactions?(?:\s*(?:was|is|were|:|=|-)\s*|\s+(?!to\b|from\b|of\b|in\b|on\b|with\b|after\b))",
     re.IGNORECASE,
 )
+CLAUSE_END = re.compile(r"[;:!?()\n]|\.(?=\s|$)")
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 INSTRUCTION = re.compile(
     r"\b(?:with (?:food|meals|water|a glass)|after (?:meals|food)|before (?:meals|food|breakfast)|on an empty stomach|"
@@ -66,10 +69,34 @@ ABOUT_TRIALS = re.compile(
     r"was|were|is|would|wants?|like|terminated|withdrawn|suspended)\b",
     re.IGNORECASE,
 )
+# "…, if you would not mind", "…, since 2018": no part of what is looked for
+AFTERTHOUGHT = re.compile(
+    r",\s*(?=(?:if|whatever|whichever|ideally|preferably|somewhere|anywhere|from|since|so|they|he|she|we|i|"
+    r"(?:19|20)\d\d)\b)|\s(?=(?:since|before|after|from) (?:19|20)\d\d\b)",
+    re.IGNORECASE,
+)
+# where trials are, as a capital says: "in Leeds", "near Salt Lake City", "within reach of Bristol"
+PLACE = re.compile(
+    r"\s(?:[Ss]omewhere |[Aa]nywhere )?(?:in|near|around|round|at|outside|across|within (?:easy )?reach of|close to)\s+"
+    r"(?:the |or near |or around )?(?:(?:[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est)(?:ern)?\s+)?"
+    r"((?:[A-Z][^\W\d_]*[a-zà-ÿ][’'-]?[^\W\d_]*|U[KS]A?|EU)(?:[\s-](?:[A-Z][^\W\d_]+|upon|under|on|the|of|de)(?=[\s-][A-Z]|\b))*)"
+    r"(?=\s*(?:$|[,.;:?!)]|\b(?:for|that|which|with|on|and|or|please|pls|recruiting|enrolling|open|right|now|today)\b))"
+)
 AT_PRESENT = re.compile(r"\b(?:right now|just now|at present|these days|this (?:year|month|week))\b", re.IGNORECASE)
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
 )
+HAPPENS = re.compile(
+    r"\b(?:anaphyla\w+|shock|rash\w*|hives|urticaria|swelling|itch\w*|vomiting|nausea|wheez\w+|bronchospasm|"
+    r"angio-?o?edema)\b",
+    re.IGNORECASE,
+)
+FORMS = (
+    "and or & v g k contrast dye medium media drug drugs antibiotic antibiotics tablet tablets cream ointment patch "
+    "patches injection injections vaccine eye drops products derivatives group family sodium potassium phosphate "
+    "sulfate sulphate hydrochloride calcium acid"
+)
+FORM_WORDS = frozenset(FORMS.split())
 # an order without a frequency goes to a person with that finding, never with a guess
 NOT_SPECIFIED = "not specified"
 DEGREES = (
@@ -77,6 +104,10 @@ DEGREES = (
     "reactions list chart record new document documented update add log her his their patient type side effect badly"
 )
 DEGREE_WORDS = frozenset(DEGREES.split())
+ALLERGIC_TO = (
+    r"\b(?:allerg(?:y|ic)|intoleran(?:ce|t)|hypersensitiv(?:e|ity)|react(?:s|ed|ion)?)\s+(?:is\s+|was\s+)?(?:to|of)\s+"
+    r"(?:the\s+)?"
+)
 JOINS_DRUGS = re.compile(r"\b(?:and|with|plus|between|versus|vs)\b|[,/+&]", re.IGNORECASE)
 
 
@@ -102,18 +133,11 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
-        "substance": lambda: [
-            *_not_ordered(entities["drug_mentions"], text),
-            *_substances(text, entities["patient_names"]),
-        ],
+        "substance": lambda: _allergens(text, entities["drug_mentions"], entities["patient_names"]),
         "reaction": lambda: _reactions(text, [*entities["drug_mentions"], *entities["patient_names"]]),
-        "condition": lambda: [
-            span for span in _phrases(AT_PRESENT.sub(";", text), "condition") if not ABOUT_TRIALS.search(span)
-        ],
+        "condition": lambda: _conditions(_without_places(text)) or _conditions(text),
         # what to look for in an image is what was asked
-        "query": lambda: (
-            [text] if tool == "analyze_medical_image" else [*_phrases(REQUEST_NEXT.sub("; ", text), "query"), text]
-        ),
+        "query": lambda: [text] if tool == "analyze_medical_image" else [*_phrases(_subject(text), "query"), text],
         "status": lambda: [trial_status(text, about_trials=True) or ""],
         "severity": lambda: [allergy_severity(text) or ""],
         "note_type": lambda: note_types(text),
@@ -128,6 +152,21 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
 def _phrases(text: str, kind: str) -> list[str]:
     subject = kind in ("query", "condition")
     return phrases(text, SPAN_WORDS[kind], across_commas=subject or kind == "reaction", owners=subject)
+
+
+def _subject(text: str) -> str:
+    """Without what is only said beside it."""
+    return AFTERTHOUGHT.sub("; ", REQUEST_NEXT.sub("; ", text))
+
+
+def _conditions(text: str) -> list[str]:
+    spans = _phrases(AT_PRESENT.sub(";", _subject(text)), "condition")
+    return [span for span in spans if not ABOUT_TRIALS.search(span)]
+
+
+def _without_places(text: str) -> str:
+    """Without where the trials should be; a person's name may be a disease's: "in Parkinson"."""
+    return PLACE.sub(lambda found: found.group() if found[1].casefold() in EPONYMS else ";", text)
 
 
 def _holding(text: str, kind: str, test: Callable[[str], object]) -> list[str]:
@@ -147,20 +186,41 @@ def _not_ordered(drugs: Sequence[str], text: str) -> list[str]:
     return [name for name in drugs if not any(f"{name} {dose}" in text for dose in doses(text))]
 
 
-def _substances(text: str, people: Sequence[str]) -> list[str]:
+def _allergens(text: str, drugs: Sequence[str], people: Sequence[str]) -> list[str]:
+    """What somebody may be allergic to; where one drug is plainly said to be it, that drug in the form said."""
+    others = _substances(text, people, drugs)
+    named = [name for name in drugs if re.search(rf"{ALLERGIC_TO}{re.escape(name)}\b", text, re.IGNORECASE)]
+    if len(named) == 1:
+        return [*named, *(span for span in others if span.startswith(f"{named[0]} "))]
+    return [*_not_ordered(drugs, text), *others]
+
+
+def _more_than(drugs: Sequence[str], span: str) -> bool:
+    """Whether a span goes on after a drug's name with what is no form of it: "amlodipine ankle swelling"."""
+    words = {word.casefold() for word in span.split()}
+    named = {word.casefold() for name in drugs for word in name.split()}
+    return bool(words & named) and not words - named <= FORM_WORDS
+
+
+def _substances(text: str, people: Sequence[str], drugs: Sequence[str]) -> list[str]:
     """What somebody may be allergic to: neither a person, nor an id, nor how bad it was."""
     text = _without_order(text)
     happened = _happened(text)
     return [
         span
         for span in _phrases(text, "substance")
-        if not ALLERGY_WORD.search(span) and not _beside(span, people) and not any(span in said for said in happened)
+        if not ALLERGY_WORD.search(span)
+        and not HAPPENS.search(span)
+        and not _beside(span, people)
+        and not any(span in said for said in happened)
+        and not _more_than(drugs, span)
     ]
 
 
 def _happened(text: str) -> list[str]:
     """The reaction, where a word or an arrow leads to it."""
-    return [found for match in REACTION_CUE.finditer(text) for found in _phrases(text[match.end() :], "reaction")[:1]]
+    after = [CLAUSE_END.split(text[match.end() :], maxsplit=1)[0] for match in REACTION_CUE.finditer(text)]
+    return [found for clause in after for found in _phrases(clause, "reaction")[:1]]
 
 
 def _reactions(text: str, named: Sequence[str]) -> list[str]:
