@@ -1,4 +1,4 @@
-"""What constrained decoding costs: the fast path against plain Outlines, the edge model against transformers.
+"""What constrained decoding costs on transformers: the fast path against plain Outlines.
 
     python benchmarks/decoding.py [--part PART …] [--model NAME …] [--questions N] [--threads N]
 
@@ -23,14 +23,12 @@ import torch
 from common import Report, middle
 from transformers import LogitsProcessorList
 
-from docgemma.edge.prompts import EdgeProfile
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import GenConfig, Prompt
 from docgemma.llm.fast import FastDecoder, Request
 from docgemma.llm.grammar import grammar
 from docgemma.llm.layout import parse
-from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.load import edge_adapter, edge_weights
+from docgemma.llm.load import edge_weights
 from docgemma.llm.transformers_ import TransformersLLM, load_transformers
 from docgemma.nodes.tool_select import constrain
 from docgemma.paths import data_root
@@ -156,49 +154,6 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> 
     table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows, note)
 
 
-def part_edge(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
-    """A turn's calls with the edge prompts: llama.cpp against the same weights on transformers with plain Outlines."""
-    edge = LlamaCppLLM(
-        "edge", edge_weights(), profile="edge", threads=torch.get_num_threads()
-    )  # no adapter: same weights
-    rows: dict[str, list[float]] = {"llama.cpp": [], "transformers, fast": [], "transformers, plain": []}
-    for index, state in enumerate(states):
-        turn = list(asks(EdgeProfile(), state))
-        requests = [paths.request(ask.prompt, ask.config, grammar(ask.schema, ask.layout)) for ask in turn]
-        calls = {
-            "transformers, fast": lambda requests=requests: [paths.fast.generate(request) for request in requests],
-            "transformers, plain": lambda requests=requests: [paths._generate(request) for request in requests],
-            "llama.cpp": lambda turn=turn: [
-                edge.complete(ask.prompt, ask.config, node=ask.node, schema=ask.schema, layout=ask.layout)
-                for ask in turn
-            ],
-        }
-        for name, call in calls.items():
-            _, wall, _ = timed(call)
-            if index:
-                rows[name].append(wall)
-    plain = rows["transformers, plain"]
-    table(
-        ["four calls of a turn", "n", "s (median)", "of plain (median of ratios)"],
-        [
-            [name, len(found), middle(found), middle([one / other for one, other in zip(found, plain, strict=True)])]
-            for name, found in rows.items()
-        ],
-    )
-    edge.close()
-
-
-def edge_step(edge: LlamaCppLLM) -> float:
-    """Seconds a token of free text, from two lengths of the same answer; the prompt is known by then."""
-    prompt, found = Prompt("Tell a long story about a hospital."), []
-    edge.complete(prompt, GenConfig(max_tokens=1), node="bench")
-    for length in (4, 36):
-        done, wall, _ = timed(lambda length=length: edge.complete(prompt, GenConfig(max_tokens=length), node="bench"))
-        found.append((wall, done.completion_tokens))
-    (short, few), (long, many) = found
-    return (long - short) / max(many - few, 1)
-
-
 def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """A decode step reads every weight once: its limit is weights over memory bandwidth, measured between the steps."""
     matrix, vector = torch.ones(BANDWIDTH_BYTES // 4 // 4096, 4096), torch.ones(4096)
@@ -211,10 +166,6 @@ def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], table: Table)
     whole = paths.model.get_memory_footprint()
     ways = {"transformers, fast": (whole, lambda: step(paths.run_fast)),
             "transformers, plain": (whole, lambda: step(paths.run_plain))}  # fmt: skip
-    servers = edges(paths)
-    for name, edge in servers.items():
-        size = edge.weights.stat().st_size + (edge.adapter.stat().st_size if edge.adapter else 0)
-        ways[name] = size, lambda edge=edge: edge_step(edge)
     steps: dict[str, list[float]] = {name: [] for name in ways}
     rates = []
     for _ in range(12):
@@ -230,21 +181,6 @@ def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], table: Table)
     head = ["path", "n", "weights, MB", "decode step, ms", "fastest, ms", "limit, ms", "times the limit"]
     note = f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}; best {max(rates) / 1e9:.1f})."
     table(head, rows, note)
-    for edge in servers.values():
-        edge.close()
-
-
-def edges(paths: Paths) -> dict[str, LlamaCppLLM]:
-    """The edge weights on llama.cpp, with and without the adapter, where they are the model that is measured."""
-    if edge_weights().parent.name not in paths.name:
-        return {}
-    threads = torch.get_num_threads()
-    return {
-        "llama.cpp": LlamaCppLLM("edge", edge_weights(), profile="edge", threads=threads),
-        "llama.cpp, adapter at run time": LlamaCppLLM(
-            "edge", edge_weights(), adapter=edge_adapter(), profile="edge", threads=threads
-        ),
-    }
 
 
 def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
@@ -325,7 +261,6 @@ def matches(value: Any, expected: Any) -> bool:
 
 PARTS = {
     "nodes": part_nodes,
-    "edge": part_edge,
     "bandwidth": part_bandwidth,
     "growth": part_growth,
     "copied": part_copied,

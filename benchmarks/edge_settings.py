@@ -1,10 +1,10 @@
-"""How the edge model is best run on llama.cpp: threads, batch, flash attention, the adapter applied or merged.
+"""How the edge model is best run on llama.cpp: the adapter merged or applied, drafts, threads, batch, slots.
 
     python benchmarks/edge_settings.py [--repeats N] [--items N] [--threads N] [--only NAME …]
 
-Each variant reads the same new prompts and writes the same number of tokens, interleaved. `merged` adds the adapter to
-the dequantized weights and quantizes them again: to 8 bits, and to the 4 bits of the base (Q4_1), which rounds what the
-adapter learnt. `same choice`: held-out questions on which it chooses the same tool as with the adapter at run time.
+Each variant reads the same new prompts and writes the same number of tokens, interleaved. `same choice`: held-out
+questions on which it chooses the same tool as the first variant. `times the limit`: a decode step, without drafts, by
+the time in which memory can hand over the weights; the bandwidth is measured between the steps of all variants.
 """
 
 import argparse
@@ -27,6 +27,8 @@ from docgemma.tools import toolbox
 
 FILLER = "the patient was seen in clinic with mild pain no fever stable blood pressure and reports better sleep"
 NEW_TOKENS = 24
+BANDWIDTH_BYTES = 2**29  # far past any processor's cache
+FIRST = "as it is (merged to 8 bits, drafts)"
 
 
 class Variant(LlamaCppLLM):
@@ -42,56 +44,76 @@ class Variant(LlamaCppLLM):
         return params
 
 
-def merge(folder: Path, kind: str) -> Path:
-    """The base with the adapter added, as a GGUF file of the given quantization."""
-    import gguf
-    import numpy as np
-
-    low = gguf.GGUFReader(str(edge_adapter()))
-    alpha = float(low.fields["adapter.lora.alpha"].contents())
-    sides = {tensor.name: tensor.data.astype(np.float32) for tensor in low.tensors}
-    base, target = gguf.GGUFReader(str(edge_weights())), gguf.GGMLQuantizationType[kind]
-    path = folder / f"merged-{kind}.gguf"
-    writer = gguf.GGUFWriter(str(path), "llama")
-    for field in base.fields.values():
-        if field.name.startswith("GGUF.") or field.name == "general.architecture":
-            continue
-        inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-        writer.add_key_value(field.name, field.contents(), field.types[0], inner)
-    for tensor in base.tensors:
-        values, found = gguf.quants.dequantize(tensor.data, tensor.tensor_type), tensor.tensor_type
-        if f"{tensor.name}.lora_a" in sides:
-            a, b = (sides[f"{tensor.name}.lora_{side}"] for side in "ab")
-            values, found = values + alpha / a.shape[0] * (b @ a), target
-        elif found != gguf.GGMLQuantizationType.F32:
-            writer.add_tensor(tensor.name, tensor.data, raw_dtype=found)  # the embedding, as it was
-            continue
-        data = gguf.quants.quantize(np.ascontiguousarray(values), found)
-        writer.add_tensor(tensor.name, data, raw_dtype=found)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
-
-
 def setting(name: str, value: Any) -> Callable[[Any], None]:
     return lambda params: setattr(params, name, value)
 
 
+def no_drafts(params: Any) -> None:
+    params.speculative.types = []
+
+
 def variants(folder: Path, threads: int, wanted: tuple[str, ...]) -> dict[str, LlamaCppLLM]:
-    tuned = {"adapter": edge_adapter(), "threads": threads}
+    def made(change: Callable[[Any], Any] = lambda params: None, **given: Any) -> Callable[[], LlamaCppLLM]:
+        return lambda: Variant(change, **{"adapter": edge_adapter(), "merge_into": folder, "threads": threads, **given})
+
     makers = {
-        "as it is (adapter at run time)": lambda: Variant(**tuned),
-        "one thread": lambda: Variant(adapter=edge_adapter(), threads=1),
-        "two threads": lambda: Variant(adapter=edge_adapter(), threads=2),
-        "smaller batches (64)": lambda: Variant(setting("n_ubatch", 64), **tuned),
-        "one slot": lambda: Variant(setting("n_parallel", 1), **tuned),
-        "no adapter": lambda: Variant(threads=threads),
-        "merged, Q8_0": lambda: Variant(weights=merge(folder, "Q8_0"), threads=threads),
-        "merged, Q4_1": lambda: Variant(weights=merge(folder, "Q4_1"), threads=threads),
+        FIRST: made(),
+        "no drafts": made(no_drafts),
+        "adapter at run time": made(merge_into=None),
+        "adapter at run time, no drafts": made(no_drafts, merge_into=None),
+        "no adapter, no drafts": made(no_drafts, adapter=None),
+        "one thread": made(threads=1),
+        "smaller batches (64)": made(setting("n_ubatch", 64)),
+        "one slot": made(setting("n_parallel", 1)),
     }
     return {name: make() for name, make in makers.items() if name.startswith(wanted)}
+
+
+def size(llm: LlamaCppLLM) -> int:
+    """Bytes that a step reads."""
+    files = [llm.merged] if llm.merged else [file for file in (llm.weights, llm.adapter) if file]
+    return sum(file.stat().st_size for file in files)
+
+
+def bandwidth(matrix: Any, vector: Any) -> float:
+    """Bytes a second, of a matrix that no cache holds, times a vector, on the threads that the library takes."""
+    start = time.perf_counter()
+    _ = matrix @ vector
+    seconds = time.perf_counter() - start
+    time.sleep(0.2)  # its threads wait by spinning for a while
+    return matrix.nbytes / seconds
+
+
+def step(llm: LlamaCppLLM) -> float:
+    """Seconds a token of free text, from two lengths of the same answer; the prompt is known by then."""
+    prompt, found = Prompt("Tell a long story about a hospital."), []
+    for length in (1, 4, 36):
+        start = time.perf_counter()
+        done = llm.complete(prompt, GenConfig(max_tokens=length), node="bench")
+        found.append((time.perf_counter() - start, done.completion_tokens))
+    _, (short, few), (long, many) = found
+    return (long - short) / max(many - few, 1)
+
+
+def against_the_limit(found: dict[str, LlamaCppLLM], repeats: int) -> tuple[list[list[Any]], str]:
+    """Rows of the table, and what to say below it."""
+    import numpy as np
+
+    matrix, vector = np.ones((BANDWIDTH_BYTES // 4 // 4096, 4096), "f4"), np.ones(4096, "f4")
+    plain = {name: llm for name, llm in found.items() if "no drafts" in name}
+    steps: dict[str, list[float]] = {name: [] for name in plain}
+    rates = []
+    for _ in range(repeats):
+        for name, llm in plain.items():
+            rates.append(bandwidth(matrix, vector))
+            steps[name].append(step(llm))
+    rows = []
+    for name, llm in plain.items():
+        limit = size(llm) / middle(rates)
+        found_ms = [1000 * seconds for seconds in steps[name]]
+        rows.append([name, repeats, size(llm) / 1e6, middle(found_ms), spread(found_ms), 1000 * limit,
+                     middle(steps[name]) / limit])  # fmt: skip
+    return rows, f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}; best {max(rates) / 1e9:.1f})."
 
 
 def choices(llm: LlamaCppLLM, count: int) -> list[str]:
@@ -115,7 +137,9 @@ def main() -> None:
     about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(), tempfile.TemporaryDirectory() as folder:
         report = Report("edge_settings", about, threads=chosen.threads, repeats=chosen.repeats, items=chosen.items)
-        found = variants(Path(folder), chosen.threads, ("as it is", *chosen.only) if chosen.only else ("",))
+        found = variants(
+            Path(folder), chosen.threads, ("as it is", "no drafts", *chosen.only) if chosen.only else ("",)
+        )
         reads: dict[str, list[float]] = {name: [] for name in found}
         writes: dict[str, list[float]] = {name: [] for name in found}
         dice = random.Random(0)
@@ -130,6 +154,7 @@ def main() -> None:
                     seconds.append(time.perf_counter() - start)
                 reads[name].append(seconds[0])
                 writes[name].append(1000 * seconds[1] / (1 + NEW_TOKENS))
+        limits, bandwidths = against_the_limit(found, chosen.repeats)
         said = {name: choices(llm, chosen.items) for name, llm in found.items()}
     first = next(iter(found))
     rows = []
@@ -140,10 +165,12 @@ def main() -> None:
         rows.append([name, len(reads[name]), middle(reads[name]), spread(reads[name]), reading, middle(writes[name]),
                      spread(writes[name]), writing, f"{same}/{len(said[name])}"])  # fmt: skip
     report.table("settings", HEAD, rows)
+    report.table("a step and the limit", LIMITS, limits, bandwidths)
 
 
 HEAD = ["variant", "n", "reading 200 words, s", "middle half", "of the first", "writing a token, ms", "middle half",
         "of the first", "same choice"]  # fmt: skip
+LIMITS = ["variant", "n", "weights, MB", "decode step, ms", "middle half", "limit, ms", "times the limit"]
 
 
 if __name__ == "__main__":

@@ -2,28 +2,30 @@
 
     python benchmarks/paths.py [--repeats N] [--single-repeats N] [--threads N] [--part PART …]
 
-The same graph, prompts and weights: on llama.cpp with the adapter applied at run time (as shipped) or merged into 8-bit
-weights, and on transformers with the adapter merged, on this project's fast path and under plain Outlines
+The same graph, prompts and weights: on llama.cpp with the adapter merged into 8-bit weights (as shipped) or applied at
+run time, and on transformers with the adapter merged, on this project's fast path and under plain Outlines
 (DOCGEMMA_FAST_DECODING=false). For a few single-tool turns also plain Outlines with MedGemma's full prompts and no
 adapter: what a chat model of this size costs without any of it. Interleaved; every repetition begins with nothing kept,
-as a new process does.
+as a new process does. Each runs in a process of its own: beside torch, llama.cpp takes up to half as long again.
 """
 
 import argparse
+import multiprocessing
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any
 
 from common import Report, edge_on_transformers, middle, prepared, say, spread
-from edge_settings import merge
 
 from docgemma.agent import Agent
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM
 from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.load import load_edge
+from docgemma.llm.load import edge_adapter, edge_weights, load_edge
 from docgemma.settings import Settings
 from docgemma.tour import QUESTIONS
 
@@ -38,8 +40,8 @@ SINGLE = (
     "Does clarithromycin interact with simvastatin?",
 )
 FULL_QUESTIONS = 3  # it takes long
-MERGED = "llama.cpp, adapter merged (Q8_0)"
-EDGE, FAST, PLAIN, FULL = "llama.cpp", "transformers, fast", "transformers, plain Outlines", "plain, full prompts"
+EDGE, APART = "llama.cpp", "llama.cpp, adapter at run time"
+FAST, PLAIN, FULL = "transformers, fast", "transformers, plain Outlines", "plain, full prompts"
 
 
 @dataclass
@@ -81,29 +83,53 @@ def ask(settings: Settings, make: Callable[[], LLM], questions: list[str]) -> li
     return turns
 
 
-def back_ends(settings: Settings, threads: int) -> dict[str, Callable[[], LLM]]:
-    file = merge(settings.home, "Q8_0")
-    merged = edge_on_transformers(settings, threads)
-    bare = edge_on_transformers(settings, threads, adapter=False)
+def maker(name: str, settings: Settings) -> Callable[[], LLM]:
+    """What loads one back end; the weights on transformers are loaded once."""
+    if name == EDGE:
+        return lambda: load_edge(settings)
+    if name == APART:
+        return lambda: LlamaCppLLM("edge", edge_weights(), adapter=edge_adapter(), profile="edge",
+                                   threads=settings.threads)  # fmt: skip
+    make = edge_on_transformers(settings, settings.threads, adapter=name != FULL)
     keep = lambda llm: setattr(llm, "close", lambda: None) or llm  # noqa: E731  (the weights are shared)
-    return {
-        EDGE: lambda: load_edge(settings.model_copy(update={"threads": threads})),
-        MERGED: lambda: LlamaCppLLM("edge", file, profile="edge", threads=threads),
-        FAST: lambda: keep(merged(True)),
-        PLAIN: lambda: keep(merged(False)),
-        FULL: lambda: keep(bare(False)),
-    }
+    return lambda: keep(make(name == FAST))
 
 
-def run(settings: Settings, makers: dict[str, Callable[[], LLM]], questions: list[str], repeats: int) -> list[dict]:
+def work(name: str, settings: Settings, pipe: Connection) -> None:
+    """A back end's process: questions in, turns out, until told to stop."""
+    make = maker(name, settings)
+    while questions := pipe.recv():
+        pipe.send(ask(settings, make, questions))
+
+
+@contextmanager
+def processes(settings: Settings, names: Sequence[str]) -> Iterator[dict[str, Callable[[list[str]], list[Turn]]]]:
+    """By name, what sends questions to a back end and waits for its turns. The others wait without computing."""
+    context, running, asked = multiprocessing.get_context("spawn"), [], {}
+    for name in names:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=work, args=(name, settings, theirs), daemon=True)
+        process.start()
+        theirs.close()  # else a process that died would be waited for
+        asked[name] = lambda questions, ours=ours: ours.send(questions) or ours.recv()
+        running.append((process, ours))
+    yield asked
+    for process, ours in running:
+        ours.send([])
+        process.join()
+
+
+def run(settings: Settings, names: Sequence[str], questions: list[str], repeats: int) -> list[dict]:
     """Rows {repeat, back end, question, turn}, the order of the back ends turned round each time."""
     rows = []
-    for repeat in range(repeats):
-        names = list(makers) if repeat % 2 else list(reversed(makers))
+    with processes(settings, names) as asked:
         for name in names:
-            say(f"repetition {repeat + 1} of {repeats}: {name}")
-            for question, turn in zip(questions, ask(settings, makers[name], questions), strict=True):
-                rows.append({"repeat": repeat, "back end": name, "question": question, "turn": turn})
+            asked[name](questions[:1])  # loads, and makes what is made once
+        for repeat in range(repeats):
+            for name in names if repeat % 2 else reversed(names):
+                say(f"repetition {repeat + 1} of {repeats}: {name}")
+                for question, turn in zip(questions, asked[name](questions), strict=True):
+                    rows.append({"repeat": repeat, "back end": name, "question": question, "turn": turn})
     return rows
 
 
@@ -134,7 +160,7 @@ def summarize(rows: list[dict], label: str) -> list[list[Any]]:
 
 
 FIGURES = ["calls", "prompt tokens", "of these kept", "new tokens", "of these forced", "computed tokens", "decisions"]
-ORDER = (EDGE, MERGED, FAST, PLAIN, FULL)
+ORDER = (EDGE, APART, FAST, PLAIN, FULL)
 HEAD = ["path", "model on", "n", "s", "middle half", "of plain", "middle half", "of plain, CPU", "same tools",
         "same answer", *FIGURES]  # fmt: skip
 
@@ -156,23 +182,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5, help="of the three questions of the demonstration")
     parser.add_argument("--single-repeats", type=int, default=3)
-    parser.add_argument("--part", nargs="+", choices=("single", "merged", "demo"), default=["single", "merged", "demo"])
+    parser.add_argument("--part", nargs="+", choices=("single", "demo"), default=["single", "demo"])
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
     about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(threads=chosen.threads) as settings:
-        makers = back_ends(settings, chosen.threads)
         report = Report("paths", about, adds=True, threads=chosen.threads, single=list(SINGLE))
-        take = lambda *names: {name: makers[name] for name in names}  # noqa: E731
         if "single" in chosen.part:
-            rows = run(settings, take(EDGE, FAST, PLAIN), list(SINGLE), chosen.single_repeats)
-            rows += run(settings, take(FULL), list(SINGLE[:FULL_QUESTIONS]), 1)
+            rows = run(settings, [EDGE, APART, FAST, PLAIN], list(SINGLE), chosen.single_repeats)
+            rows += run(settings, [FULL], list(SINGLE[:FULL_QUESTIONS]), 1)
             tell(report, "single-tool turns", rows, summarize(rows, "one tool"))
-        if "merged" in chosen.part:
-            rows = run(settings, take(EDGE, MERGED, PLAIN), list(SINGLE), chosen.single_repeats)
-            tell(report, "single-tool turns, adapter merged", rows, summarize(rows, "one tool"))
         if "demo" in chosen.part:
-            rows = run(settings, take(EDGE, FAST, PLAIN), [question for _, question in QUESTIONS], chosen.repeats)
+            rows = run(settings, [EDGE, FAST, PLAIN], [question for _, question in QUESTIONS], chosen.repeats)
             paths = {path: [row for row in rows if row["question"] == question] for path, question in QUESTIONS}
             lines = [line for path, found in paths.items() for line in summarize(found, path)]
             tell(report, "the demonstration's three questions", rows, lines)
