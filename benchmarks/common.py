@@ -1,15 +1,17 @@
 """What the benchmarks share: tables, the figures kept as JSON, a prepared data home, the edge model on transformers."""
 
 import json
+import multiprocessing
 import os
 import platform
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,35 @@ def prepared(**given: Any):
         models.mkdir(parents=True, exist_ok=True)
         (Path(folder) / "models").symlink_to(models)
         yield settings
+
+
+@contextmanager
+def apart(
+    serve: Callable[..., Callable[[Any], Any]], names: Sequence[str], *given: Any
+) -> Iterator[dict[str, Callable]]:
+    """By name, a function that is answered in a process of its own, where `serve(name, *given)` made what answers.
+
+    The others wait without computing. In one process a second model, or torch, makes llama.cpp up to twice as slow: GNU
+    OpenMP lets threads wait by spinning only while there are no more of them than cores.
+    """
+    context, running, asked = multiprocessing.get_context("spawn"), [], {}
+    for name in names:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_answer, args=(serve, name, given, theirs), daemon=True)
+        process.start()
+        theirs.close()  # else a process that died would be waited for
+        asked[name] = lambda request, ours=ours: ours.send(request) or ours.recv()
+        running.append((process, ours))
+    yield asked
+    for process, ours in running:
+        ours.send(None)
+        process.join()
+
+
+def _answer(serve: Callable[..., Callable[[Any], Any]], name: str, given: tuple, pipe: Connection) -> None:
+    answer = serve(name, *given)
+    while (request := pipe.recv()) is not None:
+        pipe.send(answer(request))
 
 
 def edge_on_transformers(settings: Settings, threads: int, *, adapter: bool = True) -> Callable[[bool], Any]:

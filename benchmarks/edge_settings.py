@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import Report, middle, prepared, say, spread
+from common import Report, apart, middle, prepared, say, spread
 
 from docgemma.edge import items
 from docgemma.edge.prompts import EdgeProfile
@@ -48,25 +48,42 @@ def setting(name: str, value: Any) -> Callable[[Any], None]:
     return lambda params: setattr(params, name, value)
 
 
+def as_it_is(params: Any) -> None:
+    """As shipped."""
+
+
 def no_drafts(params: Any) -> None:
     params.speculative.types = []
 
 
-def variants(folder: Path, threads: int, wanted: tuple[str, ...]) -> dict[str, LlamaCppLLM]:
-    def made(change: Callable[[Any], Any] = lambda params: None, **given: Any) -> Callable[[], LlamaCppLLM]:
-        return lambda: Variant(change, **{"adapter": edge_adapter(), "merge_into": folder, "threads": threads, **given})
+VARIANTS: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
+    FIRST: (as_it_is, {}),
+    "no drafts": (no_drafts, {}),
+    "adapter at run time": (as_it_is, {"merge_into": None}),
+    "adapter at run time, no drafts": (no_drafts, {"merge_into": None}),
+    "no adapter, no drafts": (no_drafts, {"adapter": None}),
+    "one thread": (as_it_is, {"threads": 1}),
+    "smaller batches (64)": (setting("n_ubatch", 64), {}),
+    "one slot": (setting("n_parallel", 1), {}),
+}
 
-    makers = {
-        FIRST: made(),
-        "no drafts": made(no_drafts),
-        "adapter at run time": made(merge_into=None),
-        "adapter at run time, no drafts": made(no_drafts, merge_into=None),
-        "no adapter, no drafts": made(no_drafts, adapter=None),
-        "one thread": made(threads=1),
-        "smaller batches (64)": made(setting("n_ubatch", 64)),
-        "one slot": made(setting("n_parallel", 1)),
-    }
-    return {name: make() for name, make in makers.items() if name.startswith(wanted)}
+
+def variant(name: str, folder: Path, threads: int) -> Callable[[tuple], Any]:
+    """One variant's process: answers a measure's name and what it needs."""
+    change, given = VARIANTS[name]
+    llm = Variant(change, **{"adapter": edge_adapter(), "merge_into": folder, "threads": threads, **given})
+    measures = {"times": times, "step": step, "size": size, "choices": choices}
+    return lambda asked: measures[asked[0]](llm, *asked[1:])
+
+
+def times(llm: LlamaCppLLM, text: str) -> tuple[float, float]:
+    """Seconds until a new prompt is read; milliseconds a token of what is then written."""
+    seconds = []
+    for new in (1, 1 + NEW_TOKENS):  # the second time the prompt is known
+        start = time.perf_counter()
+        llm.complete(Prompt(text), GenConfig(max_tokens=new), node="bench")
+        seconds.append(time.perf_counter() - start)
+    return seconds[0], 1000 * seconds[1] / (1 + NEW_TOKENS)
 
 
 def size(llm: LlamaCppLLM) -> int:
@@ -95,24 +112,22 @@ def step(llm: LlamaCppLLM) -> float:
     return (long - short) / max(many - few, 1)
 
 
-def against_the_limit(found: dict[str, LlamaCppLLM], repeats: int) -> tuple[list[list[Any]], str]:
+def against_the_limit(asked: dict[str, Callable[[tuple], Any]], repeats: int) -> tuple[list[list[Any]], str]:
     """Rows of the table, and what to say below it."""
     import numpy as np
 
     matrix, vector = np.ones((BANDWIDTH_BYTES // 4 // 4096, 4096), "f4"), np.ones(4096, "f4")
-    plain = {name: llm for name, llm in found.items() if "no drafts" in name}
-    steps: dict[str, list[float]] = {name: [] for name in plain}
+    steps: dict[str, list[float]] = {name: [] for name in asked if "no drafts" in name}
     rates = []
     for _ in range(repeats):
-        for name, llm in plain.items():
+        for name, found in steps.items():
             rates.append(bandwidth(matrix, vector))
-            steps[name].append(step(llm))
+            found.append(1000 * asked[name](("step",)))
     rows = []
-    for name, llm in plain.items():
-        limit = size(llm) / middle(rates)
-        found_ms = [1000 * seconds for seconds in steps[name]]
-        rows.append([name, repeats, size(llm) / 1e6, middle(found_ms), spread(found_ms), 1000 * limit,
-                     middle(steps[name]) / limit])  # fmt: skip
+    for name, found in steps.items():
+        weights = asked[name](("size",))
+        limit = 1000 * weights / middle(rates)
+        rows.append([name, repeats, weights / 1e6, middle(found), spread(found), limit, middle(found) / limit])
     return rows, f"Bandwidth {middle(rates) / 1e9:.1f} GB/s (median of {len(rates)}; best {max(rates) / 1e9:.1f})."
 
 
@@ -137,28 +152,25 @@ def main() -> None:
     about = " ".join(__doc__.partition("]\n\n")[2].split())
     with prepared(), tempfile.TemporaryDirectory() as folder:
         report = Report("edge_settings", about, threads=chosen.threads, repeats=chosen.repeats, items=chosen.items)
-        found = variants(
-            Path(folder), chosen.threads, ("as it is", "no drafts", *chosen.only) if chosen.only else ("",)
-        )
-        reads: dict[str, list[float]] = {name: [] for name in found}
-        writes: dict[str, list[float]] = {name: [] for name in found}
+        wanted = ("as it is", "no drafts", *chosen.only) if chosen.only else ("",)
+        names = [name for name in VARIANTS if name.startswith(wanted)]
+        reads: dict[str, list[float]] = {name: [] for name in names}
+        writes: dict[str, list[float]] = {name: [] for name in names}
         dice = random.Random(0)
-        for repeat in range(chosen.repeats):
-            say(f"repetition {repeat + 1} of {chosen.repeats}")
-            prompt = Prompt(f"{repeat} " + " ".join(dice.choices(FILLER.split(), k=200)) + " Tell a long story.")
-            for name in found if repeat % 2 else reversed(found):
-                seconds = []
-                for new in (1, 1 + NEW_TOKENS):  # the second time the prompt is known
-                    start = time.perf_counter()
-                    found[name].complete(prompt, GenConfig(max_tokens=new), node="bench")
-                    seconds.append(time.perf_counter() - start)
-                reads[name].append(seconds[0])
-                writes[name].append(1000 * seconds[1] / (1 + NEW_TOKENS))
-        limits, bandwidths = against_the_limit(found, chosen.repeats)
-        said = {name: choices(llm, chosen.items) for name, llm in found.items()}
-    first = next(iter(found))
-    rows = []
-    for name in found:
+        with apart(variant, names, Path(folder), chosen.threads) as asked:
+            for name in names:
+                asked[name](("step",))  # loads
+            for repeat in range(chosen.repeats):
+                say(f"repetition {repeat + 1} of {chosen.repeats}")
+                text = f"{repeat} " + " ".join(dice.choices(FILLER.split(), k=200)) + " Tell a long story."
+                for name in names if repeat % 2 else reversed(names):
+                    read, written = asked[name](("times", text))
+                    reads[name].append(read)
+                    writes[name].append(written)
+            limits, bandwidths = against_the_limit(asked, chosen.repeats)
+            said = {name: asked[name](("choices", chosen.items)) for name in names}
+    first, rows = names[0], []
+    for name in names:
         same = sum(one == other for one, other in zip(said[name], said[first], strict=True))
         reading = middle([one / other for one, other in zip(reads[name], reads[first], strict=True)])
         writing = middle([one / other for one, other in zip(writes[name], writes[first], strict=True)])

@@ -6,20 +6,17 @@ The same graph, prompts and weights: on llama.cpp with the adapter merged into 8
 run time, and on transformers with the adapter merged, on this project's fast path and under plain Outlines
 (DOCGEMMA_FAST_DECODING=false). For a few single-tool turns also plain Outlines with MedGemma's full prompts and no
 adapter: what a chat model of this size costs without any of it. Interleaved; every repetition begins with nothing kept,
-as a new process does. Each runs in a process of its own: beside torch, llama.cpp takes up to half as long again.
+as a new process does. Each runs in a process of its own.
 """
 
 import argparse
-import multiprocessing
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from typing import Any
 
-from common import Report, edge_on_transformers, middle, prepared, say, spread
+from common import Report, apart, edge_on_transformers, middle, prepared, say, spread
 
 from docgemma.agent import Agent
 from docgemma.errors import ModelError
@@ -95,34 +92,15 @@ def maker(name: str, settings: Settings) -> Callable[[], LLM]:
     return lambda: keep(make(name == FAST))
 
 
-def work(name: str, settings: Settings, pipe: Connection) -> None:
-    """A back end's process: questions in, turns out, until told to stop."""
+def turns(name: str, settings: Settings) -> Callable[[list[str]], list[Turn]]:
     make = maker(name, settings)
-    while questions := pipe.recv():
-        pipe.send(ask(settings, make, questions))
-
-
-@contextmanager
-def processes(settings: Settings, names: Sequence[str]) -> Iterator[dict[str, Callable[[list[str]], list[Turn]]]]:
-    """By name, what sends questions to a back end and waits for its turns. The others wait without computing."""
-    context, running, asked = multiprocessing.get_context("spawn"), [], {}
-    for name in names:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=work, args=(name, settings, theirs), daemon=True)
-        process.start()
-        theirs.close()  # else a process that died would be waited for
-        asked[name] = lambda questions, ours=ours: ours.send(questions) or ours.recv()
-        running.append((process, ours))
-    yield asked
-    for process, ours in running:
-        ours.send([])
-        process.join()
+    return lambda questions: ask(settings, make, questions)
 
 
 def run(settings: Settings, names: Sequence[str], questions: list[str], repeats: int) -> list[dict]:
     """Rows {repeat, back end, question, turn}, the order of the back ends turned round each time."""
     rows = []
-    with processes(settings, names) as asked:
+    with apart(turns, names, settings) as asked:
         for name in names:
             asked[name](questions[:1])  # loads, and makes what is made once
         for repeat in range(repeats):

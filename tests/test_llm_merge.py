@@ -150,6 +150,25 @@ def test_files_that_do_not_belong_together_are_a_typed_error(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"none.gguf", "cut.gguf"}
 
 
+@pytest.mark.parametrize("shapes", [{"a": (4, 576)}, {"a": (4, 64), "b": (576, 4)}, {"a": (4, 576), "b": (576, 8)}])
+def test_an_adapter_of_other_sizes_is_a_typed_error(tmp_path, shapes):
+    gguf = pytest.importorskip("gguf")
+    writer = gguf.GGUFWriter(tmp_path / "adapter.gguf", "llama")
+    for side, shape in shapes.items():
+        writer.add_tensor(f"blk.0.attn_q.weight.lora_{side}", np.ones(shape, "f4"))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ModelError, match=r"does not belong.*blk.0.attn_q.weight"):
+        merged(edge_weights(), tmp_path / "adapter.gguf", tmp_path)
+
+
+def test_a_missing_adapter_is_a_typed_error(tmp_path):
+    with pytest.raises(ModelError, match="not a readable GGUF"):
+        merged(edge_weights(), tmp_path / "none.gguf", tmp_path)
+
+
 def test_a_table_that_promises_too_much_is_a_typed_error(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**40, 0))

@@ -253,7 +253,7 @@ class World(Charts):
     def _add_allergy(self, args: Payload, question: str, quality: str) -> Payload:
         return self._written(args) | {
             "substance": args["substance"],
-            "reaction": args["reaction"],
+            "reaction": args.get("reaction"),
             "severity": args.get("severity"),
         }
 

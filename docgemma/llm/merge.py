@@ -38,10 +38,11 @@ def merged(weights: Path, adapter: Path, folder: Path) -> Path:
         ModelError: a file is unreadable, or the two do not belong together.
         ConfigError: the folder cannot be written.
     """
+    low = read_tensors(adapter)
     target = folder / f"{weights.stem}-{_fingerprint(weights, adapter)}.gguf"
     if target.is_file():
         return target
-    base, low = read_tensors(weights), read_tensors(adapter)
+    base = read_tensors(weights)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
@@ -78,7 +79,7 @@ def _sweep(folder: Path) -> None:
 
 
 class _Lora:
-    """What an adapter adds to a tensor: alpha / rank * B A."""
+    """What an adapter adds to a tensor: alpha / rank * B A, and B A where no alpha is given (as llama.cpp reads it)."""
 
     def __init__(self, table: TensorTable, path: Path):
         self.alpha = float(table.header.values.get("adapter.lora.alpha", 0))
@@ -86,16 +87,23 @@ class _Lora:
         self.sides = {tensor.name: tensor for tensor in table.tensors}
 
     def targets(self) -> set[str]:
-        return {name.removesuffix(side) for name in self.sides for side in (".lora_a", ".lora_b")} - set(self.sides)
+        return {name.removesuffix(".lora_a").removesuffix(".lora_b") for name in self.sides}
+
+    def fits(self, tensor: Tensor) -> bool:
+        a, b = (self.sides.get(f"{tensor.name}.lora_{side}") for side in "ab")
+        if not (a and b) or {len(a.shape), len(b.shape), len(tensor.shape)} != {2}:
+            return False
+        return (a.shape[0], b.shape[1], a.shape[1]) == (*tensor.shape, b.shape[0])
 
     def added(self, name: str) -> Any:
         a, b = (_values(self.data, self.sides[f"{name}.lora_{side}"]) for side in "ab")
-        return (self.alpha / len(a)) * (b @ a)
+        return (self.alpha / len(a) if self.alpha else 1) * (b @ a)
 
 
 def _write(file: Any, base: TensorTable, weights: Path, lora: _Lora) -> None:
     data, changed = _mapped(weights), lora.targets()
-    if strangers := changed - {tensor.name for tensor in base.tensors}:
+    fitting = {tensor.name for tensor in base.tensors if tensor.name in changed and lora.fits(tensor)}
+    if strangers := changed - fitting:
         raise ModelError(f"The adapter does not belong to {weights.name} ({min(strangers)}).", hint=ANOTHER)
 
     def content(tensor: Tensor) -> Any:
