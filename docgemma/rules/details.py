@@ -13,7 +13,7 @@ DOSE = re.compile(
     rf"(?<![\w.,/-])(?:{_NUMBER}(?:\s?(?:-|–|to)\s?{_NUMBER})?[\s-]?{_UNIT}{_PER}(?!\w)|{_COUNTED}\b)", re.IGNORECASE
 )
 
-_TIMES = r"(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
+_TIMES = r"(?:up\sto\s|max(?:imum)?\s)?(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
 _PERIOD = r"(?:daily|weekly|monthly|nightly|hourly|(?:a|per|each|every|/)\s?(?:day|night|week|month|morning|evening))"
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _EVERY = (
@@ -26,11 +26,14 @@ _LATIN = (
     r"(?:q\.?\s?\d{1,2}(?:\s?-\s?\d{1,2})?\s?(?:hours?|hrs?|h|d|weeks?|w)|"
     r"(?:qhs|qam|qpm|qod|qds|qid|qd|tid|tds|bid|bd|nocte|mane|q\.d\.|b\.i\.d\.|t\.i\.d\.|q\.i\.d\.|prn)(?:\s[ap]c\b)?)"
 )
+_MEAL = r"(?:meals?|food|breakfast|lunch|dinner|supper)"
+_CLOCK = r"(?:\d{1,2}(?::\d{2})?\s?[ap]m|\d{1,2}:\d{2})"
 _WHEN = (
     r"(?:(?:as|when)\s(?:needed|required|directed)"
     r"(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"
     r"at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|morning\sand\s(?:night|evening)|"
-    r"(?:before|after|with)\s(?:each\s|every\s)?(?:meals?|food|breakfast|lunch|dinner)|"
+    rf"(?:before|after|with)\s(?:each\s|every\s)?{_MEAL}(?:,\s{_MEAL})*(?:,?\s(?:and|&)\s{_MEAL})?|"
+    rf"at\s{_CLOCK}(?:(?:,|\sand|\s&)\s(?:at\s)?{_CLOCK})*|"
     r"on\s(?:mon|tues|wednes|thurs|fri|satur|sun)days)"
 )
 _ONE = rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"

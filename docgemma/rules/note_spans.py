@@ -32,16 +32,18 @@ NOTE_CUE = re.compile(
 QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 # 'slept well, didn't eat': some words between single marks, which stand inside words as well
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘]((?:[^'‘’\n]|(?<=\w)['’](?=\w)){8,2000})['’](?!\w)")
-COLON = re.compile(r"^[^:\n]{0,120}?:\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
+# not the letters of a SOAP note: "S: cough. O: chest clear."
+COLON = re.compile(r"^[^:\n]{0,120}?(?<!\b[SOAP]):\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
 SAID = re.compile(
-    r"\b(?:saying|stating|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
+    r"\b(?:saying|stating|documenting|noting|describing|reading|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
+    r"^[^.;:!?\n]{0,60}\bnotes?\b[^.;:,!?\n]{0,50}?\s+that\s+|"
     r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+",
     re.IGNORECASE,
 )
 AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*[,;:]|\s+that)\s+", re.IGNORECASE)
 DASH = re.compile(r"^(?:(?!:\s)[^—\n]){0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
-FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!]\s+", re.IGNORECASE)
+FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!?]\s+", re.IGNORECASE)
 _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
 COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|summary|record|chart|file|this|that|it)\b", re.IGNORECASE)
 # "wound dry, sutures out - save that as a note": the note, then the order
@@ -50,7 +52,9 @@ BEFORE = re.compile(
 )
 # "…, wound dry. Save it.": an order that says nothing of its own
 CLOSING = re.compile(
-    rf"\s*[-–—,;.]\s+{_COMMAND}(?:\s+(?:it|that|this|as|a|the|to|in|into|his|her|notes?|chart))*\W*$", re.IGNORECASE
+    rf"\s*[-–—,;.]\s+{_COMMAND}(?:\s+(?:it|that|this|as|an?|the|to|in|into|his|her|their|"
+    r"(?:[a-z-]+\s+)?notes?|discharge\s+summary|chart|record))*\W*$",
+    re.IGNORECASE,
 )
 LEADING = re.compile(r"^(?:a\s+)?(?:\w+\s)?notes?\s*[-–—,:]\s+", re.IGNORECASE)  # "abc-123 - note: …"
 LEADING_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]?\s+", re.IGNORECASE)
@@ -101,7 +105,9 @@ def _marked(text: str) -> list[str]:
         if (first := mark.search(text)) and not _within_a_note(text, first.start()):
             return [part.strip() for part in mark.findall(text)]
     marks = (COLON, DASH, AFTER_ID, SAID, FIRST_SENTENCE)
-    marked = [LEADING.sub("", part) for mark in marks for part in _after(mark, text)]
+    found = [match for mark in marks for match in mark.finditer(text)]
+    found = [match for match in found if match.re is COLON or not _within_a_note(text, match.start())]
+    marked = [LEADING.sub("", text[match.end() :]) for match in found]
     marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
     if before := BEFORE.match(text):
         marked.append(LEADING_ID.sub("", before[1]))
