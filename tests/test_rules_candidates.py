@@ -94,9 +94,9 @@ def test_an_ordered_write_stands_alone_once_the_patient_is_known():
     assert names("Prescribe metformin 500 mg daily", active_patient=ACTIVE) == ["prescribe_medication"]
 
 
-def test_what_is_wanted_prescribed_is_ordered_whatever_else_is_named():
-    question = "Given the trial data, I want empagliflozin prescribed for abc-123: 10 mg, once daily in the morning."
-    assert names(question) == ["prescribe_medication"]
+def test_what_is_wanted_prescribed_is_ordered():
+    assert names("I want empagliflozin prescribed for abc-123: 10 mg, once daily") == ["prescribe_medication"]
+    assert "prescribe_medication" in names("Given the trial data, I want empagliflozin 10 mg prescribed for abc-123")
     for other in ("does abc-123 need empagliflozin prescribed?", "I never wanted empagliflozin 10 mg prescribed"):
         assert "prescribe_medication" not in names(other)
 
