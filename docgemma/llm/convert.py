@@ -21,9 +21,7 @@ def as_safetensors(weights: Path, home: Path, on_progress: Callable[[str], objec
         ModelError: transformers cannot read the file.
         ConfigError: the data home cannot be written, or the gguf package is missing.
     """
-    stat = weights.stat()
-    print_ = hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:12]
-    target = home / "models" / f"{weights.stem}-{print_}"
+    target = home / "models" / f"{weights.stem}-{fingerprint(weights)}"
     if (target / "config.json").is_file():
         return target
     on_progress(f"Converting {weights.name} to safetensors, once (about a minute) …")
@@ -40,6 +38,12 @@ def as_safetensors(weights: Path, home: Path, on_progress: Callable[[str], objec
             f"The model cannot be stored in {target.parent} ({error}).", hint="Set DOCGEMMA_HOME."
         ) from error
     return target
+
+
+def fingerprint(weights: Path, more: bytes = b"") -> str:
+    """Which file this is, without reading it; `more`: what else the made thing was made of."""
+    stat = weights.stat()
+    return hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode() + more).hexdigest()[:12]
 
 
 def _convert(weights: Path, folder: Path) -> None:

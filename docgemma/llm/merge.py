@@ -5,7 +5,6 @@ the matrix itself. Four bits, what the base has, would round away what was learn
 https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
 """
 
-import hashlib
 import os
 import struct
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, ModelError
+from docgemma.llm.convert import fingerprint
 from docgemma.llm.gguf_header import Tensor, TensorTable, aligned, alignment, read_tensors
 
 F32, F16, Q4_1, Q8_0 = 0, 1, 3, 8
@@ -39,7 +39,7 @@ def merged(weights: Path, adapter: Path, folder: Path) -> Path:
         ConfigError: the folder cannot be written.
     """
     low = read_tensors(adapter)
-    target = folder / f"{weights.stem}-{_fingerprint(weights, adapter)}.gguf"
+    target = folder / f"{weights.stem}-{fingerprint(weights, adapter.read_bytes())}.gguf"
     if target.is_file():
         return target
     base = read_tensors(weights)
@@ -61,13 +61,6 @@ def merged(weights: Path, adapter: Path, folder: Path) -> Path:
             f"The edge model cannot be stored in {folder} ({error}).", hint="Set DOCGEMMA_HOME."
         ) from error
     return target
-
-
-def _fingerprint(weights: Path, adapter: Path) -> str:
-    stat = weights.stat()
-    known = hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns} ".encode())
-    known.update(adapter.read_bytes())
-    return known.hexdigest()[:12]
 
 
 def _sweep(folder: Path) -> None:

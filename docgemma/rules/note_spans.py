@@ -115,7 +115,7 @@ def _marked(text: str) -> list[str]:
 
 
 def _within_a_note(text: str, place: int) -> bool:
-    """Whether a quotation stands in what a colon has begun: "note for abc-123: asked 'when can I go home?', slept"."""
+    """Whether a place lies in what a colon has begun: "note for abc-123: asked 'when can I go home?', slept"."""
     begun = COLON.search(text)
     return bool(begun) and begun.end() < place
 
