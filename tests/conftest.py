@@ -14,7 +14,7 @@ from docgemma.ehr.open import open_store
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.settings import Settings
-from tests.models import CONVERTED
+from tests.models import MODEL_HOME
 from tests.scripted import ScriptedLLM
 
 CONTRACT = json.loads((Path(__file__).parent / "contract" / "ask.schema.json").read_text(encoding="utf-8"))
@@ -41,13 +41,10 @@ def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(prepared_home: Path, tmp_path: Path) -> Path:
     """A copy of it; the model files are everybody's, so that each is made once."""
     copy = Path(shutil.copytree(prepared_home, tmp_path / "home"))
-    (copy / "models").symlink_to(models_folder())
+    models = MODEL_HOME / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    (copy / "models").symlink_to(models)
     return copy
-
-
-def models_folder() -> Path:
-    CONVERTED.mkdir(parents=True, exist_ok=True)
-    return CONVERTED
 
 
 @pytest.fixture
@@ -70,7 +67,7 @@ def agent(settings: Settings, scripted: ScriptedLLM) -> Iterator[Agent]:
 @pytest.fixture(scope="session")
 def edge_llm():
     """The real edge model, loaded once."""
-    llm = load_llm("edge", Settings(home=models_folder().parent))
+    llm = load_llm("edge", Settings(home=MODEL_HOME))
     yield llm
     llm.close()
 

