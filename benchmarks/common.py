@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -127,16 +127,19 @@ def apart(
         theirs.close()  # else a process that died would be waited for
         asked[name] = lambda request, ours=ours: ours.send(request) or ours.recv()
         running.append((process, ours))
-    yield asked
-    for process, ours in running:
-        ours.send(None)
-        process.join()
+    try:
+        yield asked
+    finally:
+        for process, ours in running:
+            ours.close()
+            process.join()
 
 
 def _answer(serve: Callable[..., Callable[[Any], Any]], name: str, given: tuple, pipe: Connection) -> None:
     answer = serve(name, *given)
-    while (request := pipe.recv()) is not None:
-        pipe.send(answer(request))
+    with suppress(EOFError):  # the other end is closed: done
+        while True:
+            pipe.send(answer(pipe.recv()))
 
 
 def edge_on_transformers(settings: Settings, threads: int, *, adapter: bool = True) -> Callable[[bool], Any]:

@@ -1,6 +1,5 @@
 """A GGUF file as a Hugging Face model folder: transformers needs a minute for it, so it is converted once."""
 
-import hashlib
 import json
 import os
 import tempfile
@@ -8,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docgemma.errors import ConfigError, ModelError
+from docgemma.llm.made import PART, fingerprint, sweep, used
 
 
 def as_safetensors(weights: Path, home: Path, on_progress: Callable[[str], object]) -> Path:
@@ -23,11 +23,12 @@ def as_safetensors(weights: Path, home: Path, on_progress: Callable[[str], objec
     """
     target = home / "models" / f"{weights.stem}-{fingerprint(weights)}"
     if (target / "config.json").is_file():
-        return target
+        return used(target)
     on_progress(f"Converting {weights.name} to safetensors, once (about a minute) …")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        sweep(target.parent, weights.stem)
+        with tempfile.TemporaryDirectory(prefix=f"{weights.stem}-", suffix=PART, dir=target.parent) as folder:
             staging = Path(folder) / "model"
             _convert(weights, staging)
             staging.chmod(0o755)
@@ -38,12 +39,6 @@ def as_safetensors(weights: Path, home: Path, on_progress: Callable[[str], objec
             f"The model cannot be stored in {target.parent} ({error}).", hint="Set DOCGEMMA_HOME."
         ) from error
     return target
-
-
-def fingerprint(weights: Path, more: bytes = b"") -> str:
-    """Which file this is, without reading it; `more`: what else the made thing was made of."""
-    stat = weights.stat()
-    return hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode() + more).hexdigest()[:12]
 
 
 def _convert(weights: Path, folder: Path) -> None:

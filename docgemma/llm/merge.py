@@ -8,22 +8,19 @@ https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
 import os
 import struct
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, ModelError
-from docgemma.llm.convert import fingerprint
 from docgemma.llm.gguf_header import Tensor, TensorTable, aligned, alignment, read_tensors
+from docgemma.llm.made import PART, fingerprint, sweep, used
 
 F32, F16, Q4_1, Q8_0 = 0, 1, 3, 8
 BLOCK = 32  # weights that share a scale
 BYTES = {F32: 4 * BLOCK, F16: 2 * BLOCK, Q4_1: 20, Q8_0: 34}  # of a block
 FILE_TYPE, ALL_Q8_0 = "general.file_type", 7
-ABANDONED = 3600  # seconds after which an unfinished file is nobody's
 
 
 def merged(weights: Path, adapter: Path, folder: Path) -> Path:
@@ -41,12 +38,12 @@ def merged(weights: Path, adapter: Path, folder: Path) -> Path:
     low = read_tensors(adapter)
     target = folder / f"{weights.stem}-{fingerprint(weights, adapter.read_bytes())}.gguf"
     if target.is_file():
-        return target
+        return used(target)
     base = read_tensors(weights)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _sweep(folder)
-        number, name = tempfile.mkstemp(prefix=f"{weights.stem}-", suffix=".part", dir=folder)
+        sweep(folder, weights.stem)
+        number, name = tempfile.mkstemp(prefix=f"{weights.stem}-", suffix=PART, dir=folder)
         try:
             with open(number, "wb") as file:
                 _write(file, base, weights, _Lora(low, adapter))
@@ -61,14 +58,6 @@ def merged(weights: Path, adapter: Path, folder: Path) -> Path:
             f"The edge model cannot be stored in {folder} ({error}).", hint="Set DOCGEMMA_HOME."
         ) from error
     return target
-
-
-def _sweep(folder: Path) -> None:
-    """What killed processes left."""
-    for path in folder.glob("*.part"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > ABANDONED:
-                path.unlink()
 
 
 class _Lora:
