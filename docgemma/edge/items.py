@@ -48,7 +48,7 @@ def state_of(item: Item, drugs: DrugNames) -> AgentState:
     return AgentState(
         user_query=item["question"], message=item["question"], history=before, active_patient=patient,
         turn_patient=patient, tool_results=[], step_count=0, proposed_none=False, path=[], error_messages=[],
-        extracted_entities=extract(item["question"], drugs, has_image=bool(item.get("image"))),
+        extracted_entities=extract(item["question"], drugs, bool(item.get("image")), bool(patient)),
     )  # fmt: skip
 
 

@@ -41,7 +41,9 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
         **NEW_TURN,
         "user_query": state["message"],
         "turn_patient": state.get("active_patient"),
-        "extracted_entities": extract(state["message"], context.drugs, has_image=image is not None),
+        "extracted_entities": extract(
+            state["message"], context.drugs, image is not None, bool(state.get("active_patient"))
+        ),
     }
     if image:
         findings = _look(image, state["message"], context)

@@ -8,12 +8,14 @@ import re
 
 from docgemma.rules import asked_words as words
 from docgemma.rules.details import doses
-from docgemma.rules.entities import PATIENT_ID
+from docgemma.rules.ids import PATIENT_ID
+from docgemma.rules.request import ordered, request
 from docgemma.state import ExtractedEntities
 
 
 def writes_asked(question: str, entities: ExtractedEntities) -> list[str]:
     """The write tools that a question orders, in the order prescription, allergy, note."""
+    question = request(question)
     asked = []
     if _prescribes(question, entities):
         asked.append("prescribe_medication")
@@ -29,6 +31,7 @@ def writes_possible(question: str, entities: ExtractedEntities) -> list[str]:
 
     Nothing is possible in a question, nor where a write is refused.
     """
+    question = request(question)
     if never_orders(question):
         return []
     possible = []
@@ -43,6 +46,7 @@ def writes_possible(question: str, entities: ExtractedEntities) -> list[str]:
 
 def never_orders(question: str) -> bool:
     """Whether a question asks or refuses, so that no write can be meant by it whatever the model makes of it."""
+    question = request(question)
     if words.REFUSES.search(question):
         return True
     polite = words.REQUEST.search(question) and not words.ADVICE.search(question)  # "could you add …?" is an order
@@ -51,11 +55,14 @@ def never_orders(question: str) -> bool:
 
 def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) -> bool:
     """Whether the chart of a particular patient is to be read."""
+    question = request(question)
     person = bool(entities["patient_ids"] or entities["patient_names"] or has_patient or words.PERSON.search(question))
     if not person:
         return False
     writing = bool(writes_asked(question, entities))
     if any(_is_record(question, match, writing) for match in words.RECORD_NOUN.finditer(question)):
+        return True
+    if any(not _is_target(question[: match.end()], match) for match in words.OPENS.finditer(question)):
         return True
     if writing and not words.READ_VERB.search(question):
         return False
@@ -64,7 +71,7 @@ def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) 
     return (
         bool(words.IS_TAKING.search(question))
         or _named_is_on(question, entities)
-        or _item_of_patient(question, entities)
+        or _item_of_patient(question, entities, writing)
     )
 
 
@@ -88,13 +95,14 @@ def anonymous(question: str) -> bool:
 
 
 def _prescribes(question: str, entities: ExtractedEntities) -> bool:
-    if any(_ordered(question, match.start()) for match in words.PRESCRIBE.finditer(question)):
+    if any(ordered(question, match.start()) for match in words.PRESCRIBE.finditer(question)):
         return True
     drug = bool(entities["drug_mentions"] or doses(question))
-    if drug and any(_ordered(question, match.start()) for match in words.PUT_ORDER_IN.finditer(question)):
+    if drug and any(ordered(question, match.start()) for match in words.PUT_ORDER_IN.finditer(question)):
         return True
-    if doses(question) and any(_ordered(question, match.start()) for match in words.WANTED.finditer(question)):
-        return True
+    for pattern in (words.WANTED, words.PASSIVE):
+        if doses(question) and any(ordered(question, match.start()) for match in pattern.finditer(question)):
+            return True
     for match in words.START.finditer(question):
         rest = question[match.end() : match.end() + 120]
         if words.NOT_MEDICATION.match(rest) or (
@@ -112,7 +120,7 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
             continue
         if verb == "add" and not _drug_first(rest, entities):
             continue
-        if meant and _ordered(question, match.start()):
+        if meant and ordered(question, match.start()):
             return True
     return False
 
@@ -133,38 +141,21 @@ def _drug_first(rest: str, entities: ExtractedEntities) -> bool:
 
 
 def _allergy(question: str) -> bool:
-    if any(_ordered(question, match.start()) for match in words.ALLERGY.finditer(question)):
+    if any(ordered(question, match.start()) for match in words.ALLERGY.finditer(question)):
         return True
     return any(
-        _ordered(question, match.start("verb"))
+        ordered(question, match.start("verb"))
         for pattern in (words.ALLERGY_THEN, words.REACTED, words.REACTED_THEN)
         for match in pattern.finditer(question)
-    ) or any(_ordered(question, match.start()) for match in words.ALLERGY_LIST.finditer(question))
+    ) or any(ordered(question, match.start()) for match in words.ALLERGY_LIST.finditer(question))
 
 
 def _note(question: str, allergy: bool) -> bool:
     for match in words.NOTE.finditer(question):
         that = re.search(r"\bthat$", match.group(), re.IGNORECASE)
-        if not (allergy and that) and _ordered(question, match.start()):
+        if not (allergy and that) and ordered(question, match.start()):
             return True
     return False
-
-
-def _ordered(question: str, at: int) -> bool:
-    """Whether the verb at this place is an order: nothing before it in its clause asks, conditions or refuses."""
-    before = _clause_before(question, at)
-    if words.REFUSED.search(before):
-        return False
-    if joint := words.RESTART.search(before):  # "check his chart and prescribe"; but "should I stop A and start B"
-        return not words.ADVICE.search(before[: joint.start()])
-    asking = words.NOT_ORDERED.search(before) or words.ASKING.search(before)
-    return not asking or bool(words.REQUEST.search(before) and not words.CONDITION.search(before))
-
-
-def _clause_before(question: str, at: int) -> str:
-    head = question[max(0, at - 200) : at]
-    cuts = [match.end() for match in words.CLAUSE.finditer(head)]
-    return head[cuts[-1] :] if cuts else head
 
 
 def _is_record(question: str, match: re.Match, writing: bool) -> bool:
@@ -189,11 +180,11 @@ def _is_target(question: str, match: re.Match) -> bool:
     return bool(words.TARGET_BEFORE.search(question[: match.start()][-60:]))
 
 
-def _item_of_patient(question: str, entities: ExtractedEntities) -> bool:
+def _item_of_patient(question: str, entities: ExtractedEntities, writing: bool) -> bool:
     """ "labs for abc-123", "the medications of John Smith"."""
     names = {word.casefold() for name in entities["patient_names"] for word in name.split()}
     for match in words.ITEM_OF.finditer(question):
-        if re.search(
+        if (writing and _is_target(question, match)) or re.search(
             r"\b(?:order|send|draw|repeat)\s+(?:\w+\s+){0,2}$", question[: match.start()][-40:], re.IGNORECASE
         ):
             continue

@@ -2,7 +2,7 @@
 
 import re
 
-from docgemma.rules.entities import PATIENT_ID
+from docgemma.rules.ids import PATIENT_ID
 
 _GAP = r"(?:\W+\w+)"
 CLAUSE = re.compile(r"[.;!?\n]+(?:\s|$)|,?\s+\bbut\b")
@@ -28,7 +28,9 @@ REFUSED = re.compile(
 ADVICE = re.compile(r"\b(?:should|can|could|may|might|shall) (?:i|we)\b|\bis it\b|\bsafe to\b", re.IGNORECASE)
 CONDITION = re.compile(r"\b(?:before|after|if|when|unless|until)\b", re.IGNORECASE)
 REQUEST = re.compile(
-    r"\b(?:can|could|would|will) you\b|\bplease\b|\bgo ahead\b|\bi (?:want|need|would like|'d like)", re.I
+    r"\b(?:can|could|would|will) you\b|\b(?:can|could) (?:that|this|it) be\b|\bplease\b|\bgo ahead\b|"
+    r"\bi (?:want|need|would like|'d like)",
+    re.I,
 )
 RESTART = re.compile(
     r"(?:,|\band\b|\bthen\b|\balso\b|\bso\b|—|–|:)\s*(?:please\s+|then\s+|also\s+|just\s+)*$", re.IGNORECASE
@@ -40,6 +42,15 @@ PRESCRIBE = re.compile(
 # "I want empagliflozin prescribed for abc-123: 10 mg"
 WANTED = re.compile(
     r"\b(?:i\s+(?:want|need)|i['’]d like|we need|please (?:have|get)|needs?)\s+(?:[^\s.;?!]+\s+){1,6}?pr?er?scribed\b",
+    re.IGNORECASE,
+)
+# "to be commenced", "needs prescribing", "on the drug chart": orders where a dose is said
+PASSIVE = re.compile(
+    r"\b(?:to\s+be|needs?(?:\s+it)?|get(?:ting)?|(?:can|could)\s+(?:that|this|it)\s+be)\s+(?:re-?)?"
+    r"(?:prescribed|prescribing|commenced|started|initiated|written\s+up|charted)\b|"
+    r"\b(?:on|onto|to)\s+the\s+drug\s+chart\b|\bthat['’]s\s+the\s+(?:script|prescription|order)\b|"
+    r"\bnew\s+(?:prescription|script|rx)\b|\b(?:put|send)\s+(?:it|that|this)\s+through\b|"
+    r"\bwrite\s+(?:it|that|this)\s+up\b|\b(?:script|prescription)\s+(?:please|pls|to\s+the|for\s+the)\b",
     re.IGNORECASE,
 )
 # these are orders only where a medication is their object
@@ -76,13 +87,14 @@ REACTED_THEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 ALLERGY_LIST = re.compile(
-    rf"\b{_ALLERGY}.{{0,60}}?(?P<verb>\b(?:goes|should\s+go|needs?\s+to\s+go)\s+(?:on|in)(?:to)?\b|\blist\s+(?:update|addition)\b)|"
+    rf"\b{_ALLERGY}.{{0,60}}?(?P<verb>\b(?:goes|should\s+go|needs?\s+to\s+go)\s+(?:on|in)(?:to)?\b|\bneeds?\s+(?:adding|recording|entering)\b|"
+    r"\b(?:needs?\s+)?to\s+be\s+(?:added|recorded|entered|documented)\b|\blist\s+(?:update|addition)\b)|"
     r"(?P<verb2>\bnew\s+(?:\w+\s+)?allergy\b[^.;:,!?\n]{0,60}:)",
     re.IGNORECASE,
 )
 PUT_ORDER_IN = re.compile(r"\b(?:put|place|enter)\s+(?:the|an|that|this)\s+order\b", re.IGNORECASE)
 REACTED = re.compile(
-    r"\b(?P<verb>add|document|record|log|enter|register|note)\b(?:(?![.;!?\n]).){0,80}?\b"
+    r"(?<!\ba\s)(?<!\bthe\s)\b(?P<verb>add|document|record|log|enter|register|note)\b(?:(?![.;!?\n]).){0,80}?\b"
     + REACTION_WORD
     + r"\b(?:(?![.;!?\n]).){0,20}?"
     r"\b(?:to|with|from|after|on)\b",
@@ -102,7 +114,18 @@ NOTE = re.compile(
     rf"^\W*(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
     rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:|"
     rf"^\W*(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:for|on|re)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}"
-    rf"\s*(?:[:,]|\s[-–—])\s",
+    rf"\s*(?:[:,]|\s[-–—])\s|"
+    # "dietetic note, exactly so: …", "physio note, please - …", "Medication review note → abc-123 → …"
+    r"^\W*(?![^:]*\b(?:show|find|read|get|open|see|view|pull|what|which|any|allerg\w*)\b)(?:[\w-]+\s+){0,3}"
+    r"(?:note|addendum)\b[^.;:?!\n]{0,60}?(?::\s|\s[-–—]\s|\s(?:→|[-=]>)\s)|"
+    r"^\W*(?:[\w-]+\s+){0,3}note\s+(?:needed|required|wanted)\b|^\W*late\s+entry\b|\baddendum\s+(?:for|to|on)\b|"
+    r"^\W*(?:telephone|phone|video|clinic|office|home)\s+(?:encounter|consult\w*|call|review|visit)\s*:|"
+    r"\b(?:whack|stick|pop|chuck|put|get|enter|file|log|save)\s+(?:this|the\s+following)\s+(?:up\s+)?(?:on|in|to|under)\w*\b"
+    r"[^.;:?!\n]{0,40}\b(?:file|charts?|records?)\b|\b(?:want|like)\s+it\s+(?:stated|noted|recorded|documented)\s+that\b|"
+    r"\bnote\s+(?:it|this)\s*(?::|[-–—]\s)|\bgo(?:es)?\s+(?:to|in|into|on)\b[^.;:?!\n]{0,40}?\bas\s+an?\s+(?:[\w-]+\s+){0,2}note\b|"
+    r"\binto\s+the\s+(?:chart|file|record|notes)\s+as\b|\bthat['’]s\s+(?:the|my|a|his|her)\s+(?:[\w-]+\s+){0,2}note\b|"
+    r"\b(?:an?|new)\s+(?:[\w-]+\s+){0,2}(?:note|entry)\s+(?:which|that)\s+(?:says|reads)\b|\b(?:plus|and)\s+an\s+entry\s*:|"
+    r"\b(?:file|write|save|do)\s+one\s+(?:that|which|saying|stating)\b",
     re.IGNORECASE,
 )
 
@@ -111,9 +134,10 @@ READ_VERB = re.compile(
     r"summari[sz]e|retrieve|read|display|view|tell|compare|how|when|has|have|bring|fetch|give)\b",
     re.IGNORECASE,
 )
-RECORD_NOUN = re.compile(r"\b(?:charts?|records?|summary|ehr|emr|overview)\b", re.IGNORECASE)
+RECORD_NOUN = re.compile(r"(?<!drug )\b(?:charts?|records?|summary|ehr|emr|overview)\b", re.IGNORECASE)
 RECORD_VERB_BEFORE = re.compile(
-    r"(?:^|[.;:!?,]|\b(?:please|to|and|but|then|you|must|should|also|just|not|world|track|broke|for the|on)\b)\s*$",
+    r"(?:^|[.;:!?,]|"
+    r"\b(?:please|pls|plz|kindly|to|and|but|then|you|must|should|also|just|not|world|track|broke|for the|on)\b)\s*$",
     re.IGNORECASE,
 )
 OBJECT_AFTER = re.compile(
@@ -122,6 +146,16 @@ OBJECT_AFTER = re.compile(
 TARGET_BEFORE = re.compile(
     r"\b(?:to|in|into|on|update|annotate|amend)\s+(?:(?:the|his|her|their|patient['’]?s|my|this)\s+|[\w-]+['’]s\s+){0,3}[\w-]*$",
     re.I,
+)
+# "open abc-123", "the whole file", "everything we have on her"
+OPENS = re.compile(
+    rf"\b(?:open|show(?:\s+me)?|pull\s+up|bring\s+up|call\s+up|load|review|view|display|see)\s+(?:up\s+)?(?:patient\s+|pt\s+)?"
+    rf"{PATIENT_ID.pattern}(?!['’])|"
+    r"\b(?:in|on|see|show(?:\s+me)?|open|pull|bring|get|read)\s+(?:up\s+|me\s+)?(?:the|his|her|their|whole|full|entire|\s)+\s?file\b|"
+    r"\beverything\s+(?:that\s+)?(?:we|you|they|i)(?:['’]ve)?\s+(?:\w+\s+)?(?:have|hold|got|know|keep|stored)\b|"
+    r"\beverything\s+(?:on|about|in)\b|\ball\s+(?:that\s+)?(?:we|you)\s+(?:have|hold|know)\b|\bin\s+(?:the\s+)?"
+    rf"{PATIENT_ID.pattern}\s+before\b",
+    re.IGNORECASE,
 )
 ITEMS = (
     r"(?:meds?|medications?|medicines?|med(?:ication)?\s+list|labs?|lab\s+(?:results?|values?)|bloods|"
@@ -137,7 +171,7 @@ ITEM_OF = re.compile(
     rf"\b{ITEMS}\s+(?:\w+\s+){{0,2}}?(?:of|for|on|in)\s+(?:him|her|them|(?:this|the|my)\s+)?(?P<who>[^\s,;?.]*)", re.I
 )
 IS_TAKING = re.compile(
-    r"\bwhat(?:['’]s|\s+(?:is|are|does|do|else))?\s+(?:\w+\s+){0,4}?(?:taking|take|takes|on|allergic)\b|"
+    r"\bwhat(?:['’]s|\s+(?:is|are|does|do|else))?\s+(?:(?!warning|interaction|evidence|paper|stud|trial|data|label|info)\w+\s+){0,4}?(?:taking|take|takes|on|allergic)\b|"
     r"\b(?:is|are)\s+(?:he|she|they|(?:the|this|my)\s+patient)\s+(?:\w+\s+){0,2}?(?:taking|on|allergic)\b",
     re.IGNORECASE,
 )
@@ -151,7 +185,9 @@ REFUSES = re.compile(
 )
 MAYBE_ALLERGY = re.compile(rf"\b(?:{_ALLERGY}|{REACTION_WORD}|anaphylaxis)\b", re.IGNORECASE)
 KEEPS = re.compile(
-    r"\b(?:log|record|document|add|enter|list|chart|note|put|save|update|mark|register|file)\b", re.IGNORECASE
+    r"\b(?:log|record|document|add|adding|enter|list|lists|chart|note|put|save|updat\w+|mark|register|file|stick|pop|"
+    r"belongs?|goes|on\s+there|allergies)\b",
+    re.IGNORECASE,
 )
 MAYBE_NOTE = re.compile(r"\b(?:notes?|put\s+down|jot|write|dictat\w*|document)\b", re.IGNORECASE)
 ASKS = re.compile(

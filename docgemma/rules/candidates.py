@@ -5,6 +5,7 @@ knowledge, writes is control flow, and control flow belongs to code. Where a tra
 intent, it chooses, unless a write was ordered in so many words. Otherwise the model chooses among all that can apply.
 """
 
+import re
 from collections.abc import Sequence
 
 from docgemma.rules import known
@@ -14,6 +15,8 @@ from docgemma.rules.drugs import DrugNames
 from docgemma.rules.spans import choices
 from docgemma.state import AgentState
 
+# a record is plainly to be read: code says that this comes before what the model named
+READS_FIRST = re.compile(r"\b(?:check|review|show|open|pull|bring|get|see|look|view|find)\b", re.IGNORECASE)
 WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
 
 
@@ -38,7 +41,8 @@ def narrow(
     unsure = [name for name in possible if name in WRITES and name not in missing]
     if ready and ready[0] == missing[0] and missing[0] in ("search_patient", "get_patient_chart"):
         ready = ready[:1]  # the rest needs what this finds
-    if ready and meant not in (None, *ready):
+    settled = missing if READS_FIRST.search(state["user_query"]) else ready
+    if ready and meant not in (None, *settled):
         return possible  # patterns know few ways of asking, and the model read the question otherwise: it chooses
     if ready:
         return [name for name in names if name in (*ready, *unsure)]

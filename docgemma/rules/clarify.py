@@ -7,7 +7,7 @@ from datetime import date
 from rapidfuzz import fuzz
 
 from docgemma.rules.details import doses, frequencies
-from docgemma.rules.entities import PATIENT_ID, clean, patient_ids
+from docgemma.rules.ids import PATIENT_ID, clean, patient_ids
 from docgemma.state import Clarification, Option
 
 MAX_CHARS = 300  # an answer; what is longer is a new question

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.rules import known
-from docgemma.rules.asked import anonymous, never_orders, reads_record, writes_asked
+from docgemma.rules.asked import anonymous, never_orders, reads_record, writes_asked, writes_possible
 from docgemma.rules.limits import MAX_RETRIES, MAX_STEPS, MAX_TOTAL_RETRIES
+from docgemma.rules.orders import orders
+from docgemma.rules.request import request
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState, ExtractedEntities, ToolResult
 
@@ -25,7 +27,9 @@ TASK_PATTERNS: dict[str, dict[str, Any]] = {
     },
     "drug_safety": {
         "keywords": ["safety", "warning", "boxed warning", "black box", "FDA", "contraindication", "contraindicated"],
-        "keywords_with_drug": ["safe", "side effect", "adverse effect", "adverse event", "precaution", "toxicity"],
+        "keywords_with_drug": [
+            "safe", "side effect", "adverse effect", "adverse event", "precaution", "toxicity", "label", "boxed",
+        ],
         "requires": ["check_drug_safety"],
     },
     "drug_interaction": {
@@ -37,7 +41,7 @@ TASK_PATTERNS: dict[str, dict[str, Any]] = {
     "literature_search": {
         "keywords": [
             "studies", "study", "research", "evidence", "literature", "PubMed", "systematic review", "meta-analysis",
-            "meta-analyses", "RCT", "published", "publication", "article", "paper",
+            "meta-analyses", "RCT", "published", "publication", "article", "paper", "references", "citations",
         ],
         "requires": ["search_medical_literature"],
     },
@@ -90,6 +94,13 @@ TRIAL_STUDIES = re.compile(
     r"\b(?:clinical\s+)?stud(?:y|ies)\s+(?:on|at|in)\s+clinicaltrials\.gov",
     re.IGNORECASE,
 )
+# "add an allergy …, and after that show me her chart"
+READ_LAST = re.compile(
+    r"\b(?:then|after\s+that|afterwards|having\s+done\s+(?:that|so)|once\s+(?:that['’]s\s+|that\s+is\s+)?done|when\s+done)\b"
+    r"[^.;]{0,20}?\b(?:show|open|pull|bring|get|see|give\s+me)\b[^.;]{0,40}?\b(?:charts?|records?|file|everything|summary)\b",
+    re.IGNORECASE,
+)
+CHECK_AGAINST = re.compile(r"\b(?:run|check|screen)\s+(?:[\w-]+\s+){1,3}?against\b", re.IGNORECASE)
 PUBLISHED_TRIAL = re.compile(
     r"\b(?:randomi[sz]ed|controlled|published|landmark|pivotal)\s+(?:\w+\s+){0,2}trials?\b", re.I
 )
@@ -103,6 +114,7 @@ def required_tools(question: str, entities: ExtractedEntities, has_patient: bool
         entities: what was extracted from it.
         has_patient: whether an active patient is meant where nobody else is named.
     """
+    question = request(question)
     needed = _knowledge(question, entities)
     needed.update(writes_asked(question, entities))
     if reads_record(question, entities, has_patient):
@@ -115,11 +127,14 @@ def required_tools(question: str, entities: ExtractedEntities, has_patient: bool
     one_drug = len(entities["drug_mentions"]) < 2
     if "check_drug_interactions" in needed and one_drug and (known_patient or entities["patient_names"]):
         needed.add("get_patient_chart")  # the other drugs stand in the chart
-    return [name for name in ORDER if name in needed]
+    reads_last = READ_LAST.search(question) and "search_patient" not in needed
+    order = [*ORDER[:1], *ORDER[2:], ORDER[1]] if reads_last else ORDER
+    return [name for name in order if name in needed]
 
 
 def unwanted_tools(question: str) -> set[str]:
     """Look-ups that a question refuses and does not ask for: "I don't want trials, I want publications"."""
+    question = request(question)
     refused = " ".join(found[0] for found in UNWANTED.finditer(question))
     return _named(refused) - _named(UNWANTED.sub(" ", question))
 
@@ -140,10 +155,43 @@ def missing_tools(state: AgentState) -> list[str]:
     tried = {item["tool_name"] for item in state.get("tool_results") or []}
     has_patient = bool(state.get("active_patient")) and not _searches_for_another(state)
     required = required_tools(state["user_query"], entities, has_patient)
-    missing = [name for name in required if name not in tried]
+    missing = [name for name in required if name not in tried or _asked_again(name, required, state)]
     if "search_patient" in tried and not known.patient_ids(state):
         missing = [name for name in missing if name not in NEEDS_PATIENT]
     return missing
+
+
+def _asked_again(name: str, required: list[str], state: AgentState) -> bool:
+    """Whether a tool is asked for more than it was called for: two charts, two labels, two orders."""
+    entities = known.entities(state)
+    calls = [item["args"] for item in state.get("tool_results") or [] if item["tool_name"] == name]
+    if name == "get_patient_chart":
+        return _left(entities["patient_ids"], [call.get("patient_id") for call in calls], at_least=2)
+    if name == "check_drug_safety":
+        tried = {item["tool_name"] for item in state.get("tool_results") or []}
+        alone = not {"check_drug_interactions", "search_medical_literature", "prescribe_medication"} & {
+            *required,
+            *tried,
+        }
+        return alone and _left(entities["drug_mentions"], [call.get("drug_name") for call in calls], at_least=2)
+    if name == "prescribe_medication":
+        listed = [order.drug for order in orders(request(state["user_query"]), entities["drug_mentions"])]
+        return _left(listed, [call.get("medication_name") for call in calls])
+    return False
+
+
+def _left(asked: list[str], done: list[Any], at_least: int = 1) -> bool:
+    served = {str(item).casefold() for item in done}
+    return len(asked) >= at_least and any(item.casefold() not in served for item in asked)
+
+
+def undecided(state: AgentState) -> bool:
+    """Whether the question may mean a write that no pattern requires and nobody decided on: then the model says."""
+    if state.get("proposed_none"):
+        return False
+    tried = {item["tool_name"] for item in state.get("tool_results") or []}
+    possible = writes_possible(state["user_query"], known.entities(state))
+    return not tried & set(possible) and bool(possible) and bool(known.patient_ids(state))
 
 
 def task_complete(state: AgentState) -> bool:
@@ -152,7 +200,7 @@ def task_complete(state: AgentState) -> bool:
         return True
     if state.get("proposed_none") and _valve(state):
         return True
-    if missing_tools(state):
+    if missing_tools(state) or undecided(state):
         return False
     return bool(state.get("tool_results")) or bool(state.get("proposed_none"))
 
@@ -184,6 +232,8 @@ def _knowledge(question: str, entities: ExtractedEntities) -> set[str]:
         words += pattern.get("keywords_with_two_drugs", []) if drugs > 1 else []
         if _has_word(text, words):
             needed.update(pattern["requires"])
+    if drugs and CHECK_AGAINST.search(text):
+        needed.add("check_drug_interactions")
     if TRIAL_STUDIES.search(text):
         needed.add("find_clinical_trials")
         if not _has_word(TRIAL_STUDIES.sub(" ", text), TASK_PATTERNS["literature_search"]["keywords"]):

@@ -32,17 +32,20 @@ _WHEN = (
     r"(?:(?:as|when)\s(?:needed|required|directed)"
     r"(?:\sfor\s(?:\w+\s)?(?:pain|nausea|sleep|anxiety|wheez\w+|itch\w*|fever))?|"
     r"at\s(?:bedtime|night|noon)|(?:in\s)?the\s(?:morning|evening)|morning\sand\s(?:night|evening)|"
-    rf"(?:before|after|with)\s(?:each\s|every\s)?{_MEAL}(?:,\s{_MEAL})*(?:,?\s(?:and|&)\s{_MEAL})?|"
+    rf"(?:before|after|with)\s(?:(?:each|every|the|her|his)\s)?(?:(?:evening|morning|midday|main)\s)?{_MEAL}(?:,\s{_MEAL})*(?:,?\s(?:and|&)\s{_MEAL})?|"
     rf"at\s{_CLOCK}(?:(?:,|\sand|\s&)\s(?:at\s)?{_CLOCK})*|"
     r"on\s(?:mon|tues|wednes|thurs|fri|satur|sun)days)"
 )
-_ONE = rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|daily|weekly|monthly|nightly|hourly|stat)"
+_SINGLE = r"(?:an?\s)?(?:single|one[\s-]off)\s(?:oral\s)?dose|once\sonly"
+_ONE = rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|{_SINGLE}|daily|weekly|monthly|nightly|hourly|stat)"
 FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
 # lower case these are words, but not after a dose
 UPPER_FREQUENCY = re.compile(
     r"(?<![\w-])(?:(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN)?|"
-    r"(?:(?<=mg )|(?<=mcg ))(?:od|bd|om)(?:\sprn)?)(?![\w-])"
+    r"(?:(?<=mg )|(?<=mcg )|(?<=mL )|(?<=ml )|(?<=\dg )|(?<=\d g )|(?<=IU )|(?<=units )|(?<=tablet )|(?<=tablets )|"
+    r"(?<=puffs )|(?<=PO )|(?<=po ))(?:od|bd|om)(?:\sprn)?)(?![\w-])"
 )
+NEGATED = re.compile(r"\b(?:not|never|instead of|rather than)\s+(?:to be taken\s+|given\s+)?$", re.IGNORECASE)
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]{0,6}\.?"
 DATE = re.compile(
@@ -67,6 +70,14 @@ TRIAL_STATUS = {  # word in the question -> ClinicalTrials.gov's overall status
     "withdrawn": "withdrawn",
     "suspended": "suspended",
 }
+# of a question in lower case without punctuation
+NOT_YET = re.compile(
+    r"\bnot yet (?:recruiting|enrolling|open)\b|\b(?:yet to|about to|due to|haven t|hasn t|have not|has not)(?: yet)? "
+    r"(?:begun|begin|started|start|opened|open)\b"
+)
+TAKES_PEOPLE = re.compile(
+    r"\b(?:taking|accepting|looking for)(?: on)?(?: new| more)? (?:people|patients|participants|volunteers)\b"
+)
 _ALWAYS_STATUS = frozenset({"recruiting", "enrolling"})
 _TRIAL = frozenset({"trial", "trials", "study", "studies"})
 _NEAR = 8  # words between a status word and the trials it qualifies
@@ -90,7 +101,9 @@ def doses(question: str) -> list[str]:
 def frequencies(question: str) -> list[str]:
     """How often, as written, with what belongs to it: "q6h prn", "twice daily with meals"."""
     special = _found(UPPER_FREQUENCY, question)
-    plain = [item for item in _found(FREQUENCY, question) if not any(item in longer.split() for longer in special)]
+    said = [match for match in FREQUENCY.finditer(question) if not NEGATED.search(question[: match.start()][-40:])]
+    plain = [" ".join(match.group().split()) for match in said]
+    plain = [item for item in dict.fromkeys(plain) if not any(item in longer.split() for longer in special)]
     return list(dict.fromkeys(plain + special))
 
 
@@ -110,12 +123,14 @@ def trial_status(question: str, about_trials: bool = False) -> str | None:
     if not about_trials and not _TRIAL & set(words):
         return None
     text = " ".join(words)
-    if "not yet recruiting" in text:
+    if NOT_YET.search(text):
         return "not yet recruiting"
     if "by invitation" in text:
         return "enrolling by invitation"
     if re.search(r"\b(?:not|no longer) (?:recruiting|enrolling)\b", text):
         return "active, not recruiting"
+    if TAKES_PEOPLE.search(text):
+        return "recruiting"
     trials = [at for at, word in enumerate(words) if word in _TRIAL]
     for at, word in enumerate(words):
         near = about_trials or any(abs(at - other) <= _NEAR for other in trials[:200])

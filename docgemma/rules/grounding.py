@@ -13,7 +13,7 @@ from decimal import Decimal
 from docgemma.rules.absence import unfounded
 from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames, fold
-from docgemma.rules.entities import PATIENT_ID
+from docgemma.rules.ids import PATIENT_ID
 from docgemma.rules.numbers import Quantity, quantities, roman, said_frequencies
 from docgemma.rules.sentences import split
 

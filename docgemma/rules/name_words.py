@@ -7,7 +7,9 @@ def _words(text: str) -> frozenset[str]:
 
 TITLES = _words("mr mrs ms miss mx mister señor señora sr sra herr frau monsieur madame mme sir lady")
 CLINICIANS = _words("dr doctor prof professor nurse")
-PARTICLES = _words("de del della di da das dos du la le las los van von der den ter ten bin ibn al el abu y e o")
+PARTICLES = _words(
+    "de del della di da das dos du la le las los van von der den ter ten bin bint ibn al el abu wa y e o"
+)
 SUFFIXES = _words("jr sr ii iii iv")
 EPONYMS = _words(
     """
@@ -32,7 +34,7 @@ RECORD_WORDS = _words(
     allergies allergy bloods chart charts conditions diagnoses diagnosis file history lab labs medication
     medications medicines meds notes prescriptions problems profile record records results summary vitals drugs age
     dob creatinine egfr a1c hba1c potassium sodium inr
-    weight bmi ecg bp blood treatment
+    weight bmi ecg bp blood treatment note
     """
 )
 # a capitalised word before one of these is a topic: "Find Keytruda trials"

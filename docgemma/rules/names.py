@@ -29,6 +29,7 @@ MEDICAL = re.compile(
     r"|cardia|pn[o]?ea|scopy|graphy|statins?|mycin|cillin|prazole|sartan|mab|tinib|gliptin|gliflozin|tension|ation)$"
 )
 SEARCH_VERBS = frozenset({"find", "search", "lookup", "locate", "open", "pull", "look", "show", "get", "retrieve"})
+LOOKED_UP = frozenset({"pubmed", "medline", "literature", "papers", "articles", "trials", "trial", "evidence"})
 PRONOUNS = frozenset({"his", "her", "their", "him", "them", "hers", "theirs", "he", "she"})
 MAX_WORDS = 6
 MAX_CHARS = 20_000  # a question; what follows is a pasted document, and its names are not whom the question is about
@@ -120,6 +121,8 @@ class _Reader:
             return None
         if before[-1] in ("patient", "pt", "named", "called") or before[-2:] in (["name", "is"], ["patient", "name"]):
             return "patient"
+        if LOOKED_UP & {word.key for word in self.words[max(0, at - 5) : at]}:
+            return None  # "a PubMed search for hyperemesis gravidarum"
         if before[-1] in SEARCH_VERBS or (before[-1] in ("up", "for", "on") and SEARCH_VERBS & set(before[:-1])):
             return "search"
         return None

@@ -2,7 +2,7 @@
 
 import re
 
-from docgemma.rules.entities import PATIENT_ID
+from docgemma.rules.ids import PATIENT_ID
 from docgemma.rules.phrases import MAX_TOKENS, TOKEN
 
 NOTE_TYPES = (
@@ -15,9 +15,9 @@ NOTE_TYPES = (
 KINDS_IN_FULL = frozenset(NOTE_TYPES[NOTE_TYPES.index("SOAP note") + 1 :])  # their words alone mean other things
 SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "h&p": "history and physical note",
              "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
-             "physio note": "physiotherapy note", "op note": "operative note"}  # fmt: skip
+             "physio note": "physiotherapy note", "op note": "operative note", "addendum": "addendum"}  # fmt: skip
 UNTYPED_NOTE = "clinical note"
-NAMED = re.compile(r"((?:[a-z-]+\s+){0,2}[a-z-]+)\s+note\b", re.IGNORECASE)  # "medication review note"
+NAMED = re.compile(r"(?<![\w'’-])((?:[a-z-]+\s+){0,2}[a-z-]+)\s+note\b", re.IGNORECASE)  # "medication review note"
 _NO_KIND = (
     "pls kindly a an the this that my our his her their one another new quick short brief little small final simple "
     "same single "
@@ -37,18 +37,41 @@ COLON = re.compile(r"^[^:\n]{0,120}?(?<!\b[SOAP]):\s+(?:(?:\w+\s)?note\s*:\s+)?|
 SAID = re.compile(
     r"\b(?:saying|stating|documenting|noting|describing|reading|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
     r"^[^.;:!?\n]{0,60}\bnotes?\b[^.;:,!?\n]{0,50}?\s+that\s+|"
-    r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+",
+    r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+|"
+    r"\b(?:charts?|records?|file|notes)\s+that\s+|\b(?:stated|noted|recorded|documented)\s+that\s+",
     re.IGNORECASE,
 )
-AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*[,;:]|\s+that)\s+", re.IGNORECASE)
+AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*(?:[,;:]|→|[-=]>)|\s+that)\s+", re.IGNORECASE)
 DASH = re.compile(r"^(?:(?!:\s)[^—\n]){0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
-FIRST_SENTENCE = re.compile(r"^[^.!?\n]{0,100}\bnotes?\b[^.!?\n]{0,60}[.!?]\s+", re.IGNORECASE)
+FIRST_SENTENCE = re.compile(
+    r"^[^.!?\n]{0,100}\b(?:notes?|summary|addendum)\b[^.!?\n]{0,60}[.!?]\s+|"
+    r"^[^.!?\n]{0,60}\b(?:this|the\s+following)\b[^.!?\n]{0,40}\b(?:file|charts?|records?)\b[^.!?\n]{0,40}[.!?]\s+",
+    re.IGNORECASE,
+)
 _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
 COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|summary|record|chart|file|this|that|it)\b", re.IGNORECASE)
 # "wound dry, sutures out - save that as a note": the note, then the order
 BEFORE = re.compile(
     rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
+)
+# "Wound dry. That's the nursing note for abc-123.": the note, then the sentence that says what it is
+LAST_SENTENCE = re.compile(
+    r"^(.{12,}?[.!?\"”])\s+(?:(?:<-+|←)\s*|(?:end\s+of\s+dictation\W+)?(?:that|this|it|the\s+above|all\s+that)\b)"
+    r"[^.!?\n]{0,80}\b(?:notes?|charts?|file|record|discharge\s+summary)\b[^.!?\n]{0,60}[.!?]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+DICTATING = re.compile(
+    r"^\W*(?:ok(?:ay)?\W+)?(?:so\W+)?(?:start\s+of\s+dictation|dictating|dictation)(?:\s+now)?\W+", re.I
+)
+# "…, wound dry. Then show me his chart.": the note, then another request; plans say "then check …", so few verbs count
+FURTHER = re.compile(
+    r"(?<=[.;!?\"”])\s+(?:and\s+)?(?:then|next|after(?:wards|\s+that)|finally|lastly|(?:having|once|when|after)\s+"
+    r"(?:(?:that\s+is|that['’]s|it\s+is|it['’]s|you['’]ve)\s+)?(?:done|saved|filed)(?:\s+(?:that|so|it|this))?),?\s+"
+    r"(?:please\s+|(?:can|could|would)\s+you\s+|i['’]d\s+like\s+(?:you\s+)?to\s+)*"
+    r"(?:(?:show|open|pull|bring|list|find|search|look\s+up|tell\s+me|let\s+me\s+see|give\s+me)\b"
+    r"|(?:order|prescribe)\b(?=[^.]*\d)).*$|[,;.]\s+(?:and\s+)?please\s+(?:also\s+)?(?:add|update)\b[^.;]*\ballerg\w*[^.;]*[.!]?$",
+    re.IGNORECASE | re.DOTALL,
 )
 # "…, wound dry. Save it.": an order that says nothing of its own
 CLOSING = re.compile(
@@ -64,7 +87,7 @@ POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b
 def note_types(text: str) -> list[str]:
     """The kind of note that is said, outside of what the note says; else every kind, an untyped one first."""
     head = text
-    for said in _marked(_without_closing(text))[:1]:
+    for said in set_off(_without_closing(text))[:1]:
         head = head.replace(said, " ")
     said = [kind for found in NAMED.finditer(head) if (kind := _as_said(found[1]))]
     said += [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", head, re.IGNORECASE)]
@@ -88,7 +111,7 @@ def note_texts(text: str) -> list[str]:
     """What a note may say: what is quoted; else what follows a colon, a dash or the sentence that orders it, or what
     stands before the order; else the rest of the question after a cue, its clauses, any of its endings."""
     text = _without_closing(text)
-    if marked := _marked(text):
+    if marked := set_off(text):
         return marked
     clauses = [part for part in re.split(r"(?<=[.;!?])\s+|\n", text) if len(part.split()) > 1]
     endings = [text[match.start() :] for match in list(TOKEN.finditer(text))[:MAX_TOKENS]]
@@ -99,11 +122,14 @@ def _without_closing(text: str) -> str:
     return CLOSING.sub("", POLITE.sub("", text))
 
 
-def _marked(text: str) -> list[str]:
-    """What is plainly set off as the note's text."""
+def set_off(text: str) -> list[str]:
+    """What is plainly set off as the note's text; several readings where more than one mark leads to it."""
     for mark in (QUOTED, SINGLE_QUOTED):
         if (first := mark.search(text)) and not _within_a_note(text, first.start()):
             return [part.strip() for part in mark.findall(text)]
+    if (last := LAST_SENTENCE.match(text)) and not COMMAND.match(text):
+        return [DICTATING.sub("", last[1])]
+    text = FURTHER.sub("", text)
     marks = (COLON, DASH, AFTER_ID, SAID, FIRST_SENTENCE)
     found = [match for mark in marks for match in mark.finditer(text)]
     found = [match for match in found if match.re is COLON or not _within_a_note(text, match.start())]

@@ -12,7 +12,9 @@ EDGES = (
     "document for from give had has have he her hers him his how i if in into is it its just log look me my near "
     "note now of on one or our out over please prescribe record save search she should show since so some start "
     "that the their them then there these they this those to today under until up us was we were what when "
-    "where which while who why will with would write you your find add patient's pls plz thx thanks cheers ta"
+    "where which while who why will with would write you your find add patient's pls plz thx thanks cheers ta got "
+    "say i'm i've i'd i'll he's she's it's that's there's we're we've we'd they're they've you're you've don't doesn't "
+    "isn't"
 )
 EDGE_WORDS = frozenset(EDGES.split())
 
@@ -62,7 +64,7 @@ def _clauses(text: str, across_commas: bool) -> Iterable[list[re.Match]]:
 def _edge(token: re.Match) -> bool:
     if token.group() == "A" and token.start():
         return False  # hepatitis A
-    return token.group().casefold().strip(".'’-") in EDGE_WORDS or not re.search(r"\w", token.group())
+    return token.group().casefold().replace("’", "'").strip(".'-") in EDGE_WORDS or not re.search(r"\w", token.group())
 
 
 def _start(token: re.Match) -> int:

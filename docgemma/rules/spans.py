@@ -15,11 +15,13 @@ from docgemma.rules.details import allergy_severity, doses, frequencies, trial_s
 from docgemma.rules.drug_classes import classes_said
 from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames
-from docgemma.rules.entities import PATIENT_ID, clean
+from docgemma.rules.ids import PATIENT_ID, clean
 from docgemma.rules.name_words import EPONYMS, NOT_NAMES, TITLES
 from docgemma.rules.note_spans import note_texts, note_types
 from docgemma.rules.numbers import NUMBER_WORDS
+from docgemma.rules.orders import Order, orders
 from docgemma.rules.phrases import EDGE_WORDS, phrases
+from docgemma.rules.request import request
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState
 
@@ -53,8 +55,8 @@ OFTEN = re.compile(
 ROUTE = r"(?:SC|IV|IM|PO|SL|PR|subq|subcut\w*|sublingual\w*|topical\w*|orally|by mouth)\b"
 # "…, and are trials recruiting": another request begins
 REQUEST_NEXT = re.compile(
-    r",?\s+(?:and|plus|then|also)\s+(?=(?:then\s+|also\s+)?(?:are|is|does|do|any|whether|what|check|find|look|show|see|tell|"
-    r"list|search|get|pull|review|prescribe|order|save|document|record|"
+    r",?\s+(?:and|plus|then|also)\s+(?=(?:then\s+|also\s+)?(?:are|is|does|do|any|whether|what|whatever|which|check|find|look|"
+    r"show|see|tell|list|search|get|pull|review|prescribe|order|save|document|record|give|send|let|need|want|i|we|my|"
     r"the\s+(?:black|boxed|fda|safety|warnings?|interactions?|chart|trials?))\b)",
     re.IGNORECASE,
 )
@@ -62,17 +64,22 @@ REQUEST_NEXT = re.compile(
 RECIPIENT = re.compile(
     rf"(?:\b(?:to|for|in|on)\s+)?(?:\b(?:the\s+)?(?:patient|pt)\s+)?{PATIENT_ID.pattern}", re.IGNORECASE
 )
-ORDER_NEXT = re.compile(r",\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list)\b)", re.I)
+ORDER_NEXT = re.compile(
+    r"(?:,|\bso\b|\band\b)\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list)\b)", re.I
+)
 ABOUT_TRIALS = re.compile(
     r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are|been|"
-    r"moment|now|currently|please|today|join|could|near|my|should|has|have|"
+    r"yet|moment|now|currently|please|today|join|could|near|my|should|has|have|"
     r"was|were|is|would|wants?|like|terminated|withdrawn|suspended)\b",
     re.IGNORECASE,
 )
 # "…, if you would not mind", "…, since 2018": no part of what is looked for
 AFTERTHOUGHT = re.compile(
-    r",\s*(?=(?:if|whatever|whichever|ideally|preferably|somewhere|anywhere|from|since|so|they|he|she|we|i|"
-    r"(?:19|20)\d\d)\b)|\s(?=(?:since|before|after|from) (?:19|20)\d\d\b)",
+    r",\s*(?=(?:if|whatever|whichever|ideally|preferably|somewhere|anywhere|from|since|so|they|he|she|we|i|you|my|our|"
+    r"his|her|not (?!otherwise)|but|only|just|tell|last|past|recent|need|needed|wanted|want|parents?|family|published|"
+    r"clinical trials?|(?:19|20)\d\d|the \w+ ones|(?:it|that|there)['’]s)\b)|"
+    r"\s(?=(?:since|before|after|from) (?:19|20)\d\d\b)|\s(?=(?:i|we|he|she|they|you)['’](?:re|m|s|ve|d|ll)\b)|"
+    r"\s/\s(?=(?:active|recruiting|completed|open|terminated|any)\b)|\s\d\)\s|\bfull stop\b",
     re.IGNORECASE,
 )
 # where trials are, as a capital says: "in Leeds", "near Salt Lake City", "within reach of Bristol"
@@ -81,6 +88,23 @@ PLACE = re.compile(
     r"(?:the |or near |or around )?(?:(?:[Nn]orth|[Ss]outh|[Ee]ast|[Ww]est)(?:ern)?\s+)?"
     r"((?:[A-Z][^\W\d_]*[a-zà-ÿ][’'-]?[^\W\d_]*|U[KS]A?|EU)(?:[\s-](?:[A-Z][^\W\d_]+|upon|under|on|the|of|de)(?=[\s-][A-Z]|\b))*)"
     r"(?=\s*(?:$|[,.;:?!)]|\b(?:for|that|which|with|on|and|or|please|pls|recruiting|enrolling|open|right|now|today)\b))"
+)
+COMMA_PLACE = re.compile(r",\s*[A-Z][a-z]+(?:\s+(?:or|and)\s+[A-Z][a-z]+)+(?=\s*(?:[.?!;,]|$))")  # ", Leeds or York"
+# "trials there are for HFpEF"
+TRIALS_FOR = re.compile(
+    r"\b(?:trials?|recruiting|enrolling)\b[^.;?!]*?\b(?:for|in|of|on|into|with)\s+([^.;?!]+)", re.IGNORECASE
+)
+PERSON = (
+    r"lady|gentleman|man|woman|chap|bloke|guy|girl|boy|lad|kid|pt|patients?|neighbou?r|mum|mom|mother|dad|father|wife|"
+    r"husband|son|daughter|friend|brother|sister|colleague|clinic"
+)
+PERSON_END = re.compile(rf"\b(?:{PERSON})$", re.IGNORECASE)
+# words that stand beside a condition and are no part of it
+PARTS = re.compile(
+    rf"{PERSON}|regarding|concerning|studying|treating|having|"
+    r"diagnosed|newly|searching|seeking|testing|against|involving|including|targeting|investigating|pubmed|nct|listings?|"
+    r"options?|open|active|begun|full",
+    re.IGNORECASE,
 )
 AT_PRESENT = re.compile(r"\b(?:right now|just now|at present|these days|this (?:year|month|week))\b", re.IGNORECASE)
 ALLERGY_WORD = re.compile(
@@ -125,8 +149,15 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
     """
     text = clean(state["user_query"])
     entities = known.entities(state)
+    if tool != "save_clinical_note":
+        text = request(text)
+    several = orders(text, entities["drug_mentions"]) if tool == "prescribe_medication" else []
+    if order := next_order(several, state):
+        ordered = {"medication_name": [order.drug], "dosage": order.dosages, "frequency": order.frequencies}
+        if ordered.get(field):
+            return _tidy(ordered[field], field, tool, state)
     read: dict[str, Callable[[], Iterable[str]]] = {
-        "patient_id": lambda: known.patient_ids(state),
+        "patient_id": lambda: _patients(tool, state),
         "name": lambda: _names(text, state),
         "drug_name": lambda: _drugs(text, state, dictionary),
         "medication_name": lambda: _drugs(text, state, dictionary),
@@ -149,6 +180,26 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
     return _tidy(read[field](), field, tool, state)
 
 
+def next_order(several: Sequence[Order], state: AgentState) -> Order | None:
+    """The first order of a list that was not made in this turn; the last one where all were."""
+    made = {
+        str(item["args"].get("medication_name", "")).casefold()
+        for item in state.get("tool_results") or []
+        if item["tool_name"] == "prescribe_medication"
+    }
+    left = [order for order in several if order.drug.casefold() not in made]
+    return next(iter(left or several[-1:]), None)
+
+
+def _patients(tool: str, state: AgentState) -> list[str]:
+    """Ids that may be meant; of several charts that are asked for, those that were not read yet."""
+    found = known.patient_ids(state)
+    read = {item["args"].get("patient_id") for item in state.get("tool_results") or [] if item["tool_name"] == tool}
+    if tool == "get_patient_chart" and len(known.entities(state)["patient_ids"]) > 1:
+        return [item for item in found if item not in read] or found
+    return found
+
+
 def _phrases(text: str, kind: str) -> list[str]:
     subject = kind in ("query", "condition")
     return phrases(text, SPAN_WORDS[kind], across_commas=subject or kind == "reaction", owners=subject)
@@ -160,8 +211,28 @@ def _subject(text: str) -> str:
 
 
 def _conditions(text: str) -> list[str]:
-    spans = _phrases(AT_PRESENT.sub(";", _subject(text)), "condition")
-    return [span for span in spans if not ABOUT_TRIALS.search(span)]
+    text = AT_PRESENT.sub(";", _subject(COMMA_PLACE.sub(";", text)))
+    spans = [span for span in _phrases(text, "condition") if _is_condition(span)]
+    spans = [span for span in spans if _whole(span, text)] or spans
+    led_to = " ".join(match[1] for match in TRIALS_FOR.finditer(text))
+    return [span for span in spans if span in led_to] or spans
+
+
+def _is_condition(span: str) -> bool:
+    return not ABOUT_TRIALS.search(span) and not PERSON_END.search(span)
+
+
+def _whole(span: str, text: str) -> bool:
+    """Whether a span is cut where a small word, a mark or the end is: "lung cancer", not "cell lung cancer"."""
+    before, after = text[: (at := text.find(span))], text[at + len(span) :]
+    left, right = re.search(r"\S+(?=\s+$)", before), re.match(r"\s+(\S+)", after)
+    return (not left or _parts(left[0], left[0][-1])) and (not right or _parts(right[1], right[1][0]))
+
+
+def _parts(word: str, nearest: str) -> bool:
+    """Whether a neighbouring word, or the mark on its near side, ends what stands beside it."""
+    plain = word.casefold().replace("’", "'").strip(".,;:!?()'-\"“”")
+    return not nearest.isalnum() or plain in EDGE_WORDS or bool(PARTS.fullmatch(plain) or ABOUT_TRIALS.search(plain))
 
 
 def _without_places(text: str) -> str:
@@ -261,7 +332,8 @@ def _names(text: str, state: AgentState) -> list[str]:
     spans = [
         span
         for span in phrases(text, SPAN_WORDS["name"])
-        if not any(
+        if not re.search(r"['’]s\s", span)
+        and not any(
             word.casefold().strip(".'’") in NOT_NAMES | TITLES or any(map(str.isdigit, word)) for word in span.split()
         )
     ]
@@ -276,7 +348,7 @@ def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[s
         return [*asked, *unknown]  # never a drug of the history in place of one that was named and is not known
     if asked:
         done = {str(item["args"].get("drug_name", "")).casefold() for item in known.succeeded(state)}
-        return sorted(asked, key=lambda name: name.casefold() in done)
+        return [name for name in asked if name.casefold() not in done] or asked
     return known.drugs(state, dictionary) or _unknown_drugs(text)
 
 
