@@ -181,9 +181,9 @@ def test_drugs_of_the_chart_and_the_history_are_options():
     assert "Xarelto" in choices("drug_name", "check_drug_safety", turn("and its dose?", history=history), dictionary())
 
 
-def test_a_drug_that_was_looked_up_already_comes_last():
+def test_a_drug_that_was_looked_up_already_is_not_looked_up_again():
     state = turn("safety of warfarin and aspirin", result("check_drug_safety", {"drug_name": "warfarin"}))
-    assert choices("drug_name", "check_drug_safety", state) == ["aspirin", "warfarin"]
+    assert choices("drug_name", "check_drug_safety", state) == ["aspirin"]
 
 
 def test_a_value_that_could_not_be_used_is_not_offered_again_while_others_are_left():

@@ -7,9 +7,9 @@ X?"), by a condition ("before starting X") or by its negation ("don't prescribe 
 import re
 
 from docgemma.rules import asked_words as words
-from docgemma.rules.details import doses
+from docgemma.rules.details import doses, frequencies
 from docgemma.rules.ids import PATIENT_ID
-from docgemma.rules.request import ordered, request
+from docgemma.rules.request import names_note, ordered, request
 from docgemma.state import ExtractedEntities
 
 
@@ -103,6 +103,8 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
     for pattern in (words.WANTED, words.PASSIVE):
         if doses(question) and any(ordered(question, match.start()) for match in pattern.finditer(question)):
             return True
+    if _bare_order(question, entities):
+        return True
     for match in words.START.finditer(question):
         rest = question[match.end() : match.end() + 120]
         if words.NOT_MEDICATION.match(rest) or (
@@ -123,6 +125,12 @@ def _prescribes(question: str, entities: ExtractedEntities) -> bool:
         if meant and ordered(question, match.start()):
             return True
     return False
+
+
+def _bare_order(question: str, entities: ExtractedEntities) -> bool:
+    """ "40 mg of furosemide every morning for abc-123": a drug, a dose, how often and for whom, and nothing else."""
+    said = entities["patient_ids"] and entities["drug_mentions"] and doses(question) and frequencies(question)
+    return bool(said) and not (words.ASKS.search(question) or words.HAS_HAD.search(question))
 
 
 def _puts_on(rest: str, entities: ExtractedEntities) -> bool:
@@ -152,8 +160,7 @@ def _allergy(question: str) -> bool:
 
 def _note(question: str, allergy: bool) -> bool:
     for match in words.NOTE.finditer(question):
-        that = re.search(r"\bthat$", match.group(), re.IGNORECASE)
-        if not (allergy and that) and ordered(question, match.start()):
+        if (names_note(match) or not allergy) and ordered(question, match.start()):
             return True
     return False
 

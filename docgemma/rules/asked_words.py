@@ -29,7 +29,7 @@ ADVICE = re.compile(r"\b(?:should|can|could|may|might|shall) (?:i|we)\b|\bis it\
 CONDITION = re.compile(r"\b(?:before|after|if|when|unless|until)\b", re.IGNORECASE)
 REQUEST = re.compile(
     r"\b(?:can|could|would|will) you\b|\b(?:can|could) (?:that|this|it) be\b|\bplease\b|\bgo ahead\b|"
-    r"\bi (?:want|need|would like|'d like)",
+    r"\b(?:can|could) (?:i|we) get\b|\bi(?: want| need| would like|['’]d like)",
     re.I,
 )
 RESTART = re.compile(
@@ -48,9 +48,16 @@ WANTED = re.compile(
 PASSIVE = re.compile(
     r"\b(?:to\s+be|needs?(?:\s+it)?|get(?:ting)?|(?:can|could)\s+(?:that|this|it)\s+be)\s+(?:re-?)?"
     r"(?:prescribed|prescribing|commenced|started|initiated|written\s+up|charted)\b|"
+    r"\bget\s+(?:\S+\s+){1,3}?(?:prescribed|started|written\s+up|charted)\b|\bi['’]d\s+like\s+is\b|"
     r"\b(?:on|onto|to)\s+the\s+drug\s+chart\b|\bthat['’]s\s+the\s+(?:script|prescription|order)\b|"
     r"\bnew\s+(?:prescription|script|rx)\b|\b(?:put|send)\s+(?:it|that|this)\s+through\b|"
     r"\bwrite\s+(?:it|that|this)\s+up\b|\b(?:script|prescription)\s+(?:please|pls|to\s+the|for\s+the)\b",
+    re.IGNORECASE,
+)
+# what is said of a drug that somebody has already, or had: then a dose is no order
+HAS_HAD = re.compile(
+    r"\b(?:on|takes?|taking|took|started|stopped|had|has|have|having|been|was|were|gave|given|currently|since|already|"
+    r"usual|usually|allerg\w*|react\w*|interact\w*|dose\s+of|maximum|max|notes?|document|record)\b",
     re.IGNORECASE,
 )
 # these are orders only where a medication is their object
@@ -102,30 +109,34 @@ REACTED = re.compile(
 )
 NOTE = re.compile(
     rf"\b(?:write|save|document|add|create|draft|enter|record|make|file|put|log|dictate|leave){_GAP}{{0,6}}?\W+"
-    rf"(?:notes?|soap|discharge\s+summary|h&p)\b|^\W*(?:please\s+)?(?:note|document|chart|record)\s+that\b|"
+    rf"(?:notes?|soap|discharge\s+summary|h&p)\b|^\W{{0,20}}(?:please\s+)?(?:note|document|chart|record)\s+that\b|"
     rf"\bdocument{_GAP}{{0,3}}?\W+(?:visit|encounter|consultation|discussion|conversation|exam\w*|"
     rf"assessment|findings|plan)\b|"
     rf"\b(?:write|put|enter|add|document|note|record|log|chart)\s+(?:it\s+)?"
     rf"(?:down|(?:to|on|in(?:to)?)\s+(?:the|his|her|their|[\w-]+['’]s)\s+(?:records?|chart|file|notes))\b"
     rf".{{0,60}}?(?:\bthat\b|:|\s[-–—]\s)|"
     rf"\b(?:save|file|log|enter|record|put)\b[^.;?!\n]{{0,200}}?\bas\s+(?:an?\s+|the\s+)?(?:[\w-]+\s+){{0,2}}note\b|"
-    rf"^\W*(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
+    rf"^\W{{0,20}}(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*[:,]|"
     rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]|"
-    rf"^\W*(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
+    rf"^\W{{0,20}}(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
     rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:|"
-    rf"^\W*(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:for|on|re)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}"
+    rf"^\W{{0,20}}(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:for|on|re)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}"
     rf"\s*(?:[:,]|\s[-–—])\s|"
     # "dietetic note, exactly so: …", "physio note, please - …", "Medication review note → abc-123 → …"
-    r"^\W*(?![^:]*\b(?:show|find|read|get|open|see|view|pull|what|which|any|allerg\w*)\b)(?:[\w-]+\s+){0,3}"
+    r"^\W{0,20}(?![^:]{0,80}\b(?:show|find|read|get|open|see|view|pull|what|which|any|allerg\w*)\b)(?:[\w-]+\s+){0,3}"
     r"(?:note|addendum)\b[^.;:?!\n]{0,60}?(?::\s|\s[-–—]\s|\s(?:→|[-=]>)\s)|"
-    r"^\W*(?:[\w-]+\s+){0,3}note\s+(?:needed|required|wanted)\b|^\W*late\s+entry\b|\baddendum\s+(?:for|to|on)\b|"
-    r"^\W*(?:telephone|phone|video|clinic|office|home)\s+(?:encounter|consult\w*|call|review|visit)\s*:|"
+    r"^\W{0,20}(?:[\w-]+\s+){0,3}note\s+(?:needed|required|wanted)\b|^\W{0,20}late\s+entry\b|\baddendum\s+(?:for|to|on)\b|"
+    r"^\W{0,20}(?:telephone|phone|video|clinic|office|home)\s+(?:encounter|consult\w*|call|review|visit)\s*:|"
     r"\b(?:whack|stick|pop|chuck|put|get|enter|file|log|save)\s+(?:this|the\s+following)\s+(?:up\s+)?(?:on|in|to|under)\w*\b"
     r"[^.;:?!\n]{0,40}\b(?:file|charts?|records?)\b|\b(?:want|like)\s+it\s+(?:stated|noted|recorded|documented)\s+that\b|"
     r"\bnote\s+(?:it|this)\s*(?::|[-–—]\s)|\bgo(?:es)?\s+(?:to|in|into|on)\b[^.;:?!\n]{0,40}?\bas\s+an?\s+(?:[\w-]+\s+){0,2}note\b|"
     r"\binto\s+the\s+(?:chart|file|record|notes)\s+as\b|\bthat['’]s\s+(?:the|my|a|his|her)\s+(?:[\w-]+\s+){0,2}note\b|"
     r"\b(?:an?|new)\s+(?:[\w-]+\s+){0,2}(?:note|entry)\s+(?:which|that)\s+(?:says|reads)\b|\b(?:plus|and)\s+an\s+entry\s*:|"
-    r"\b(?:file|write|save|do)\s+one\s+(?:that|which|saying|stating)\b",
+    r"\b(?:file|write|save|do)\s+one\s+(?:that|which|saying|stating)\b|\bdictation\s+for\b|\bend\s+of\s+dictation\b|"
+    r"\b(?:can|could)\s+this\s+(?:go\s+(?:in|on|to)|be\s+(?:filed|saved|entered|added))\b|"
+    r"\b(?:stick|put|pop|add|file|save|enter|log)\s+(?:that|this|it)\s+(?:on|in|into|to|under)\s+"
+    rf"{PATIENT_ID.pattern}|\bgoes\s+in(?:to)?\s+[\w-]+['’]s\s+(?:chart|file|record|notes)\b|"
+    rf"^\W{{0,20}}(?:please\s+)?(?:chart|document|record|note)\s+(?:on|for|in|under)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}\s+that\b",
     re.IGNORECASE,
 )
 
@@ -171,7 +182,7 @@ ITEM_OF = re.compile(
     rf"\b{ITEMS}\s+(?:\w+\s+){{0,2}}?(?:of|for|on|in)\s+(?:him|her|them|(?:this|the|my)\s+)?(?P<who>[^\s,;?.]*)", re.I
 )
 IS_TAKING = re.compile(
-    r"\bwhat(?:['’]s|\s+(?:is|are|does|do|else))?\s+(?:(?!warning|interaction|evidence|paper|stud|trial|data|label|info)\w+\s+){0,4}?(?:taking|take|takes|on|allergic)\b|"
+    r"\bwhat(?:['’]s|\s+(?:is|are|does|do|else))?\s+(?:(?!warning|interaction|evidence|paper|stud|trial|data|label|info)[\w.]+\s+){0,7}?(?:taking|take|takes|on|allergic)\b|"
     r"\b(?:is|are)\s+(?:he|she|they|(?:the|this|my)\s+patient)\s+(?:\w+\s+){0,2}?(?:taking|on|allergic)\b",
     re.IGNORECASE,
 )

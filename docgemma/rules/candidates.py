@@ -15,6 +15,10 @@ from docgemma.rules.drugs import DrugNames
 from docgemma.rules.spans import choices
 from docgemma.state import AgentState
 
+LOOKS_FOR = re.compile(
+    r"\b(?:find|search|look\s*up|locate|patient|pt|registered|surname|name|named|called|system|books|mrn|mr|mrs|ms|miss)\b",
+    re.I,
+)
 # a record is plainly to be read: code says that this comes before what the model named
 READS_FIRST = re.compile(r"\b(?:check|review|show|open|pull|bring|get|see|look|view|find)\b", re.IGNORECASE)
 WRITES = ("prescribe_medication", "add_allergy", "save_clinical_note")
@@ -61,7 +65,7 @@ def _applies(
     if name in NEEDS_PATIENT and not known.patient_ids(state):
         # with nobody to search for either, the call itself asks for the patient
         return required and not _can_search(state)
-    if name == "search_patient" and not required and not _new_name(state):
+    if name == "search_patient" and not required and not (_new_name(state) and _may_search(state)):
         return False
     if name == "check_drug_interactions" and len(known.drugs(state, dictionary)) < 2:
         unknown = name == meant and len(choices("drug_names", name, state, dictionary) or []) >= 2
@@ -80,6 +84,14 @@ def _can_search(state: AgentState) -> bool:
     names = known.entities(state)["patient_names"]
     searched = any(item["tool_name"] == "search_patient" for item in state.get("tool_results") or [])
     return bool(names) and not searched
+
+
+def _may_search(state: AgentState) -> bool:
+    """Whether somebody may be looked for: named, or a question that is not plainly about drugs."""
+    entities = known.entities(state)
+    return (
+        bool(entities["patient_names"]) or not entities["drug_mentions"] or bool(LOOKS_FOR.search(state["user_query"]))
+    )
 
 
 def _new_name(state: AgentState) -> bool:

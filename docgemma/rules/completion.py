@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.rules import known
+from docgemma.rules.again import asked_again
 from docgemma.rules.asked import anonymous, never_orders, reads_record, writes_asked, writes_possible
 from docgemma.rules.limits import MAX_RETRIES, MAX_STEPS, MAX_TOTAL_RETRIES
-from docgemma.rules.orders import orders
 from docgemma.rules.request import request
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.state import AgentState, ExtractedEntities, ToolResult
@@ -155,34 +155,10 @@ def missing_tools(state: AgentState) -> list[str]:
     tried = {item["tool_name"] for item in state.get("tool_results") or []}
     has_patient = bool(state.get("active_patient")) and not _searches_for_another(state)
     required = required_tools(state["user_query"], entities, has_patient)
-    missing = [name for name in required if name not in tried or _asked_again(name, required, state)]
+    missing = [name for name in required if name not in tried or asked_again(name, required, state)]
     if "search_patient" in tried and not known.patient_ids(state):
         missing = [name for name in missing if name not in NEEDS_PATIENT]
     return missing
-
-
-def _asked_again(name: str, required: list[str], state: AgentState) -> bool:
-    """Whether a tool is asked for more than it was called for: two charts, two labels, two orders."""
-    entities = known.entities(state)
-    calls = [item["args"] for item in state.get("tool_results") or [] if item["tool_name"] == name]
-    if name == "get_patient_chart":
-        return _left(entities["patient_ids"], [call.get("patient_id") for call in calls], at_least=2)
-    if name == "check_drug_safety":
-        tried = {item["tool_name"] for item in state.get("tool_results") or []}
-        alone = not {"check_drug_interactions", "search_medical_literature", "prescribe_medication"} & {
-            *required,
-            *tried,
-        }
-        return alone and _left(entities["drug_mentions"], [call.get("drug_name") for call in calls], at_least=2)
-    if name == "prescribe_medication":
-        listed = [order.drug for order in orders(request(state["user_query"]), entities["drug_mentions"])]
-        return _left(listed, [call.get("medication_name") for call in calls])
-    return False
-
-
-def _left(asked: list[str], done: list[Any], at_least: int = 1) -> bool:
-    served = {str(item).casefold() for item in done}
-    return len(asked) >= at_least and any(item.casefold() not in served for item in asked)
 
 
 def undecided(state: AgentState) -> bool:

@@ -10,7 +10,8 @@ _UNIT = (
 _PER = r"(?:\s?/\s?(?:kg|m2|m²|ml|h|hr|hour|d|day|dose|min)){0,2}"
 _COUNTED = r"(?:half|one|two|three|four)\s(?:a\s)?(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|drops?|sprays?|units?)"
 DOSE = re.compile(
-    rf"(?<![\w.,/-])(?:{_NUMBER}(?:\s?(?:-|–|to)\s?{_NUMBER})?[\s-]?{_UNIT}{_PER}(?!\w)|{_COUNTED}\b)", re.IGNORECASE
+    rf"(?<![\w.,/-])(?:{_NUMBER}(?:\s?(?:-|–|to|/)\s?{_NUMBER}){{0,2}}[\s-]?{_UNIT}{_PER}(?!\w)|{_COUNTED}\b)",
+    re.IGNORECASE,
 )
 
 _TIMES = r"(?:up\sto\s|max(?:imum)?\s)?(?:once|twice|thrice|(?:\d{1,2}|one|two|three|four|five|six)(?:\s?x|\stimes?))"
@@ -37,7 +38,11 @@ _WHEN = (
     r"on\s(?:mon|tues|wednes|thurs|fri|satur|sun)days)"
 )
 _SINGLE = r"(?:an?\s)?(?:single|one[\s-]off)\s(?:oral\s)?dose|once\sonly"
-_ONE = rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|{_SINGLE}|daily|weekly|monthly|nightly|hourly|stat)"
+_COUNT_A_DAY = r"(?:one|two|three|four|[1-4])\s(?:a|per|each|every)\s(?:day|night|morning|evening|week)"
+_ONE = (
+    rf"(?:{_EVERY}|{_TIMES}\s?{_PERIOD}?|{_LATIN}|{_WHEN}|{_SINGLE}|{_COUNT_A_DAY}|"
+    r"daily|weekly|monthly|nightly|hourly|stat)"
+)
 FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
 # lower case these are words, but not after a dose
 UPPER_FREQUENCY = re.compile(

@@ -115,7 +115,8 @@ NOT_NAMES = (
     leaflet leaflets education portal population populations safety-check outcome outcomes survival perspective
     experience cohort father brother sister son daughter wife husband mom dad parent parents family friend doctor dr
     prof professor hey howdy dear regards sincerely interesting great nice sorry ever never always sometimes
-    something nothing everything thing things really just even still only maybe perhaps rather quite almost enough
+    something nothing everything thing things pls plz thx ta cheers asap re rx
+    really just even still only maybe perhaps rather quite almost enough
     """
     )
 )

@@ -119,7 +119,10 @@ class _Reader:
             return "title"
         if self.words[at - 1].possessive:
             return None
-        if before[-1] in ("patient", "pt", "named", "called") or before[-2:] in (["name", "is"], ["patient", "name"]):
+        if before[-1] in ("patient", "pt", "named", "called", "surname") or before[-2:] in (
+            ["name", "is"],
+            ["patient", "name"],
+        ):
             return "patient"
         if LOOKED_UP & {word.key for word in self.words[max(0, at - 5) : at]}:
             return None  # "a PubMed search for hyperemesis gravidarum"
@@ -165,7 +168,12 @@ class _Reader:
         return bool(at) and self.words[at - 1].key in ("named", "called") and self.words[at].text[0].isupper()
 
     def _capital_next(self, at: int) -> bool:
-        return not self.words[at].ends and at + 1 < len(self.words) and self.words[at + 1].text[0].isupper()
+        """Whether a capitalised word follows, after further particles: "van der Heijden"."""
+        if self.words[at].ends or at + 1 >= len(self.words):
+            return False
+        return self.words[at + 1].text[0].isupper() or (
+            self.words[at + 1].key in PARTICLES and self._capital_next(at + 1)
+        )
 
     def _trim(self, at: int, end: int, cue: Cue | None) -> int:
         """Leave out drugs: all of them without a cue; with one, those that are alone or followed by a dose."""

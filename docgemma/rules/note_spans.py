@@ -17,7 +17,9 @@ SHORT_FOR = {"pre-op": "pre-operative note", "post-op": "post-operative note", "
              "discharge note": "discharge summary", "phone note": "telephone note", "consultation": "consult note",
              "physio note": "physiotherapy note", "op note": "operative note", "addendum": "addendum"}  # fmt: skip
 UNTYPED_NOTE = "clinical note"
-NAMED = re.compile(r"(?<![\w'’-])((?:[a-z-]+\s+){0,2}[a-z-]+)\s+note\b", re.IGNORECASE)  # "medication review note"
+NAMED = re.compile(  # "medication review note", "clinic letter"
+    r"(?<![\w'’-])((?:[a-z][a-z-]*\s+){0,2}[a-z][a-z-]*)\s+(note|letter|assessment)\b", re.IGNORECASE
+)
 _NO_KIND = (
     "pls kindly a an the this that my our his her their one another new quick short brief little small final simple "
     "same single "
@@ -38,6 +40,7 @@ SAID = re.compile(
     r"\b(?:saying|stating|documenting|noting|describing|reading|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
     r"^[^.;:!?\n]{0,60}\bnotes?\b[^.;:,!?\n]{0,50}?\s+that\s+|"
     r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+|"
+    rf"^\W*(?:please\s+)?(?:note|document|record|chart)\s+(?:on|for|in|under)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}\s+that\s+|"
     r"\b(?:charts?|records?|file|notes)\s+that\s+|\b(?:stated|noted|recorded|documented)\s+that\s+",
     re.IGNORECASE,
 )
@@ -45,8 +48,9 @@ AFTER_ID = re.compile(rf"^[^,;:.\n]{{0,60}}{PATIENT_ID.pattern}(?:\s*(?:[,;:]|�
 DASH = re.compile(r"^(?:(?!:\s)[^—\n]){0,120}?\s(?:-|–|—|--)\s+")
 # "Save a note to abc-123. Patient feels well.": the order, then the note
 FIRST_SENTENCE = re.compile(
-    r"^[^.!?\n]{0,100}\b(?:notes?|summary|addendum)\b[^.!?\n]{0,60}[.!?]\s+|"
-    r"^[^.!?\n]{0,60}\b(?:this|the\s+following)\b[^.!?\n]{0,40}\b(?:file|charts?|records?)\b[^.!?\n]{0,40}[.!?]\s+",
+    r"^[^.!?\n]{0,100}\b(?:notes?|summary|addendum)\b[^.!?\n]{0,60}[.!?]\s+|^\W*dictation\s+for\b[^.!?\n]{0,60}[.!?:]\s+|"
+    r"^[^.!?\n]{0,60}\b(?:this|the\s+following)\b[^.!?\n]{0,40}\b(?:file|charts?|records?)\b[^.!?\n]{0,40}[.!?]\s+|"
+    r"^\W*(?:can|could)\s+this\s+(?:go\s+(?:in|on|to)|be\s+(?:filed|saved|entered|added))\b[^.!?\n]{0,60}[.!?]\s+",
     re.IGNORECASE,
 )
 _COMMAND = r"(?:please\s+)?(?:save|add|put|document|note|log|record|file|write|enter|chart)\b"
@@ -55,12 +59,16 @@ COMMAND = re.compile(rf"{_COMMAND}.{{0,40}}\b(?:note|summary|record|chart|file|t
 BEFORE = re.compile(
     rf"^(?!\W*{_COMMAND})(.{{12,}}?)\s*[-–—,;.:]\s+{_COMMAND}[^.;:]{{0,80}}[.!]?$", re.IGNORECASE | re.DOTALL
 )
-# "Wound dry. That's the nursing note for abc-123.": the note, then the sentence that says what it is
+# "Wound dry. That's the nursing note for abc-123.", "Wound dry -- could you stick that on abc-123": the note, the order
 LAST_SENTENCE = re.compile(
-    r"^(.{12,}?[.!?\"”])\s+(?:(?:<-+|←)\s*|(?:end\s+of\s+dictation\W+)?(?:that|this|it|the\s+above|all\s+that)\b)"
-    r"[^.!?\n]{0,80}\b(?:notes?|charts?|file|record|discharge\s+summary)\b[^.!?\n]{0,60}[.!?]*$",
+    r"^(.{12,}?(?:[.!?\"”]|(?=\s(?:--|—|–|-)\s)))\s+(?:(?:--|—|–|-|<-+|←)\s*)?(?:"
+    r"(?:(?:end\s+of\s+dictation\W+)?(?:that|this|it|the\s+above|all\s+that|goes|into)\b"
+    r"[^.!?\n]{0,80}\b(?:notes?|charts?|file|record|discharge\s+summary)\b"
+    r"|(?:please\s+|(?:can|could|would)\s+you\s+)(?:stick|put|pop|add|file|save|enter|log)\s+(?:that|this|it)\b)"
+    r"[^.!?\n]{0,60}[.!?]*|end\s+of\s+dictation\W*)$",
     re.IGNORECASE | re.DOTALL,
 )
+LAST_ORDERS = re.compile(r"\b(?:notes?|charts?|file|record|summary|dictation|that|this|it)\b", re.IGNORECASE)
 DICTATING = re.compile(
     r"^\W*(?:ok(?:ay)?\W+)?(?:so\W+)?(?:start\s+of\s+dictation|dictating|dictation)(?:\s+now)?\W+", re.I
 )
@@ -70,18 +78,23 @@ FURTHER = re.compile(
     r"(?:(?:that\s+is|that['’]s|it\s+is|it['’]s|you['’]ve)\s+)?(?:done|saved|filed)(?:\s+(?:that|so|it|this))?),?\s+"
     r"(?:please\s+|(?:can|could|would)\s+you\s+|i['’]d\s+like\s+(?:you\s+)?to\s+)*"
     r"(?:(?:show|open|pull|bring|list|find|search|look\s+up|tell\s+me|let\s+me\s+see|give\s+me)\b"
-    r"|(?:order|prescribe)\b(?=[^.]*\d)).*$|[,;.]\s+(?:and\s+)?please\s+(?:also\s+)?(?:add|update)\b[^.;]*\ballerg\w*[^.;]*[.!]?$",
+    r"|(?:order|prescribe)\b(?=[^.]*\d)).*$|"
+    r"[,;.]\s+(?:and\s+)?please\s+(?:also\s+)?(?:add|update)\b[^.;]*\ballerg\w*[^.;]*[.!]?$",
     re.IGNORECASE | re.DOTALL,
 )
 # "…, wound dry. Save it.": an order that says nothing of its own
 CLOSING = re.compile(
     rf"\s*[-–—,;.]\s+{_COMMAND}(?:\s+(?:it|that|this|as|an?|the|to|in|into|his|her|their|"
-    r"(?:[a-z-]+\s+)?notes?|discharge\s+summary|chart|record))*\W*$",
+    r"(?:[a-z-]+\s+)?notes?|discharge\s+summary|chart|record)){0,12}\W{0,20}$",
     re.IGNORECASE,
 )
 LEADING = re.compile(r"^(?:a\s+)?(?:\w+\s)?notes?\s*[-–—,:]\s+", re.IGNORECASE)  # "abc-123 - note: …"
 LEADING_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]?\s+", re.IGNORECASE)
-POLITE = re.compile(r"[\s,.;-]*\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]*$|\s*\?+$", re.IGNORECASE)
+BEGUN_BY_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]\s+", re.IGNORECASE)
+NOTE_ORDERED = re.compile(r"\b(?:save|add|file|write|enter|log|record)\s+an?\s+(?:[\w-]+\s+){0,2}note\b", re.IGNORECASE)
+POLITE = re.compile(
+    r"[\s,.;-]{0,20}\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]{0,20}$|\s{0,20}\?{1,20}$", re.IGNORECASE
+)
 
 
 def note_types(text: str) -> list[str]:
@@ -89,7 +102,8 @@ def note_types(text: str) -> list[str]:
     head = text
     for said in set_off(_without_closing(text))[:1]:
         head = head.replace(said, " ")
-    said = [kind for found in NAMED.finditer(head) if (kind := _as_said(found[1]))]
+    said = [kind for found in NAMED.finditer(head) if (kind := _as_said(found[1], found[2]))]
+    said = sorted(said, key=lambda kind: not kind.endswith("note"))
     said += [kind for word, kind in SHORT_FOR.items() if re.search(rf"\b{re.escape(word)}\b", head, re.IGNORECASE)]
     for kind in NOTE_TYPES:
         word = kind if kind in KINDS_IN_FULL else kind.removesuffix(" note")
@@ -97,14 +111,14 @@ def note_types(text: str) -> list[str]:
     return said[:1] or [UNTYPED_NOTE, *(kind for kind in NOTE_TYPES if kind != UNTYPED_NOTE)]
 
 
-def _as_said(words: str) -> str:
+def _as_said(words: str, noun: str) -> str:
     """The kind that the words before "note" name, as written; "" where they only order or describe one."""
     kind: list[str] = []
     for word in reversed(words.split()):
         if word.lower() in NO_KIND:
             break
         kind.insert(0, word)
-    return f"{' '.join(kind)} note" if kind else ""
+    return f"{' '.join(kind)} {noun.lower()}" if kind else ""
 
 
 def note_texts(text: str) -> list[str]:
@@ -127,14 +141,17 @@ def set_off(text: str) -> list[str]:
     for mark in (QUOTED, SINGLE_QUOTED):
         if (first := mark.search(text)) and not _within_a_note(text, first.start()):
             return [part.strip() for part in mark.findall(text)]
-    if (last := LAST_SENTENCE.match(text)) and not COMMAND.match(text):
-        return [DICTATING.sub("", last[1])]
+    ordered_last = LAST_ORDERS.search(text[-200:]) and not COMMAND.match(text)
+    if ordered_last and (last := LAST_SENTENCE.match(text)):
+        first = FIRST_SENTENCE.match(last[1])
+        return [DICTATING.sub("", last[1][first.end() :] if first else last[1])]
     text = FURTHER.sub("", text)
     marks = (COLON, DASH, AFTER_ID, SAID, FIRST_SENTENCE)
     found = [match for mark in marks for match in mark.finditer(text)]
     found = [match for match in found if match.re is COLON or not _within_a_note(text, match.start())]
-    marked = [LEADING.sub("", text[match.end() :]) for match in found]
+    marked = [BEGUN_BY_ID.sub("", LEADING.sub("", text[match.end() :])) for match in found]
     marked = [part for part in marked if len(part.split()) > 1 and not COMMAND.match(part)]
+    marked = [part for part in marked if not NOTE_ORDERED.search(part)] or marked
     if before := BEFORE.match(text):
         marked.append(LEADING_ID.sub("", before[1]))
     return marked
@@ -143,7 +160,7 @@ def set_off(text: str) -> list[str]:
 def _within_a_note(text: str, place: int) -> bool:
     """Whether a place lies in what a colon has begun: "note for abc-123: asked 'when can I go home?', slept"."""
     begun = COLON.search(text)
-    return bool(begun) and begun.end() < place
+    return bool(begun) and begun.end() < place and not NOTE_ORDERED.search(text[begun.end() : place])
 
 
 def _after(mark: re.Pattern, text: str) -> list[str]:

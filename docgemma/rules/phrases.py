@@ -14,7 +14,7 @@ EDGES = (
     "that the their them then there these they this those to today under until up us was we were what when "
     "where which while who why will with would write you your find add patient's pls plz thx thanks cheers ta got "
     "say i'm i've i'd i'll he's she's it's that's there's we're we've we'd they're they've you're you've don't doesn't "
-    "isn't"
+    "isn't what's who's where's how's anywhere somewhere not"
 )
 EDGE_WORDS = frozenset(EDGES.split())
 

@@ -5,8 +5,10 @@ import re
 from docgemma.rules import asked_words as words
 from docgemma.rules.note_spans import set_off
 
-HOLE = " … "  # where the note's text was
-THAT = re.compile(r"\bthat$", re.IGNORECASE)
+MAX_CHARS = 20_000  # a question; more is a pasted document
+HOLE = " …. "  # where the note's text was: what was masked once stays so
+NOTE_THAT = re.compile(r"\W*(?:please\s+)?note\s+that", re.IGNORECASE)
+NOUN = re.compile(r"\b(?:notes?|summary|addendum|dictation|soap|h&p|encounter|visit|letter)\b", re.IGNORECASE)
 
 
 def request(question: str) -> str:
@@ -14,7 +16,7 @@ def request(question: str) -> str:
 
     "Save a note for abc-123: plan, start lisinopril 10 mg" orders a note and no lisinopril.
     """
-    if not _orders_note(question):
+    if len(question) > MAX_CHARS or not _orders_note(question):
         return question
     for text in sorted(set_off(question), key=len, reverse=True):
         rest = question.replace(text, HOLE, 1)
@@ -26,9 +28,12 @@ def request(question: str) -> str:
 def _orders_note(question: str) -> bool:
     """Whether a note is ordered; "document that she is allergic to latex" may well order something else."""
     found = [match for match in words.NOTE.finditer(question) if ordered(question, match.start())]
-    return any(not THAT.search(match.group()) for match in found) or (
-        bool(found) and not words.MAYBE_ALLERGY.search(question)
-    )
+    return any(names_note(match) for match in found) or (bool(found) and not words.MAYBE_ALLERGY.search(question))
+
+
+def names_note(match: re.Match) -> bool:
+    """Whether an order says that it is a note: "add a note", not "note that" nor "put that in her chart"."""
+    return bool(NOUN.search(match.group())) and not NOTE_THAT.fullmatch(match.group())
 
 
 def ordered(question: str, at: int) -> bool:
