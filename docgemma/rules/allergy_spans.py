@@ -33,13 +33,15 @@ HAPPENED = re.compile(
 )
 LEADS_TO_REACTION = re.compile(r"\b(?:makes?|made|gives?|gave|brings?|brought)\b", re.IGNORECASE)
 HAPPENED_END = re.compile(
-    r"[,;:.!?()]|\s(?:when|whenever|where|from(?!\shead)|with|after|so|if|while|every|each|back|"
-    r"in\s(?:19|20)\d\d|last|at|on|not|but|please|pls|and\s(?:please|we|i|it|is|was|has|he|she|add|put|so|never))\b"
+    r"[,;:.!?()]|\s(?:when|whenever|where|after|so|if|while|every|each|back|in\s(?:19|20)\d\d|last|not|but|please|pls|"
+    r"and\s(?:please|we|i|it|is|was|has|he|she|add|put|so|never))\b"
 )
+PERHAPS_END = re.compile(r"\s(?:from|with|at|on)\b")  # "hives from cefalexin", "hives from head to toe"
 CLAUSE_END = re.compile(r"[;:!?()\n]|\.(?=\s|$)")
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 ORDER_NEXT = re.compile(
-    r"(?:,|\bso\b|\band\b)\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list)\b)", re.I
+    r"(?:,|\bso\b|\band\b)\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list|flag|include|get|pop|stick|file|kindly|now|so|can|could)\b)",
+    re.IGNORECASE,
 )
 ALLERGY_WORD = re.compile(
     r"\b(?:allerg\w*|intoleran\w*|can['’]?t|cannot|tolerate|patient|adverse|caused)\b", re.IGNORECASE
@@ -47,6 +49,12 @@ ALLERGY_WORD = re.compile(
 HAPPENS = re.compile(
     r"\b(?:anaphyla\w+|shock|rash\w*|hives|urticaria|swelling|itch\w*|vomiting|nausea|wheez\w+|bronchospasm|"
     r"angio-?o?edema)\b",
+    re.IGNORECASE,
+)
+BODILY = re.compile(
+    rf"{HAPPENS.pattern}|\b(?:swoll\w*|swell\w*|tight\w*|pain\w*|burn\w*|flush\w*|vomit\w*|sick\w*|cough\w*|dizz\w*|faint\w*|"
+    r"collaps\w*|blister\w*|dermatitis|diarrh\w*|cramp\w*|headaches?|clos\w+|breath\w*|peel\w*|ulcers?|tingl\w*|red\w*|"
+    r"lips?|throat|face|tongue|eyes?|stomach|skin)\b",
     re.IGNORECASE,
 )
 FORMS = (
@@ -87,6 +95,7 @@ def reactions(text: str, named: Sequence[str]) -> list[str]:
             if not NOT_REACTION.search(span)
             and not re.search(rf"\b(?:to|from|on|by|after)\s+(?:\w+\s+)?{re.escape(span)}", text)
             and not ALLERGY_WORD.search(span)
+            and not _with_substance(span)
             and not classes_said(span)
             and not _beside(span, named)
             and span.split()[0].casefold() not in DEGREE_WORDS
@@ -131,7 +140,14 @@ def _happened(text: str) -> list[str]:
 def _befell(text: str, named: Sequence[str]) -> list[str]:
     """The reaction, where a verb leads to it."""
     after = [HAPPENED_END.split(text[match.end() :], maxsplit=1)[0].strip() for match in HAPPENED.finditer(text)]
+    after += [PERHAPS_END.split(said, maxsplit=1)[0] for said in after]
     return [found for found in after if 0 < len(found.split()) <= REACTION_WORDS and not _beside(found, named)]
+
+
+def _with_substance(span: str) -> bool:
+    """ "egg, urticaria": a substance, then what it does."""
+    first, mark, rest = re.split(r"\s*([,/])\s*", span, maxsplit=1) if re.search(r"[,/]", span) else (span, "", "")
+    return bool(mark) and len(first.split()) <= 2 and bool(HAPPENS.match(rest)) and not BODILY.search(first)
 
 
 def _without_order(text: str) -> str:

@@ -28,7 +28,7 @@ REFUSED = re.compile(
 ADVICE = re.compile(r"\b(?:should|can|could|may|might|shall) (?:i|we)\b|\bis it\b|\bsafe to\b", re.IGNORECASE)
 CONDITION = re.compile(r"\b(?:before|after|if|when|unless|until)\b", re.IGNORECASE)
 REQUEST = re.compile(
-    r"\b(?:can|could|would|will) you\b|\b(?:can|could) (?:that|this|it) be\b|\bplease\b|\bgo ahead\b|"
+    r"\b(?:can|could|would|will) you\b|\b(?:can|could) (?:that|this|it) (?:be|go)\b|\bplease\b|\bgo ahead\b|"
     r"\b(?:can|could) (?:i|we) get\b|\bi(?: want| need| would like|['’]d like)",
     re.I,
 )
@@ -48,7 +48,7 @@ WANTED = re.compile(
 PASSIVE = re.compile(
     r"\b(?:to\s+be|needs?(?:\s+it)?|get(?:ting)?|(?:can|could)\s+(?:that|this|it)\s+be)\s+(?:re-?)?"
     r"(?:prescribed|prescribing|commenced|started|initiated|written\s+up|charted)\b|"
-    r"\bget\s+(?:\S+\s+){1,3}?(?:prescribed|started|written\s+up|charted)\b|\bi['’]d\s+like\s+is\b|"
+    r"\bwrite\s+up\b|\bget\s+(?:him|her|them|[a-z]{3}-[0-9]{3})\s+(?:started\s+)?on\b|\bget\s+(?:\S+\s+){1,3}?(?:prescribed|started|written\s+up|charted)\b|\bi['’]d\s+like\s+is\b|"
     r"\b(?:on|onto|to)\s+the\s+drug\s+chart\b|\bthat['’]s\s+the\s+(?:script|prescription|order)\b|"
     r"\bnew\s+(?:prescription|script|rx)\b|\b(?:put|send)\s+(?:it|that|this)\s+through\b|"
     r"\bwrite\s+(?:it|that|this)\s+up\b|\b(?:script|prescription)\s+(?:please|pls|to\s+the|for\s+the)\b",
@@ -96,7 +96,7 @@ REACTED_THEN = re.compile(
 ALLERGY_LIST = re.compile(
     rf"\b{_ALLERGY}.{{0,60}}?(?P<verb>\b(?:goes|should\s+go|needs?\s+to\s+go)\s+(?:on|in)(?:to)?\b|\bneeds?\s+(?:adding|recording|entering)\b|"
     r"\b(?:needs?\s+)?to\s+be\s+(?:added|recorded|entered|documented)\b|\blist\s+(?:update|addition)\b)|"
-    r"(?P<verb2>\bnew\s+(?:\w+\s+)?allergy\b[^.;:,!?\n]{0,60}:)",
+    r"(?P<verb3>\bgo(?:es)?\s+on(?:to)?\s+(?:his|her|their|the)\s+allerg)|(?P<verb2>\bnew\s+(?:\w+\s+)?allergy\b[^.;:,!?\n]{0,60}:)",
     re.IGNORECASE,
 )
 PUT_ORDER_IN = re.compile(r"\b(?:put|place|enter)\s+(?:the|an|that|this)\s+order\b", re.IGNORECASE)
@@ -120,8 +120,8 @@ NOTE = re.compile(
     rf"\b(?:progress|consult|procedure|clinical|nursing|discharge)\s+note\s*:|\bnote\s+[\"“]|"
     rf"^\W{{0,20}}(?:please\s+)?(?:chart|record|document)\s+(?:this|the\s+following)\b|\bkeep\s+on\s+file\b.{{0,40}}?\bthat\b|"
     rf"(?:^|[:,]\s*|\bleave\s+a\s+)(?:\w+[ -])?note\s*:|"
-    rf"^\W{{0,20}}(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:for|on|re)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}"
-    rf"\s*(?:[:,]|\s[-–—])\s|"
+    rf"^\W{{0,20}}(?:[\w-]+\s+){{0,2}}(?:note|discharge\s+summary)\s+(?:(?:for|on|re)\s+)?"
+    rf"(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}\s*(?:[:,.]|\s[-–—])\s|"
     # "dietetic note, exactly so: …", "physio note, please - …", "Medication review note → abc-123 → …"
     r"^\W{0,20}(?![^:]{0,80}\b(?:show|find|read|get|open|see|view|pull|what|which|any|allerg\w*)\b)(?:[\w-]+\s+){0,3}"
     r"(?:note|addendum)\b[^.;:?!\n]{0,60}?(?::\s|\s[-–—]\s|\s(?:→|[-=]>)\s)|"
@@ -145,7 +145,7 @@ READ_VERB = re.compile(
     r"summari[sz]e|retrieve|read|display|view|tell|compare|how|when|has|have|bring|fetch|give)\b",
     re.IGNORECASE,
 )
-RECORD_NOUN = re.compile(r"(?<!drug )\b(?:charts?|records?|summary|ehr|emr|overview)\b", re.IGNORECASE)
+RECORD_NOUN = re.compile(r"(?<!drug )(?<!allergy )\b(?:charts?|records?|summary|ehr|emr|overview)\b", re.IGNORECASE)
 RECORD_VERB_BEFORE = re.compile(
     r"(?:^|[.;:!?,]|"
     r"\b(?:please|pls|plz|kindly|to|and|but|then|you|must|should|also|just|not|world|track|broke|for the|on)\b)\s*$",

@@ -100,6 +100,11 @@ READ_LAST = re.compile(
     r"[^.;]{0,20}?\b(?:show|open|pull|bring|get|see|give\s+me)\b[^.;]{0,40}?\b(?:charts?|records?|file|everything|summary)\b",
     re.IGNORECASE,
 )
+# "literature on lithium toxicity" asks for no label
+LITERATURE_ON = re.compile(
+    r"\b(?:literature|papers?|evidence|stud(?:y|ies)|articles?|pubmed|research)\s+(?:on|about|for|of|regarding)\s+[^.,;?!]*",
+    re.IGNORECASE,
+)
 CHECK_AGAINST = re.compile(r"\b(?:run|check|screen)\s+(?:[\w-]+\s+){1,3}?against\b", re.IGNORECASE)
 PUBLISHED_TRIAL = re.compile(
     r"\b(?:randomi[sz]ed|controlled|published|landmark|pivotal)\s+(?:\w+\s+){0,2}trials?\b", re.I
@@ -203,10 +208,10 @@ def _knowledge(question: str, entities: ExtractedEntities) -> set[str]:
     needed: set[str] = set()
     for name in KNOWLEDGE:
         pattern = TASK_PATTERNS[name]
-        words = [*pattern["keywords"]]
-        words += pattern.get("keywords_with_drug", []) if drugs else []
-        words += pattern.get("keywords_with_two_drugs", []) if drugs > 1 else []
-        if _has_word(text, words):
+        words = pattern.get("keywords_with_drug", []) if drugs else []
+        words = [*words, *(pattern.get("keywords_with_two_drugs", []) if drugs > 1 else [])]
+        beside = LITERATURE_ON.sub(" ", text)
+        if _has_word(text, pattern["keywords"]) or (words and _has_word(beside, words)):
             needed.update(pattern["requires"])
     if drugs and CHECK_AGAINST.search(text):
         needed.add("check_drug_interactions")

@@ -8,7 +8,10 @@ _UNIT = (
     r"mcg|mg|µg|μg|ug|ng|kg|g|ml|mmol|meq|units?|iu|puffs?|tab(?:let)?s?|cap(?:sule)?s?|drops?|sprays?|%)"
 )
 _PER = r"(?:\s?/\s?(?:kg|m2|m²|ml|h|hr|hour|d|day|dose|min)){0,2}"
-_COUNTED = r"(?:half|one|two|three|four)\s(?:a\s)?(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|drops?|sprays?|units?)"
+_COUNTED = (
+    r"(?:half|one|two|three|four)\s(?:a\s)?"
+    r"(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|drops?|sprays?|units?|grams?|milligrams?|micrograms?)"
+)
 DOSE = re.compile(
     rf"(?<![\w.,/-])(?:{_NUMBER}(?:\s?(?:-|–|to|/)\s?{_NUMBER}){{0,2}}[\s-]?{_UNIT}{_PER}(?!\w)|{_COUNTED}\b)",
     re.IGNORECASE,
@@ -46,9 +49,10 @@ _ONE = (
 FREQUENCY = re.compile(rf"(?<![\w-]){_ONE}(?!\w)(?:,?\s(?:and\s)?{_ONE}(?!\w)){{0,3}}", re.IGNORECASE)
 # lower case these are words, but not after a dose
 UPPER_FREQUENCY = re.compile(
-    r"(?<![\w-])(?:(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN)?|"
+    rf"(?<![\w-])(?:(?:OD|BD|ON|OM|QDS|HS)(?:\sPRN|,?\s{_WHEN})?|"
     r"(?:(?<=mg )|(?<=mcg )|(?<=mL )|(?<=ml )|(?<=\dg )|(?<=\d g )|(?<=IU )|(?<=units )|(?<=tablet )|(?<=tablets )|"
-    r"(?<=puffs )|(?<=PO )|(?<=po ))(?:od|bd|om)(?:\sprn)?)(?![\w-])"
+    r"(?<=puffs )|(?<=PO )|(?<=po ))(?:od|bd|om)"
+    rf"(?:\sprn|,?\s{_WHEN})?)(?![\w-])"
 )
 NEGATED = re.compile(r"\b(?:not|never|instead of|rather than)\s+(?:to be taken\s+|given\s+)?$", re.IGNORECASE)
 
@@ -61,6 +65,8 @@ DATE = re.compile(
 
 TRIAL_STATUS = {  # word in the question -> ClinicalTrials.gov's overall status
     "recruiting": "recruiting",
+    "recruting": "recruiting",
+    "recuiting": "recruiting",
     "enrolling": "recruiting",
     "recruit": "recruiting",
     "enroll": "recruiting",
@@ -83,7 +89,7 @@ NOT_YET = re.compile(
 TAKES_PEOPLE = re.compile(
     r"\b(?:taking|accepting|looking for)(?: on)?(?: new| more)? (?:people|patients|participants|volunteers)\b"
 )
-_ALWAYS_STATUS = frozenset({"recruiting", "enrolling"})
+_ALWAYS_STATUS = frozenset({"recruiting", "recruting", "recuiting", "enrolling"})
 _TRIAL = frozenset({"trial", "trials", "study", "studies"})
 _NEAR = 8  # words between a status word and the trials it qualifies
 
@@ -108,7 +114,7 @@ def frequencies(question: str) -> list[str]:
     special = _found(UPPER_FREQUENCY, question)
     said = [match for match in FREQUENCY.finditer(question) if not NEGATED.search(question[: match.start()][-40:])]
     plain = [" ".join(match.group().split()) for match in said]
-    plain = [item for item in dict.fromkeys(plain) if not any(item in longer.split() for longer in special)]
+    plain = [item for item in dict.fromkeys(plain) if not any(item in longer for longer in special)]
     return list(dict.fromkeys(plain + special))
 
 

@@ -93,7 +93,9 @@ LEADING_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–
 BEGUN_BY_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]\s+", re.IGNORECASE)
 NOTE_ORDERED = re.compile(r"\b(?:save|add|file|write|enter|log|record)\s+an?\s+(?:[\w-]+\s+){0,2}note\b", re.IGNORECASE)
 POLITE = re.compile(
-    r"[\s,.;-]{0,20}\b(?:please|pls|thanks|thank you|thx|cheers|ta)\b[\s.!?]{0,20}$|\s{0,20}\?{1,20}$", re.IGNORECASE
+    r"[\s,.;-]{0,20}\b(?:please|pls|(?:thanks|thank you)(?:\s(?:ma|sir|doc|all|so much|very much|a lot|in advance))?|"
+    r"thx|cheers|ta)\b[\s.!?]{0,20}$|\s{0,20}\?{1,20}$",
+    re.IGNORECASE,
 )
 
 

@@ -11,6 +11,7 @@ from rapidfuzz import fuzz
 
 from docgemma.errors import RETRYABLE
 from docgemma.rules import known
+from docgemma.rules.again import listed_patients
 from docgemma.rules.allergy_spans import allergens, reactions
 from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status
 from docgemma.rules.drug_words import DRUG_STEM
@@ -71,7 +72,7 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
         "patient_id": lambda: _patients(tool, state),
         "name": lambda: _names(text, state),
         "drug_name": lambda: _drugs(text, state, dictionary),
-        "medication_name": lambda: _drugs(text, state, dictionary),
+        "medication_name": lambda: _drugs(text, state, dictionary, tool),
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
@@ -106,7 +107,7 @@ def _patients(tool: str, state: AgentState) -> list[str]:
     """Ids that may be meant; of several charts that are asked for, those that were not read yet."""
     found = known.patient_ids(state)
     read = {item["args"].get("patient_id") for item in state.get("tool_results") or [] if item["tool_name"] == tool}
-    if tool == "get_patient_chart" and len(known.entities(state)["patient_ids"]) > 1:
+    if tool == "get_patient_chart" and listed_patients(state):
         return [item for item in found if item not in read][:1] or found
     return found
 
@@ -147,9 +148,23 @@ def _named(text: str, state: AgentState) -> list[str]:
     return [name for name in mentions if name in text] or mentions
 
 
-def _drugs(text: str, state: AgentState, dictionary: DrugNames | None) -> list[str]:
+def _dosed(text: str, drugs: Sequence[str]) -> list[str]:
+    """The one drug that a dose follows, or stands before, where others are only spoken of; else all."""
+    said = "|".join(map(re.escape, doses(text)))
+    beside = [
+        name
+        for name in drugs
+        if said
+        and re.search(
+            rf"{re.escape(name)}\s+(?:[A-Za-z]{{1,12}}\s+)?(?:{said})|(?:{said})\s+(?:of\s+)?{re.escape(name)}", text
+        )
+    ]
+    return beside if len(beside) == 1 else list(drugs)
+
+
+def _drugs(text: str, state: AgentState, dictionary: DrugNames | None, tool: str = "") -> list[str]:
     """Drugs of the question, those not looked up yet first; else of the charts and the history; else any words."""
-    asked = _named(text, state)
+    asked = _dosed(text, _named(text, state)) if tool == "prescribe_medication" else _named(text, state)
     if unknown := _misspelt(text, asked, dictionary):
         return [*asked, *unknown]  # never a drug of the history in place of one that was named and is not known
     if asked:

@@ -10,7 +10,7 @@ WORDS = 12  # of a span, at most
 REQUEST_NEXT = re.compile(
     r",?\s+(?:and|plus|then|also)\s+(?=(?:then\s+|also\s+)?(?:are|is|does|do|any|whether|what|whatever|which|check|find|look|"
     r"show|see|tell|list|search|get|pull|review|prescribe|order|save|document|record|give|send|let|need|want|i|we|my|"
-    r"papers?|articles?|literature|evidence|trials?|recruiting|"
+    r"papers?|articles?|literature|pubmed|grab|there|it|they|he|she|evidence|trials?|recruiting|"
     r"the\s+(?:black|boxed|fda|safety|warnings?|interactions?|chart|trials?))\b)",
     re.IGNORECASE,
 )
@@ -26,7 +26,7 @@ AFTERTHOUGHT = re.compile(
     re.IGNORECASE,
 )
 ABOUT_TRIALS = re.compile(
-    r"\b(?:trials?|stud(?:y|ies)|recruiting|enrolling|ongoing|completed|phase|any|still|that|are|been|"
+    r"\b(?:trials?|stud(?:y|ies)|recr\w*ing|recuit\w*|enrolling|ongoing|completed|phase|any|still|that|are|been|"
     r"yet|moment|now|currently|please|today|join|could|near|my|should|has|have|"
     r"was|were|is|would|wants?|like|terminated|withdrawn|suspended)\b",
     re.IGNORECASE,
@@ -48,9 +48,10 @@ PERSON = (
     r"husband|son|daughter|friend|brother|sister|colleague|clinic"
 )
 PERSON_END = re.compile(rf"\b(?:{PERSON})$", re.IGNORECASE)
+OWNED = re.compile(rf"(?:{PERSON})['’]s\s", re.IGNORECASE)  # "her boy's asthma"
 # words that stand beside a condition and are no part of it
 PARTS = re.compile(
-    rf"{PERSON}|regarding|concerning|studying|treating|having|"
+    rf"(?:{PERSON})(?:'s)?|regarding|concerning|studying|treating|having|"
     r"diagnosed|newly|searching|seeking|testing|against|involving|including|targeting|investigating|pubmed|nct|listings?|"
     r"options?|open|active|begun|full",
     re.IGNORECASE,
@@ -77,7 +78,7 @@ def _spans(text: str) -> list[str]:
 
 
 def _is_condition(span: str) -> bool:
-    return not ABOUT_TRIALS.search(span) and not PERSON_END.search(span)
+    return not (ABOUT_TRIALS.search(span) or PERSON_END.search(span) or OWNED.match(span))
 
 
 def _whole(span: str, text: str) -> bool:
