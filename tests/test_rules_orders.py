@@ -96,3 +96,9 @@ def test_a_write_that_may_be_meant_is_left_to_the_model_before_the_turn_ends():
     assert not task_complete(turn(question, found))
     assert task_complete(turn(question, found, proposed_none=True))
     assert task_complete(turn("Find John Smith", found))
+
+
+def test_a_drug_that_is_only_spoken_of_gets_no_label_of_its_own():
+    question = "Show the chart of abc-123 and the boxed warning of amiodarone, she also takes digoxin"
+    state = turn(question, chart(), result("check_drug_safety", {"drug_name": "amiodarone"}))
+    assert not asked_again("check_drug_safety", ["get_patient_chart", "check_drug_safety"], state)

@@ -1,5 +1,6 @@
 """Whether a question asks the same tool for several things. Pure."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from docgemma.rules.orders import orders
 from docgemma.rules.request import request
 from docgemma.state import AgentState
 
+JOINED = re.compile(r"(?:[\s,;&/+]|\b(?:and|or|plus|also|separately|then|for|of|on|as well as)\b)+", re.IGNORECASE)
 LISTED = re.compile(
     rf"{PATIENT_ID.pattern}(?:\s*(?:,|;|&|/|\+|\band\b|\bvs\b\.?|\bversus\b|\bwith\b))+\s*(?:then\s+|also\s+)?(?:patient\s+|pt\s+)?"
     rf"{PATIENT_ID.pattern}",
@@ -35,10 +37,11 @@ def asked_again(name: str, required: Sequence[str], state: AgentState) -> bool:
             *required,
             *tried,
         }
-        return alone and _left(entities["drug_mentions"], [call.get("drug_name") for call in calls], at_least=2)
+        listed = _listed_drugs(request(state["user_query"]), entities["drug_mentions"]) if alone else []
+        return _left(listed, [call.get("drug_name") for call in calls])
     if name == "prescribe_medication":
-        listed = [order.drug for order in orders(request(state["user_query"]), entities["drug_mentions"])]
-        return _left(listed, [call.get("medication_name") for call in calls])
+        ordered = [order.drug for order in orders(request(state["user_query"]), entities["drug_mentions"])]
+        return _left(ordered, [call.get("medication_name") for call in calls])
     return False
 
 
@@ -48,6 +51,16 @@ def listed_patients(state: AgentState) -> list[str]:
     return found if len(found) > 1 and LISTED.search(state["user_query"]) else []
 
 
-def _left(asked: list[str], done: list[Any], at_least: int = 1) -> bool:
+def _listed_drugs(text: str, drugs: Sequence[str]) -> list[str]:
+    """Drugs of which one follows the other: "pioglitazone and, separately, rosiglitazone"."""
+    places = sorted((text.find(name), name) for name in drugs if name in text)
+    listed: list[str] = []
+    for (start, name), (after, following) in itertools.pairwise(places):
+        if JOINED.fullmatch(text[start + len(name) : after]):
+            listed += [name, following]
+    return known.unique(listed)
+
+
+def _left(asked: Sequence[str], done: Sequence[Any]) -> bool:
     served = {str(item).casefold() for item in done}
-    return len(asked) >= at_least and any(item.casefold() not in served for item in asked)
+    return any(item.casefold() not in served for item in asked)

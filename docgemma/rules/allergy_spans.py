@@ -33,10 +33,10 @@ HAPPENED = re.compile(
 )
 LEADS_TO_REACTION = re.compile(r"\b(?:makes?|made|gives?|gave|brings?|brought)\b", re.IGNORECASE)
 HAPPENED_END = re.compile(
-    r"[,;:.!?()]|\s(?:when|whenever|where|after|so|if|while|every|each|back|in\s(?:19|20)\d\d|last|not|but|please|pls|"
+    r"[,;:.!?()]|\s(?:when|whenever|where|from(?!\shead)|with|on|after|so|if|while|every|each|back|in\s(?:19|20)\d\d|last|not|but|please|pls|"
     r"and\s(?:please|we|i|it|is|was|has|he|she|add|put|so|never))\b"
 )
-PERHAPS_END = re.compile(r"\s(?:from|with|at|on)\b")  # "hives from cefalexin", "hives from head to toe"
+PERHAPS_END = re.compile(r"\sat\b")  # "swelling at a wedding", "redness at the site"
 CLAUSE_END = re.compile(r"[;:!?()\n]|\.(?=\s|$)")
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 ORDER_NEXT = re.compile(
@@ -55,6 +55,12 @@ BODILY = re.compile(
     rf"{HAPPENS.pattern}|\b(?:swoll\w*|swell\w*|tight\w*|pain\w*|burn\w*|flush\w*|vomit\w*|sick\w*|cough\w*|dizz\w*|faint\w*|"
     r"collaps\w*|blister\w*|dermatitis|diarrh\w*|cramp\w*|headaches?|clos\w+|breath\w*|peel\w*|ulcers?|tingl\w*|red\w*|"
     r"lips?|throat|face|tongue|eyes?|stomach|skin)\b",
+    re.IGNORECASE,
+)
+# a word that a span must not be cut off from: no small word, no verb, no degree
+CUT_OFF = re.compile(
+    r"(?<!['’])\b(?!(?:\w*(?:s|ed|ing)|had|has|got|a|an|the|of|and|or|with|to|in|then|also|bad|badly|nasty|awful|severe\w*|"
+    r"moderate\w*|mild\w*|slight|reaction|itself|patient|pt|allergy|her|him|them|me)\s)[a-z]+\s$",
     re.IGNORECASE,
 )
 FORMS = (
@@ -86,21 +92,28 @@ def allergens(text: str, drugs: Sequence[str], people: Sequence[str]) -> list[st
 def reactions(text: str, named: Sequence[str]) -> list[str]:
     """What happened: neither the patient, nor the drug, nor the word allergy itself, nor only how bad it was."""
     text = ORDER_NEXT.sub("; ", DEGREE.sub(";", _without_order(text)))
-    return (
-        _happened(text)
-        or _befell(text, named)
-        or [
-            span
-            for span in phrases(text, REACTION_WORDS, across_commas=True)
-            if not NOT_REACTION.search(span)
-            and not re.search(rf"\b(?:to|from|on|by|after)\s+(?:\w+\s+)?{re.escape(span)}", text)
-            and not ALLERGY_WORD.search(span)
-            and not _with_substance(span)
-            and not classes_said(span)
-            and not _beside(span, named)
-            and span.split()[0].casefold() not in DEGREE_WORDS
-        ]
-    )
+    return _happened(text) or _befell(text, named) or _bodily(_may_have_happened(text, named), text)
+
+
+def _may_have_happened(text: str, named: Sequence[str]) -> list[str]:
+    return [
+        span
+        for span in phrases(text, REACTION_WORDS, across_commas=True)
+        if not NOT_REACTION.search(span)
+        and not re.search(rf"\b(?:to|from|on|by|after)\s+(?:\w+\s+)?{re.escape(span)}", text)
+        and not ALLERGY_WORD.search(span)
+        and not _with_substance(span)
+        and not classes_said(span)
+        and not _beside(span, named)
+        and span.split()[0].casefold() not in DEGREE_WORDS
+    ]
+
+
+def _bodily(spans: list[str], text: str) -> list[str]:
+    """Those that say what a body does, where there are any; "contact dermatitis" and not its second word alone."""
+    found = [span for span in spans if BODILY.search(span)]
+    whole = [span for span in found if not CUT_OFF.search(text[: text.find(span)])]
+    return whole or found or spans
 
 
 def _not_ordered(drugs: Sequence[str], text: str) -> list[str]:
