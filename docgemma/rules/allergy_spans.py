@@ -14,7 +14,7 @@ RECIPIENT = re.compile(
     rf"(?:\b(?:to|for|in|on)\s+)?(?:\b(?:the\s+)?(?:patient|pt)\s+)?{PATIENT_ID.pattern}", re.IGNORECASE
 )
 DEGREE = re.compile(
-    r"\s*[,/;.]\s*(?:severity\s*(?:is|was|:|=)?\s*|it was\s+)?(?:not (?:at all |too |very )?)?"
+    r"(?:\s*[,/;.]|\s[-–—])\s*(?:severity\s*(?:is|was|:|=)?\s*|it was\s+)?(?:not (?:at all |too |very )?)?"
     r"(?:mild|moderate|severe|serious)\b",
     re.IGNORECASE,
 )  # it has a field of its own
@@ -33,14 +33,15 @@ HAPPENED = re.compile(
 )
 LEADS_TO_REACTION = re.compile(r"\b(?:makes?|made|gives?|gave|brings?|brought)\b", re.IGNORECASE)
 HAPPENED_END = re.compile(
-    r"[,;:.!?()]|\s(?:when|whenever|where|from(?!\shead)|with|on|after|so|if|while|every|each|back|in\s(?:19|20)\d\d|last|not|but|please|pls|"
+    r"[,;:.!?()]|\s(?:when|whenever|where|from(?!\shead)|with|on|after|so|if|while|every|each|back|in\s(?:19|20)\d\d|in\s(?:my|this|our)|w(?=/)|last|not|but|please|pls|"
     r"and\s(?:please|we|i|it|is|was|has|he|she|add|put|so|never))\b"
 )
+ELSEWHERE = re.compile(r"\sin\s(?:my|this|our|the\s(?:patient|pt))\b|,\s*(?:register|please|pls|kindly)\b")
 PERHAPS_END = re.compile(r"\sat\b")  # "swelling at a wedding", "redness at the site"
 CLAUSE_END = re.compile(r"[;:!?()\n]|\.(?=\s|$)")
 NOT_REACTION = re.compile(r"\b(?:from|with|to|by|last|ago|when|while|if)\b", re.IGNORECASE)
 ORDER_NEXT = re.compile(
-    r"(?:,|\bso\b|\band\b)\s*(?=(?:please\s+)?(?:add|put|document|record|log|note|enter|save|update|list|flag|include|get|pop|stick|file|kindly|now|so|can|could)\b)",
+    r"(?:,|\bso\b|\band\b)\s*(?=(?:(?:please|pls|kindly)\s+)?(?:needs?|must|register|add|put|document|record|log|note|enter|save|update|list|flag|include|get|pop|stick|file|kindly|now|so|can|could)\b)",
     re.IGNORECASE,
 )
 ALLERGY_WORD = re.compile(
@@ -147,6 +148,7 @@ def _substances(text: str, people: Sequence[str], drugs: Sequence[str]) -> list[
 def _happened(text: str) -> list[str]:
     """The reaction, where a word or an arrow leads to it."""
     after = [CLAUSE_END.split(text[match.end() :], maxsplit=1)[0] for match in REACTION_CUE.finditer(text)]
+    after = [ELSEWHERE.split(clause, maxsplit=1)[0] for clause in after]
     return [found for clause in after for found in phrases(clause, REACTION_WORDS, across_commas=True)[:1]]
 
 

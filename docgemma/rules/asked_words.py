@@ -50,7 +50,7 @@ PASSIVE = re.compile(
     r"(?:prescribed|prescribing|commenced|started|initiated|written\s+up|charted)\b|"
     r"\bwrite\s+up\b|\bget\s+(?:him|her|them|[a-z]{3}-[0-9]{3})\s+(?:started\s+)?on\b|\bget\s+(?:\S+\s+){1,3}?(?:prescribed|started|written\s+up|charted)\b|\bi['’]d\s+like\s+is\b|"
     r"\b(?:on|onto|to)\s+the\s+drug\s+chart\b|\bthat['’]s\s+the\s+(?:script|prescription|order)\b|"
-    r"\bnew\s+(?:prescription|script|rx)\b|\b(?:put|send)\s+(?:it|that|this)\s+through\b|"
+    r"\bnew\s+(?:prescription|script|rx)\b|\b(?:put|send)\s+(?:(?:it|that|this)\s+)?through\b|\bget\s+(?:\S+\s+){1,6}?on\s+board\b|"
     r"\bwrite\s+(?:it|that|this)\s+up\b|\b(?:script|prescription)\s+(?:please|pls|to\s+the|for\s+the)\b",
     re.IGNORECASE,
 )
@@ -132,7 +132,9 @@ NOTE = re.compile(
     r"\bnote\s+(?:it|this)\s*(?::|[-–—]\s)|\bgo(?:es)?\s+(?:to|in|into|on)\b[^.;:?!\n]{0,40}?\bas\s+an?\s+(?:[\w-]+\s+){0,2}note\b|"
     r"\binto\s+the\s+(?:chart|file|record|notes)\s+as\b|\bthat['’]s\s+(?:the|my|a|his|her)\s+(?:[\w-]+\s+){0,2}note\b|"
     r"\b(?:an?|new)\s+(?:[\w-]+\s+){0,2}(?:note|entry)\s+(?:which|that)\s+(?:says|reads)\b|\b(?:plus|and)\s+an\s+entry\s*:|"
-    r"\b(?:file|write|save|do)\s+one\s+(?:that|which|saying|stating)\b|\bdictation\s+for\b|\bend\s+of\s+dictation\b|"
+    r"\b(?:file|write|save|do)\s+one\s+(?:that|which|saying|stating)\b|\bdictation\s+for\b|\bjot\s+(?:this\s+|it\s+)?down\b|\bwrit(?:e|ing)\s+up\s+as\b|"
+    r"^\W{0,20}(?:(?:right|ok|okay|so)\W{1,3})?(?:discharge\s+summary|(?!the\b|an?\b|his\b|her\b)[\w-]+\s+note)\s*[.,]\s+\S|"
+    r"\bend\s+of\s+dictation\b|"
     r"\b(?:can|could)\s+this\s+(?:go\s+(?:in|on|to)|be\s+(?:filed|saved|entered|added))\b|"
     r"\b(?:stick|put|pop|add|file|save|enter|log)\s+(?:that|this|it)\s+(?:on|in|into|to|under)\s+"
     rf"{PATIENT_ID.pattern}|\bgoes\s+in(?:to)?\s+[\w-]+['’]s\s+(?:chart|file|record|notes)\b|"

@@ -9,7 +9,8 @@ _UNIT = (
 )
 _PER = r"(?:\s?/\s?(?:kg|m2|m²|ml|h|hr|hour|d|day|dose|min)){0,2}"
 _COUNTED = (
-    r"(?:half|one|two|three|four)\s(?:a\s)?"
+    r"(?:half|one|two|three|four|five|ten|fifteen|twenty|twenty[\s-]five|thirty|forty|fifty|sixty|eighty|(?:one\s)?hundred)"
+    r"\s(?:a\s)?"
     r"(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|drops?|sprays?|units?|grams?|milligrams?|micrograms?)"
 )
 DOSE = re.compile(

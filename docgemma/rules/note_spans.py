@@ -25,7 +25,8 @@ _NO_KIND = (
     "same single "
     "write save add document create draft enter record make file put log dictate leave jot please to for in on of as "
     "with and then also now chart patient patient's clinical note following today's type up take keep down attach "
-    "give store need needs want can could you would should i'd like let me just only it is be"
+    "give store dictating dictation under right ok okay so"
+    " need needs want can could you would should i'd like let me just only it is be"
 )
 NO_KIND = frozenset(_NO_KIND.split())
 NOTE_CUE = re.compile(
@@ -38,7 +39,7 @@ SINGLE_QUOTED = re.compile(r"(?<!\w)['‘]((?:[^'‘’\n]|(?<=\w)['’](?=\w)){
 COLON = re.compile(r"^[^:\n]{0,120}?(?<!\b[SOAP]):\s+(?:(?:\w+\s)?note\s*:\s+)?|\bnote\s*:\s+", re.IGNORECASE)
 SAID = re.compile(
     r"\b(?:saying|stating|documenting|noting|describing|reading|to\s+say|that\s+says|which\s+says)\b:?\s+(?:that\s+)?|"
-    r"^[^.;:!?\n]{0,60}\bnotes?\b[^.;:,!?\n]{0,50}?\s+that\s+|"
+    r"(?:^|[.;!?]\s)[^.;:!?\n]{0,60}\bnotes?\b[^.;:,!?\n]{0,50}?\s+that\s+|\bjot\s+down\s+that\s+|"
     r"^\W*(?:please\s+)?(?:note|document|record|chart|write)(?:\s+down)?\s+that\s+|"
     rf"^\W*(?:please\s+)?(?:note|document|record|chart)\s+(?:on|for|in|under)\s+(?:patient\s+|pt\s+)?{PATIENT_ID.pattern}\s+that\s+|"
     r"\b(?:charts?|records?|file|notes)\s+that\s+|\b(?:stated|noted|recorded|documented)\s+that\s+",
@@ -90,7 +91,7 @@ CLOSING = re.compile(
 )
 LEADING = re.compile(r"^(?:a\s+)?(?:\w+\s)?notes?\s*[-–—,:]\s+", re.IGNORECASE)  # "abc-123 - note: …"
 LEADING_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]?\s+", re.IGNORECASE)
-BEGUN_BY_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;–-]\s+", re.IGNORECASE)
+BEGUN_BY_ID = re.compile(rf"^(?:(?:patient|pt)\s+)?{PATIENT_ID.pattern}\s*[:,;.–-]\s+", re.IGNORECASE)
 NOTE_ORDERED = re.compile(r"\b(?:save|add|file|write|enter|log|record)\s+an?\s+(?:[\w-]+\s+){0,2}note\b", re.IGNORECASE)
 POLITE = re.compile(
     r"[\s,.;-]{0,20}\b(?:please|pls|(?:thanks|thank you)(?:\s(?:ma|sir|doc|all|so much|very much|a lot|in advance))?|"

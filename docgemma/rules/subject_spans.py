@@ -19,7 +19,8 @@ AFTERTHOUGHT = re.compile(
     r",\s*(?=(?:if|whatever|whichever|ideally|preferably|somewhere|anywhere|from|since|so|they|he|she|we|i|you|my|our|"
     r"his|her|not (?!otherwise)|but|only|just|tell|last|past|recent|need|needed|wanted|want|parents?|family|published|"
     r"kindly|please|pls|see|find|search|show|can|could|what|clinical trials?|(?:19|20)\d\d|"
-    r"the \w+ ones|(?:it|that|there)['’]s)\b)|"
+    r"the (?:\w+ )?ones|(?:it|that|there)['’]s)\b)|"
+    r"\s(?=(?:from|on|in) (?:pubmed|medline|the literature|the journals)\b)|,\s*(?=journal)|"
     r"\s(?=(?:since|before|after|from) (?:19|20)\d\d\b)|\s(?=(?:i|we|he|she|they|you)['’](?:re|m|s|ve|d|ll)\b)|"
     r"\s[-–—]\s(?=(?:what|any|anything|can|could|please|is|are|do|does|have|has|find|show)\b)|"
     r"\s/\s(?=(?:active|recruiting|completed|open|terminated|any)\b)|\s\d\)\s|\bfull stop\b",
@@ -39,6 +40,7 @@ PLACE = re.compile(
     r"(?=\s*(?:$|[,.;:?!)]|\b(?:for|that|which|with|on|and|or|please|pls|recruiting|enrolling|open|right|now|today)\b))"
 )
 COMMA_PLACE = re.compile(r",\s*[A-Z][a-z]+(?:\s+(?:or|and)\s+[A-Z][a-z]+)+(?=\s*(?:[.?!;,]|$))")  # ", Leeds or York"
+LAST_PLACE = re.compile(r",\s*(?:the\s+)?[A-Z][a-zà-ÿ]{3,}\s*[.?!]*$")  # ", Netherlands"
 # "trials there are for HFpEF"
 TRIALS_FOR = re.compile(
     r"\b(?:trials?|recruiting|enrolling)\b[^.;?!]*?\b(?:for|in|of|on|into|with)\s+([^.;?!]+)", re.IGNORECASE
@@ -70,7 +72,7 @@ def queries(text: str) -> list[str]:
 
 
 def _spans(text: str) -> list[str]:
-    text = AT_PRESENT.sub(";", _subject(COMMA_PLACE.sub(";", text)))
+    text = AT_PRESENT.sub(";", _subject(LAST_PLACE.sub(";", COMMA_PLACE.sub(";", text))))
     spans = [span for span in phrases(text, WORDS, across_commas=True, owners=True) if _is_condition(span)]
     spans = [span for span in spans if _whole(span, text)] or spans
     led_to = " ".join(match[1] for match in TRIALS_FOR.finditer(text))
