@@ -55,3 +55,20 @@ def assert_invariants(result: dict) -> None:
     assert len(executed) <= 4
     said = json.dumps(result["timeline"]).lower()
     assert "plan" not in said and "enough" not in said
+
+
+def test_two_charts_in_one_request_stay_two_peoples(edge_agent: Agent, valid) -> None:
+    result = valid(edge_agent.ask("put the charts of abc-123 and def-456 up for me"))
+    first, second = (part for part in result["answer"].split("\n\n") if part.startswith("Patient "))
+    assert "abc-123" in first and "sulfamethoxazole" in first and "aspirin (" not in first
+    assert "def-456" in second and "aspirin (" in second and "sulfamethoxazole" not in second
+
+
+def test_two_orders_in_one_request_wait_one_after_the_other(edge_agent: Agent, valid) -> None:
+    result = valid(edge_agent.ask("Start bisoprolol 1.25 mg od and furosemide 40 mg mane for def-456"))
+    given = []
+    while result["status"] == "needs_approval":
+        args = result["pending_write"]["args"]
+        given.append((args["medication_name"], args["dosage"], args["frequency"]))
+        result = valid(edge_agent.decide(result["thread"], "reject"))
+    assert given == [("bisoprolol", "1.25 mg", "od"), ("furosemide", "40 mg", "mane")]

@@ -1,7 +1,7 @@
 """An answer about a drug for a patient says whose, and shows the results that the label asks for."""
 
 from docgemma.rules.cut import complete
-from docgemma.rules.patient_context import with_patient
+from docgemma.rules.patient_context import by_patient, with_patient
 
 PATIENT = {"id": "abc-123", "name": "John Smith", "label": "John Smith, male, born 1958-04-12"}
 EGFR = {"name": "eGFR", "value": "38", "unit": "mL/min/1.73 m²", "flag": "low", "date": "2026-09-30"}
@@ -46,3 +46,16 @@ def test_a_line_that_was_cut_short_is_completed_from_the_evidence() -> None:
     assert complete("monitor the ECG …", [whole]) == "monitor the ECG for at least 3 days."
     assert complete("Something else entirely …", [whole]) == "Something else entirely …"
     assert complete("No mark here", [whole]) == "No mark here"
+
+
+def test_two_patients_are_answered_one_after_the_other_and_one_is_not() -> None:
+    ana = {"id": "def-456", "name": "Ana Popescu", "label": "Ana Popescu, female, born 1971-09-03"}
+    john = chart([EGFR]) | {"formatted_result": "Patient John Smith.\nAllergy: latex."}
+    other = result("get_patient_chart", {"patient": ana}) | {
+        "formatted_result": "Patient Ana Popescu.\nAllergy: iodine."
+    }
+    label = result("check_drug_safety", LABEL) | {"formatted_result": "Metformin label."}
+    assert by_patient(state(john, other, label)) == (
+        "Patient John Smith.\nAllergy: latex.\n\nPatient Ana Popescu.\nAllergy: iodine.\n\nMetformin label."
+    )
+    assert by_patient(state(john, john, label)) is None

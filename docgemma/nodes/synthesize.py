@@ -8,10 +8,10 @@ from langgraph.runtime import Runtime
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.cut import complete
-from docgemma.rules.fallback import answer_from_evidence, ensure_critical
+from docgemma.rules.fallback import answer_from_evidence, ensure_critical, unavailable_lines
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
-from docgemma.rules.patient_context import with_patient
+from docgemma.rules.patient_context import by_patient, with_patient
 from docgemma.rules.refusal import (
     NOTHING_RECORDED,
     any_rejected,
@@ -73,6 +73,9 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
+    if charts := by_patient(state):
+        text = "\n\n".join([charts, *unavailable_lines(state)])
+        return {"final_response": text, "grounding": _grounding(True, [])}
     known, names = evidence(state), [tool.name for tool in context.toolbox]
     removed: list[str] = []
 

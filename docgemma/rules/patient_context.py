@@ -39,6 +39,16 @@ def with_patient(answer: str, state: AgentState) -> str:
     return "\n".join([answer, *lines])
 
 
+def by_patient(state: AgentState) -> str | None:
+    """The whole answer where charts of several patients were read: each result by itself, under its patient, as found.
+
+    A text about two people written as one could give the one's allergy to the other. None where there is one patient.
+    """
+    done = known.succeeded(state)
+    people = {item["result"]["patient"]["id"] for item in done if item["tool_name"] == "get_patient_chart"}
+    return "\n\n".join(known.unique(item["formatted_result"] for item in done)) if len(people) > 1 else None
+
+
 def _labels(state: AgentState) -> list[ToolResult]:
     return [item for item in known.succeeded(state) if item["tool_name"] == "check_drug_safety"]
 
