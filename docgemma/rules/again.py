@@ -3,14 +3,14 @@
 import itertools
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from docgemma.rules import known
 from docgemma.rules.ids import PATIENT_ID
-from docgemma.rules.orders import orders
+from docgemma.rules.orders import orders, places
 from docgemma.rules.request import request
 from docgemma.state import AgentState
 
+OTHER_DRUG_TOOLS = frozenset({"check_drug_interactions", "search_medical_literature", "prescribe_medication"})
 JOINED = re.compile(r"(?:[\s,;&/+]|\b(?:and|or|plus|also|separately|then|for|of|on|as well as)\b)+", re.IGNORECASE)
 LISTED = re.compile(
     rf"{PATIENT_ID.pattern}(?:\s*(?:,|;|&|/|\+|\band\b|\bvs\b\.?|\bversus\b|\bwith\b))+\s*(?:then\s+|also\s+)?(?:patient\s+|pt\s+)?"
@@ -28,20 +28,16 @@ def asked_again(name: str, required: Sequence[str], state: AgentState) -> bool:
         state: of the turn.
     """
     entities = known.entities(state)
-    calls = [item["args"] for item in state.get("tool_results") or [] if item["tool_name"] == name]
     if name == "get_patient_chart":
-        return _left(listed_patients(state), [call.get("patient_id") for call in calls])
+        return _left(listed_patients(state), known.tried(state, name, "patient_id"))
     if name == "check_drug_safety":
         tried = {item["tool_name"] for item in state.get("tool_results") or []}
-        alone = not {"check_drug_interactions", "search_medical_literature", "prescribe_medication"} & {
-            *required,
-            *tried,
-        }
+        alone = not OTHER_DRUG_TOOLS & {*required, *tried}
         listed = _listed_drugs(request(state["user_query"]), entities["drug_mentions"]) if alone else []
-        return _left(listed, [call.get("drug_name") for call in calls])
+        return _left(listed, known.tried(state, name, "drug_name"))
     if name == "prescribe_medication":
         ordered = [order.drug for order in orders(request(state["user_query"]), entities["drug_mentions"])]
-        return _left(ordered, [call.get("medication_name") for call in calls])
+        return _left(ordered, known.tried(state, name, "medication_name"))
     return False
 
 
@@ -53,14 +49,12 @@ def listed_patients(state: AgentState) -> list[str]:
 
 def _listed_drugs(text: str, drugs: Sequence[str]) -> list[str]:
     """Drugs of which one follows the other: "pioglitazone and, separately, rosiglitazone"."""
-    places = sorted((text.find(name), name) for name in drugs if name in text)
     listed: list[str] = []
-    for (start, name), (after, following) in itertools.pairwise(places):
+    for (start, name), (after, following) in itertools.pairwise(places(text, drugs)):
         if JOINED.fullmatch(text[start + len(name) : after]):
             listed += [name, following]
     return known.unique(listed)
 
 
-def _left(asked: Sequence[str], done: Sequence[Any]) -> bool:
-    served = {str(item).casefold() for item in done}
-    return any(item.casefold() not in served for item in asked)
+def _left(asked: Sequence[str], done: set[str]) -> bool:
+    return any(item.casefold() not in done for item in asked)

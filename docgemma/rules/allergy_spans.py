@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from docgemma.rules.details import doses, frequencies
+from docgemma.rules.details import doses, without_amounts
 from docgemma.rules.drug_classes import classes_said
 from docgemma.rules.ids import PATIENT_ID
 from docgemma.rules.phrases import phrases
@@ -161,15 +161,13 @@ def _befell(text: str, named: Sequence[str]) -> list[str]:
 
 def _with_substance(span: str) -> bool:
     """ "egg, urticaria": a substance, then what it does."""
-    first, mark, rest = re.split(r"\s*([,/])\s*", span, maxsplit=1) if re.search(r"[,/]", span) else (span, "", "")
-    return bool(mark) and len(first.split()) <= 2 and bool(HAPPENS.match(rest)) and not BODILY.search(first)
+    first, *rest = re.split(r"\s*[,/]\s*", span, maxsplit=1)
+    return bool(rest and HAPPENS.match(rest[0])) and len(first.split()) <= 2 and not BODILY.search(first)
 
 
 def _without_order(text: str) -> str:
     """Without ids, doses and frequencies, where one clause ends and another begins."""
-    for said in [*doses(text), *frequencies(text)]:
-        text = text.replace(said, ";")
-    return re.sub(r";['’]s\b", ";", RECIPIENT.sub(";", text))
+    return re.sub(r";['’]s\b", ";", RECIPIENT.sub(";", without_amounts(text)))
 
 
 def _beside(span: str, named: Sequence[str]) -> bool:

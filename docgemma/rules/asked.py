@@ -62,7 +62,7 @@ def reads_record(question: str, entities: ExtractedEntities, has_patient: bool) 
     writing = bool(writes_asked(question, entities))
     if any(_is_record(question, match, writing) for match in words.RECORD_NOUN.finditer(question)):
         return True
-    if any(not _is_target(question[: match.end()], match) for match in words.OPENS.finditer(question)):
+    if any(not _is_target(question, match) for match in words.OPENS.finditer(question)):
         return True
     if writing and not words.READ_VERB.search(question):
         return False

@@ -119,6 +119,13 @@ def frequencies(question: str) -> list[str]:
     return list(dict.fromkeys(plain + special))
 
 
+def without_amounts(text: str) -> str:
+    """The text with each dose and each frequency cut out: where one stood, a clause ends."""
+    for said in [*doses(text), *frequencies(text)]:
+        text = text.replace(said, ";")
+    return text
+
+
 def dates(question: str) -> list[str]:
     """Dates as written."""
     return _found(DATE, question)

@@ -26,6 +26,12 @@ def succeeded(state: AgentState) -> list[ToolResult]:
     return [item for item in state.get("tool_results") or [] if not item["error"]]
 
 
+def tried(state: AgentState, tool: str, field: str) -> set[str]:
+    """What an argument of a tool was in this turn's calls, failed ones too; in lower case."""
+    results = state.get("tool_results") or []
+    return {str(item["args"].get(field)).casefold() for item in results if item["tool_name"] == tool}
+
+
 def found_patients(state: AgentState) -> list[dict[str, str]]:
     """Patients that this turn's searches and charts settled on: {"id", "name", "label"}. Two matches settle nothing."""
     found: list[dict[str, str]] = []

@@ -40,12 +40,17 @@ def orders(text: str, drugs: Sequence[str]) -> list[Order]:
     return [Order(name, doses(said), frequencies(said) or shared) for _, name, said in found]
 
 
+def places(text: str, names: Sequence[str]) -> list[tuple[int, str]]:
+    """Where each name first stands in a text, and the name, in order."""
+    return sorted((text.find(name), name) for name in names if name in text)
+
+
 def _chains(text: str, drugs: Sequence[str]) -> list[list[tuple[int, str, str]]]:
     """Runs of drugs that are ordered one after the other: where each stands, its name, what is said of it."""
-    places = sorted((text.find(name), name) for name in drugs if name in text)
-    ends = [*(start for start, _ in places[1:]), len(text)]
+    found = places(text, drugs)
+    ends = [*(start for start, _ in found[1:]), len(text)]
     chains: list[list[tuple[int, str, str]]] = [[]]
-    for (start, name), end in zip(places, ends, strict=False):
+    for (start, name), end in zip(found, ends, strict=False):
         said = text[start + len(name) : end]
         if doses(said) and (chains[-1] or LEADS.search(text[:start])):
             chains[-1].append((start, name, said))

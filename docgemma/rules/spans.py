@@ -13,7 +13,7 @@ from docgemma.errors import RETRYABLE
 from docgemma.rules import known
 from docgemma.rules.again import listed_patients
 from docgemma.rules.allergy_spans import allergens, reactions
-from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status
+from docgemma.rules.details import allergy_severity, doses, frequencies, trial_status, without_amounts
 from docgemma.rules.drug_words import DRUG_STEM
 from docgemma.rules.drugs import DrugNames
 from docgemma.rules.ids import PATIENT_ID, clean
@@ -71,8 +71,8 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
     read: dict[str, Callable[[], Iterable[str]]] = {
         "patient_id": lambda: _patients(tool, state),
         "name": lambda: _names(text, state),
-        "drug_name": lambda: _drugs(text, state, dictionary),
-        "medication_name": lambda: _drugs(text, state, dictionary, tool),
+        "drug_name": lambda: _drugs(text, _named(text, state), state, dictionary),
+        "medication_name": lambda: _drugs(text, _dosed(text, _named(text, state)), state, dictionary),
         "drug_names": lambda: _drug_lists(text, state, dictionary),
         "dosage": lambda: _with_route(text, doses(text)) or _holding(text, "dosage", _has_number),
         "frequency": lambda: frequencies(text) or _holding(text, "frequency", OFTEN.search) or [NOT_SPECIFIED],
@@ -94,11 +94,7 @@ def choices(field: str, tool: str, state: AgentState, dictionary: DrugNames | No
 
 def next_order(several: Sequence[Order], state: AgentState) -> Order | None:
     """The first order of a list that was not made in this turn; the last one where all were."""
-    made = {
-        str(item["args"].get("medication_name", "")).casefold()
-        for item in state.get("tool_results") or []
-        if item["tool_name"] == "prescribe_medication"
-    }
+    made = known.tried(state, "prescribe_medication", "medication_name")
     left = [order for order in several if order.drug.casefold() not in made]
     return next(iter(left or several[-1:]), None)
 
@@ -106,9 +102,9 @@ def next_order(several: Sequence[Order], state: AgentState) -> Order | None:
 def _patients(tool: str, state: AgentState) -> list[str]:
     """Ids that may be meant; of several charts that are asked for, those that were not read yet."""
     found = known.patient_ids(state)
-    read = {item["args"].get("patient_id") for item in state.get("tool_results") or [] if item["tool_name"] == tool}
     if tool == "get_patient_chart" and listed_patients(state):
-        return [item for item in found if item not in read][:1] or found
+        read = known.tried(state, tool, "patient_id")
+        return [item for item in found if item.casefold() not in read][:1] or found
     return found
 
 
@@ -162,9 +158,8 @@ def _dosed(text: str, drugs: Sequence[str]) -> list[str]:
     return beside if len(beside) == 1 else list(drugs)
 
 
-def _drugs(text: str, state: AgentState, dictionary: DrugNames | None, tool: str = "") -> list[str]:
-    """Drugs of the question, those not looked up yet first; else of the charts and the history; else any words."""
-    asked = _dosed(text, _named(text, state)) if tool == "prescribe_medication" else _named(text, state)
+def _drugs(text: str, asked: list[str], state: AgentState, dictionary: DrugNames | None) -> list[str]:
+    """Drugs of the question (`asked`), else of the charts and the history, else any words; none looked up already."""
     if unknown := _misspelt(text, asked, dictionary):
         return [*asked, *unknown]  # never a drug of the history in place of one that was named and is not known
     if asked:
@@ -199,11 +194,9 @@ def _nearly(word: str, dictionary: DrugNames) -> bool:
 
 def _unknown_drugs(text: str) -> list[str]:
     """Words that may be a drug which the dictionary lacks."""
-    for said in [*doses(text), *frequencies(text)]:
-        text = text.replace(said, ";")
     return [
         span
-        for span in phrases(text, SPAN_WORDS["drug"])[::-1]
+        for span in phrases(without_amounts(text), SPAN_WORDS["drug"])[::-1]
         if not any(word.casefold().strip(".'’") in NOT_NAMES or PATIENT_ID.fullmatch(word) for word in span.split())
     ]
 
