@@ -24,9 +24,13 @@ from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.memory import broken, newest_threads, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
+from docgemma.nodes.input_assembly import understand
+from docgemma.paths import data_file
 from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
+from docgemma.reading.reader import load_reader
 from docgemma.report import report
+from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, ImageRef
 from docgemma.tools import ToolContext, toolbox
@@ -66,6 +70,7 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = shared_drug_names(self.settings.home)
+        self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
         self.toolbox.warm()
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
@@ -106,11 +111,10 @@ class Agent:
         with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
                 self._known(thread)
-            if self.pending(thread):
-                raise ThreadStateError(
-                    f"Conversation {thread} waits for a decision on a record entry.",
-                    hint="Approve, reject or edit it first (--approve, --reject, --edit).",
-                )
+            if (pending := self.pending(thread)) and (
+                decided := self._beside(message, thread, pending, actor, on_event, stop)
+            ):
+                return decided
             turn = {
                 "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
@@ -118,6 +122,26 @@ class Agent:
             if patient is not None:
                 turn["active_patient"] = self._known_patient(patient)
             return self._run(turn, thread, actor, on_event, stop)
+
+    def _beside(
+        self,
+        message: str,
+        thread: str,
+        pending: dict[str, Any],
+        actor: Actor,
+        on_event: OnEvent | None,
+        stop: Callable[[], bool],
+    ) -> dict[str, Any] | None:
+        """What a message does to the entry that waits: corrects it, rejects it, or nothing, and the card is put aside.
+
+        Words approve nothing. None: the message is a question of its own, which is answered above the card.
+        """
+        context = self._context(thread, actor, stop)
+        state = self.app.get_state(self._config(thread)).values
+        request = understand(message, state, context)
+        decision = amendment(request, state["request"], pending)
+        self._run(Command(resume=decision), thread, actor, on_event if decision["decision"] != "hold" else None, stop)
+        return None if decision["decision"] == "hold" else self._report(thread, 0.0)
 
     def decide(
         self,
@@ -211,7 +235,7 @@ class Agent:
     def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
         return Context(
             llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
-            drugs=self.drugs, settings=self.settings, thread=thread, actor=actor, stop=stop,
+            drugs=self.drugs, reader=self.reader, settings=self.settings, thread=thread, actor=actor, stop=stop,
         )  # fmt: skip
 
     def _run(

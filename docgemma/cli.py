@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn, Optional
 import typer
 
 from docgemma.cli_demo import app as demo
+from docgemma.cli_eval import evaluate
 from docgemma.cli_kaggle import app as kaggle
 from docgemma.cli_serve import serve
 from docgemma.cli_snapshot import app as snapshot
@@ -24,6 +25,7 @@ app.add_typer(snapshot, name="snapshot")
 app.add_typer(demo, name="demo")
 app.add_typer(kaggle, name="kaggle")
 app.command()(serve)
+app.command("eval")(evaluate)
 
 GREETING = """\
 DocGemma answers clinical questions from tools and records. Decision support, not a medical device.

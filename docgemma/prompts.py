@@ -127,18 +127,18 @@ class PromptProfile(Protocol):
     """The graph's six calls to a model. `copied_fields` are the arguments that must be spans of the input."""
 
     name: str
-    intent_names_tool: bool  # the tool named with the intent is the first choice, and is not asked for again
+    reads: bool  # the reader's plan is followed and its findings are the answer; no model is called
     synthesis: GenConfig
 
-    def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask: ...
+    def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask | BaseModel: ...
 
     def select(self, state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask: ...
 
     def arguments(self, state: AgentState, tool: "Tool", schema: type[BaseModel]) -> Ask: ...
 
-    def assess(self, state: AgentState, result: ToolResult) -> Ask: ...
+    def assess(self, state: AgentState, result: ToolResult) -> Ask | BaseModel: ...
 
-    def retry(self, state: AgentState, result: ToolResult) -> Ask: ...
+    def retry(self, state: AgentState, result: ToolResult) -> Ask | BaseModel: ...
 
     def synthesize(self, state: AgentState) -> Prompt: ...
 
@@ -146,9 +146,6 @@ class PromptProfile(Protocol):
 
     def direct(self, state: AgentState) -> "Prepared | None":
         """An answer to a direct question that needs no generation, or None."""
-
-    def mend(self, text: str, state: AgentState) -> str:
-        """The model's answer, with what a model of its size leaves out or garbles set right from the results."""
 
 
 # arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
@@ -164,7 +161,7 @@ class FullProfile:
     """The measured prompts, for MedGemma and any chat model."""
 
     name = "full"
-    intent_names_tool = False
+    reads = False
     synthesis = GENERATION["synthesize"]
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
@@ -223,9 +220,6 @@ class FullProfile:
 
     def direct(self, state: AgentState) -> Prepared | None:
         return None
-
-    def mend(self, text: str, state: AgentState) -> str:
-        return text
 
     @staticmethod
     def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:

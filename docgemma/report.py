@@ -17,13 +17,14 @@ def report(
         "graph": graph,
         "model": model,
         "status": "needs_approval" if pending else state.get("status", "answered"),
-        "answer": approval_text(pending) if pending else state.get("final_response") or "",
+        "answer": _answer(state, pending),
         "path": path,
         "intent": state.get("intent"),
         "tools": [_tool(result) for result in state.get("tool_results", [])],
         "quality": state.get("quality", []),
         "options": question["options"] if question else [],
         "pending_write": pending,
+        "unanswered": state.get("unanswered") or [],
         "grounding": state.get("grounding") or {"supported": True, "removed": []},
         "sources": state.get("sources") or sources(state),
         "confidence": None,
@@ -40,6 +41,14 @@ def report(
     }
 
 
+def _answer(state: AgentState, pending: PendingWrite | None) -> str:
+    """The answer; the card where an entry waits, below the answer to what was asked beside it."""
+    if not pending:
+        return state.get("final_response") or ""
+    beside = state.get("final_response") if state.get("reopened") else ""
+    return "\n\n".join(part for part in (beside, approval_text(pending)) if part)
+
+
 def model_calls(result: dict[str, Any]) -> str:
     """How often the model was called, in words."""
     return "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
@@ -48,7 +57,15 @@ def model_calls(result: dict[str, Any]) -> str:
 def approval_text(pending: PendingWrite) -> str:
     """The approval card in plain text."""
     lines = [f"{pending['label']} waits for your approval:"]
-    lines += [f"  {key.replace('_', ' ')}: {value}" for key, value in pending["args"].items()]
+    if who := pending.get("patient"):
+        born = f", born {who['birth_date']}" if who["birth_date"] else ""
+        lines.append(f"  patient: {who['name']}{born}, ID {who['id']}")
+    original = pending.get("original") or {}
+    for key, value in pending["args"].items():
+        if key != "patient_id" or not who:
+            lines.append(
+                f"  {key.replace('_', ' ')}: {value}" + (f" (written: {original[key]})" if key in original else "")
+            )
     lines += [f"  Safety check: {finding}" for finding in pending["findings"]]
     return "\n".join(lines)
 

@@ -6,8 +6,11 @@ RESET = None  # a node returns RESET for an accumulating key to empty it
 
 
 def accumulate(old: list | None, new: list | None) -> list:
-    """Append, as `operator.add` does, but let a new turn of the same thread begin empty."""
-    return [] if new is RESET else [*(old or []), *new]
+    """Append, as `operator.add` does, but let a new turn of the same thread begin empty: `RESET`, or a list that begins
+    with it."""
+    if new is RESET or (new and new[0] is RESET):
+        return list(new[1:]) if new else []
+    return [*(old or []), *new]
 
 
 class ExtractedEntities(TypedDict):
@@ -17,6 +20,51 @@ class ExtractedEntities(TypedDict):
     action_verbs: list[str]
     nct_ids: list[str]
     has_image: bool
+
+
+class PatientRef(TypedDict):
+    """A patient of the store whom a request names. `search`: what to look for, "" where an id was given."""
+
+    id: str
+    name: str
+    label: str
+    sex: str
+    said: str
+    search: str
+    exact: bool  # False: the record spells the name differently
+
+
+class OrderRef(TypedDict):
+    """One ordered drug: as said, the dictionary's name, and its details as said ("" where nothing is)."""
+
+    said: str
+    drug: str
+    how: str  # named, short, near, group, unknown
+    dose: str
+    route: str
+    frequency: str
+    notes: str
+
+
+class Request(TypedDict):
+    """What one message asks for, as `docgemma.reading` understood it."""
+
+    asks: list[str]  # of reading.labels.ASKS
+    meant: str  # of a write: ordered, asked, refused, unsure; "" where none is mentioned
+    patients: list[PatientRef]
+    unclear: list[str]  # names and ids that nobody, or more than one, has
+    drugs: list[dict[str, Any]]  # {"said", "name", "how", "members"}
+    orders: list[OrderRef]
+    allergies: list[dict[str, str]]  # {"substance", "reaction", "severity"}
+    notes: list[dict[str, str]]  # {"note_type", "note_text"}
+    corrects: bool  # the message before, whose request it completes
+    details: dict[str, str]  # of an order or allergy that the message does not name: {"dose", "frequency", ...}
+    measures: list[str]  # what is asked of a chart or label, in the clinician's words
+    condition: str
+    status: str
+    query: str
+    trials: list[str]  # NCT ids
+    said: str
 
 
 class Option(TypedDict):
@@ -59,10 +107,27 @@ class Clarification(TypedDict):
 
 
 class PendingWrite(TypedDict):
+    """What a person decides about. `original`: arguments that were written otherwise, as they were written."""
+
     name: str
     label: str
+    patient: dict[str, str]  # {"id", "name", "birth_date"}
     args: dict[str, Any]
+    original: dict[str, str]
     findings: list[str]
+
+
+class Held(TypedDict):
+    """An entry that waits while another question is answered."""
+
+    tool: str
+    args: dict[str, Any]
+    original: dict[str, str]
+    turn_id: str
+    message: str
+    user_query: str
+    request: Request
+    results: list["ToolResult"]
 
 
 class Turn(TypedDict):
@@ -105,6 +170,7 @@ class AgentState(TypedDict, total=False):
     active_patient: Optional[ActivePatient]  # whom "his" and "her" mean; may change within a turn
     turn_patient: Optional[ActivePatient]  # the same as the turn began, so that prompts only ever grow
     extracted_entities: ExtractedEntities
+    request: Request  # of this turn; of the turn before until the next message is read
     image_findings: Optional[dict[str, Any]]
     # intent
     intent: Literal["DIRECT", "TOOL_NEEDED"]
@@ -127,9 +193,12 @@ class AgentState(TypedDict, total=False):
     retry_strategy: Optional[str]
     error_messages: Annotated[list[str], accumulate]
     clarification: Optional[Clarification]
+    held: Optional[Held]  # a card that is shown again when this turn's question is answered
+    reopened: Optional[Held]  # the card that is shown below this turn's answer
     resumed: bool  # this turn answers a clarification; nothing is redone
     # output
     final_response: Optional[str]
+    unanswered: list[dict[str, str]]  # {"ask", "reason"} of what the answer does not serve
     status: Literal["answered", "needs_clarification", "needs_approval", "refused"]
     grounding: dict[str, Any]
     sources: list[dict[str, Any]]  # of a direct answer; others come from the tool results

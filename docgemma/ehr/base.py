@@ -1,7 +1,10 @@
 """What a record store does. FHIR R4 resources are plain dicts here; a back end validates what it writes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+NAMED = 200  # patients of one name; where there are more, a birth date is needed to be sure of all
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,16 @@ class RecordStore(Protocol):
 
     def patient(self, patient_id: str) -> PatientMatch | None:
         """The patient with exactly this id, or None."""
+
+    def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
+        """For each value that somebody has as id or identifier (an MRN): who. Case, spaces and hyphens do not count."""
+
+    def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
+        """For each group of words as typed, the patients whose name holds them all, one of them as family name.
+
+        At most NAMED of a group; a store that can ask only for some groups takes the first. `born`: ISO dates or years,
+        one of which fits (or the record has no date).
+        """
 
     def chart(self, patient_id: str) -> Chart | None:
         """The whole summary, or None if there is no such patient."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docgemma.ehr.schema import APPLICATION_ID, TABLES, VERSION
+from docgemma.ehr.schema import APPLICATION_ID, LOOKUPS, TABLES, VERSION
 from docgemma.errors import StoreError
 
 
@@ -18,6 +18,7 @@ class Database:
     Args:
         path: the file.
         fill: called once, inside the transaction that makes the tables of a new file.
+        index: called once, inside the transaction that makes the look-up tables of a file that lacks them.
         create: make the file where there is none; otherwise its absence is an error.
         busy_timeout_s: how long to wait for another process's write.
 
@@ -25,7 +26,14 @@ class Database:
         StoreError: no such file or folder, not a record store, corrupt, not readable, locked.
     """
 
-    def __init__(self, path: Path, fill: Callable[["Database"], None], create: bool, busy_timeout_s: float):
+    def __init__(
+        self,
+        path: Path,
+        fill: Callable[["Database"], None],
+        index: Callable[["Database"], None],
+        create: bool,
+        busy_timeout_s: float,
+    ):
         self.path = path
         self.busy_timeout_s = busy_timeout_s
         self._lock = threading.RLock()
@@ -33,6 +41,7 @@ class Database:
         try:
             with self._guarded():
                 self._prepare(fill if create else None)
+                self._add_lookups(index)
         except BaseException:
             self.connection.close()
             raise
@@ -109,11 +118,36 @@ class Database:
 
     def _make(self, fill: Callable[["Database"], None]) -> None:
         # not executescript, which would commit the transaction
-        for statement in TABLES.split(";"):
+        for statement in (TABLES + LOOKUPS).split(";"):
             self.execute(statement)
         self.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self.execute(f"PRAGMA user_version = {VERSION}")
         fill(self)
+
+    def _add_lookups(self, index: Callable[["Database"], None]) -> None:
+        """Give a file of an older program its look-up tables, or only this connection where it cannot be written."""
+        if self._has("identifier"):
+            return
+        try:
+            with self.writing():
+                self._make_lookups(index, "main")
+        except StoreError as error:
+            if _code(error.__cause__) != sqlite3.SQLITE_READONLY:
+                raise
+            with self.reading():
+                self._make_lookups(index, "temp")
+
+    def _make_lookups(self, index: Callable[["Database"], None], place: str) -> None:
+        # another process may have been faster
+        if self._has("identifier"):
+            return
+        placed = LOOKUPS.replace("CREATE TABLE ", f"CREATE TABLE {place}.").replace("X ", f"X {place}.")
+        for statement in placed.split(";"):
+            self.execute(statement)
+        index(self)
+
+    def _has(self, table: str) -> bool:
+        return self.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0] > 0
 
     def _pragma(self, name: str) -> int:
         return self.execute(f"PRAGMA {name}").fetchone()[0]
@@ -152,7 +186,7 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     return StoreError(f"The record store {path} failed: {error}.", hint="Run `docgemma doctor`.")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: BaseException | None) -> int:
     """SQLite's primary result code, or -1 where the error came from Python's side."""
     code = getattr(error, "sqlite_errorcode", None)
     return -1 if code is None else code & 0xFF

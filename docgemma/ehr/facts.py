@@ -83,12 +83,13 @@ def observation(resource: Resource) -> dict[str, Any]:
 
 
 def document(resource: Resource) -> dict[str, Any]:
-    """`type, date, text`."""
+    """`type, date, author, text`."""
     attachments = [item.get("attachment", {}) for item in resource.get("content", [])]
     texts = [_decoded(item) for item in attachments if item.get("contentType", "text/plain").startswith("text/")]
     return {
         "type": concept(resource.get("type")) or "note",
         "date": resource.get("date", "")[:10],
+        "author": ", ".join(filter(None, (item.get("display", "") for item in resource.get("author", [])))),
         "text": " ".join(filter(None, texts)) or resource.get("description", ""),
     }
 

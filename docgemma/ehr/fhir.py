@@ -55,6 +55,11 @@ def name_text(name: Resource) -> str:
     return parts.strip() or (name.get("text") or "").strip()
 
 
+def family_text(name: Resource) -> str:
+    """The family name, or the last word of a name that does not say which it is."""
+    return name.get("family") or next(reversed(name_text(name).split()), "")
+
+
 def display_name(patient: Resource) -> str:
     names = patient.get("name") or []
     ranked = sorted(names, key=lambda n: NAME_ORDER.index(n.get("use")) if n.get("use") in NAME_ORDER else 9)

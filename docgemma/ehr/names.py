@@ -21,6 +21,11 @@ def fold(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
+def name_key(word: str) -> str:
+    """One word of a name for comparing: O'Brien is obrien."""
+    return APOSTROPHES.sub("", fold(word))
+
+
 def query_tokens(text: str) -> list[str]:
     """The words of a name as somebody typed it: no titles, no order, no repeats. "Dr. SMITH, John" -> smith, john."""
     words = re.findall(r"\w+", APOSTROPHES.sub("", fold(text)))

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import anyio
@@ -24,7 +25,7 @@ from docgemma.ehr.fhir import (
 )
 from docgemma.ehr.names import query_tokens
 from docgemma.ehr.outcome import RemoteError
-from docgemma.ehr.remote_search import find_patients
+from docgemma.ehr.remote_search import find_patients, identified, named_patients
 from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.settings import Settings
@@ -87,6 +88,13 @@ class RemoteStore:
             return None
         found = self._server.run(lambda session: session.read("Patient", patient_id))
         return patient_match(found) if found else None
+
+    def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
+        return self._server.run(lambda session: identified(session, values)) if values else {}
+
+    def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
+        """As in the SQLite store, for the dozen first words; a lower-case name far into a long text may be missed."""
+        return self._server.run(lambda session: named_patients(session, groups, born)) if groups else []
 
     def chart(self, patient_id: str) -> Chart | None:
         return self._server.run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None

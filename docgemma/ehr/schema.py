@@ -3,6 +3,20 @@
 APPLICATION_ID = 0x44474552  # "DGER": tells this file from any other SQLite database
 VERSION = 1
 
+# made from the Patient resources; a file of an older program gets them when it is opened
+LOOKUPS = """
+-- id and identifiers without case and hyphens, see identifiers.py
+CREATE TABLE identifier (
+    value_folded TEXT NOT NULL, patient_id TEXT NOT NULL, PRIMARY KEY (value_folded, patient_id)
+) WITHOUT ROWID;
+CREATE INDEX identifier_of_patient ON identifier (patient_id);
+
+CREATE TABLE family_token (
+    token TEXT NOT NULL, patient_id TEXT NOT NULL, PRIMARY KEY (token, patient_id)
+) WITHOUT ROWID;
+CREATE INDEX family_of_patient ON family_token (patient_id);
+"""
+
 TABLES = """
 CREATE TABLE resource (
     type TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, last_updated TEXT NOT NULL,

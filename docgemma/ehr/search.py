@@ -1,16 +1,19 @@
 """Name search over the index tables: the name as spelt; only if nobody has it, beginnings of names and near misses."""
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from docgemma.ehr.base import PatientMatch
-from docgemma.ehr.names import MAX_EDITS, allowed_edits, fold, query_tokens
+from docgemma.ehr.base import NAMED, PatientMatch
+from docgemma.ehr.names import MAX_EDITS, allowed_edits, fold, name_key, query_tokens
 
 MAX_WORDS = 12  # of a query; the rest is not a name
 MAX_VARIANTS = 40  # spellings tried for one word
+MAX_RANKED = NAMED  # of the shortest names; a name without further words is the shortest that fits
 
-MAX_RANKED = 200  # of the shortest names; a name without further words is the shortest that fits
+MANY = 500  # bearers of a word; more need not be counted
 
 _PERSON = "SELECT p.patient_id, p.name, p.birth_date, p.sex FROM person p WHERE "
 _SHORTEST = f" ORDER BY length(p.name), p.name, p.birth_date LIMIT {MAX_RANKED}"
@@ -34,6 +37,38 @@ class NameIndex:
             return ranked(found, name)[:limit]
         guesses = self._beginnings(tokens) or self._near(tokens) or self._without_extra_words(tokens)
         return [replace(match, guessed=True) for match in ranked(guesses, name)[:limit]]
+
+    def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
+        """For each group the patients with all its words, one as family name; `born` as in births.py."""
+        groups = [[name_key(word) for word in group] for group in groups]
+        words = json.dumps(list({word for group in groups for word in group}))
+        bearers = f"(SELECT count(*) FROM (SELECT 1 FROM name_token n WHERE n.token = v.token LIMIT {MANY}))"
+        query = f"SELECT token, {bearers} FROM vocabulary v WHERE token IN (SELECT value FROM json_each(?))"
+        count = dict(self.connection.execute(query, (words,)).fetchall())
+        return [
+            self._family(sorted(group, key=count.__getitem__), born) if group and count.keys() >= set(group) else []
+            for group in groups
+        ]
+
+    def _family(self, tokens: list[str], born: Sequence[str]) -> list[PatientMatch]:
+        """Beginning with the rarest word, and not beyond NAMED patients: a common name has thousands."""
+        table = "family_token" if len(tokens) == 1 else "name_token"
+        query = (
+            f"SELECT p.patient_id, p.name, p.birth_date, p.sex FROM {table} f CROSS JOIN person p USING (patient_id)"
+        )
+        clauses, values = ["f.token = ?"], list(tokens)
+        exists = "EXISTS (SELECT 1 FROM {} t WHERE t.patient_id = f.patient_id AND t.token {})"
+        clauses += [exists.format("name_token", "= ?")] * (len(tokens) - 1)
+        if len(tokens) > 1:
+            clauses.append(exists.format("family_token", f"IN ({_marks(tokens)})"))
+            values += tokens
+        if born:
+            fits = " OR ".join(["p.birth_date LIKE ? OR ? LIKE p.birth_date || '%'"] * len(born))
+            clauses.append(f"({fits})")
+            values += [value for day in born for value in (day + "%", day)]
+        rows = self.connection.execute(f"{query} WHERE {' AND '.join(clauses)} LIMIT {NAMED}", values)
+        found = [PatientMatch(*row) for row in rows]
+        return found if len(found) == NAMED else ranked(found, " ".join(tokens))
 
     def _exact(self, tokens: list[str]) -> list[PatientMatch]:
         return self._having([[token] for token in tokens])

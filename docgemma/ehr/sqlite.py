@@ -2,16 +2,18 @@
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.base import NAMED, Chart, PatientMatch, Provenance
 from docgemma.ehr.database import Database
 from docgemma.ehr.fhir import (
     Resource,
     build_chart,
     checked_write,
     display_name,
+    family_text,
     is_error,
     local_reference,
     medication_named,
@@ -21,6 +23,7 @@ from docgemma.ehr.fhir import (
     provenance_resource,
     section,
 )
+from docgemma.ehr.identifiers import best_of, identifier_key, patient_keys
 from docgemma.ehr.names import index_tokens
 from docgemma.ehr.search import NameIndex
 from docgemma.ehr.validate import validate_resource
@@ -54,7 +57,7 @@ class SqliteStore:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
     ):
         self.path = Path(path).expanduser()
-        self._db = Database(self.path, lambda db: _save(db, seed), create, busy_timeout_s)
+        self._db = Database(self.path, lambda db: _save(db, seed), _index_all, create, busy_timeout_s)
         self._names = NameIndex(self._db.connection)
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
@@ -67,6 +70,22 @@ class SqliteStore:
     def patient(self, patient_id: str) -> PatientMatch | None:
         with self._db.reading():
             return _person(self._db, patient_id)
+
+    def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
+        keys = {value: identifier_key(value) for value in values}
+        query = (
+            "SELECT i.value_folded, p.patient_id, p.name, p.birth_date, p.sex FROM identifier i JOIN person p USING "
+            f"(patient_id) WHERE i.value_folded IN (SELECT value FROM json_each(?)) LIMIT {NAMED}"
+        )
+        found: dict[str, list[PatientMatch]] = {}
+        with self._db.reading():
+            for key, *row in self._db.execute(query, (json.dumps(list(keys.values())),)):
+                found.setdefault(key, []).append(PatientMatch(*row))
+        return {value: best_of(value, found[key]) for value, key in keys.items() if key in found}
+
+    def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
+        with self._db.reading():
+            return self._names.named(groups, born)
 
     def chart(self, patient_id: str) -> Chart | None:
         query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid"
@@ -201,6 +220,7 @@ def _index_names(db: Database, patient: Resource) -> None:
     patient_id = patient["id"]
     db.execute("DELETE FROM person WHERE patient_id = ?", (patient_id,))
     db.execute("DELETE FROM name_token WHERE patient_id = ?", (patient_id,))
+    _index_lookups(db, patient)
     if is_error(patient):
         return
     person = (patient_id, display_name(patient), patient.get("birthDate") or "", patient.get("gender") or "")
@@ -208,3 +228,21 @@ def _index_names(db: Database, patient: Resource) -> None:
     for token in {token for name in patient.get("name") or [] for token in index_tokens(name_text(name))}:
         db.execute("INSERT OR IGNORE INTO name_token VALUES (?, ?)", (token, patient_id))
         db.execute("INSERT OR IGNORE INTO vocabulary (token) VALUES (?)", (token,))
+
+
+def _index_lookups(db: Database, patient: Resource) -> None:
+    """Identifiers and family names; those of a patient entered in error are forgotten."""
+    patient_id, names = patient["id"], [] if is_error(patient) else patient.get("name") or []
+    keys = set() if is_error(patient) else patient_keys(patient)
+    families = {token for name in names for token in index_tokens(family_text(name))}
+    for table, words in (("identifier", keys), ("family_token", families)):
+        db.execute(f"DELETE FROM {table} WHERE patient_id = ?", (patient_id,))
+        for word in words:
+            db.execute(f"INSERT INTO {table} VALUES (?, ?)", (word, patient_id))
+
+
+def _index_all(db: Database) -> None:
+    """Fill the look-ups of a file that an older program made. What cannot be read fails when it is asked for."""
+    for (body,) in db.execute("SELECT body FROM resource WHERE type = 'Patient'"):
+        with suppress(ValueError):
+            _index_lookups(db, json.loads(body))

@@ -43,7 +43,9 @@ def load_llm(
     settings = settings or Settings()
     name = name or settings.model or default_model(settings)
     if name == "edge":
-        return load_edge(settings, wait=wait)
+        from docgemma.llm.edge import EdgeLLM
+
+        return EdgeLLM()
     if name == "server":
         return _load_server(settings)
     if name.lower().endswith(".gguf"):

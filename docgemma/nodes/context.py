@@ -11,6 +11,7 @@ from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.llm.base import LLM, Generation
 from docgemma.prompts import Ask, PromptProfile
+from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
 from docgemma.tools.base import Toolbox, ToolContext
 
@@ -40,13 +41,18 @@ class Context:
     store: RecordStore
     knowledge: Knowledge
     drugs: DrugNames
+    reader: Reader
     settings: Settings
     thread: str
     actor: Actor = CLINICIAN
     stop: Callable[[], bool] = field(default=never_stop)
 
-    def ask(self, ask: Ask) -> tuple[BaseModel, list[dict[str, Any]]]:
-        """Put one constrained question to the model: its answer as the graph wants it, and the calls it cost."""
+    def ask(self, ask: Ask | BaseModel) -> tuple[BaseModel, list[dict[str, Any]]]:
+        """Put one constrained question to the model: its answer as the graph wants it, and the calls it cost.
+
+        A profile that settles the question by itself gives the answer instead, and no model is called."""
+        if isinstance(ask, BaseModel):
+            return ask, []
         done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
         return ask.finish(done.value), [call.as_dict() for call in done.calls]
 

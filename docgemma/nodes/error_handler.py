@@ -4,28 +4,38 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from docgemma.errors import ErrorType
 from docgemma.nodes.context import Context
-from docgemma.rules.completion import missing_tools
+from docgemma.reading.words import plain
+from docgemma.rules import known
 from docgemma.rules.errors import handle_error
-from docgemma.state import AgentState
+from docgemma.rules.plan import complete
+from docgemma.state import AgentState, ToolResult
 
 
 def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     result = state["tool_results"][-1]
     decision = handle_error(result, state["retry_count"], state["total_retries"])
-    if decision.action == "ask_user":
-        unclear = str(result["details"].get("entity") or "")
-        question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
-        return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
-    if decision.action == "skip":
-        goes_on = bool(missing_tools(state))
+    unclear = str(result["details"].get("entity") or "")
+    if decision.action == "ask_user" and not _asked_about(unclear, state, result):
         return {
-            "error_messages": [decision.message],
-            "next_node": "tool_select" if goes_on else "synthesize",
+            "next_node": "synthesize" if complete(state) else "tool_select",
             "retry_count": 0,
             "retry_strategy": None,
         }
-    value, calls = runtime.context.ask(runtime.context.profile.retry(state, result))
+    if decision.action == "ask_user":
+        question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
+        return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
+    value, calls = (None, [])
+    if decision.action == "retry":
+        value, calls = runtime.context.ask(runtime.context.profile.retry(state, result))
+    if value is None or (value.strategy == "retry_different_args" and runtime.context.profile.reads):
+        return {  # a reader has no other arguments than those it read
+            "error_messages": [decision.message],
+            "next_node": "synthesize" if complete(state) else "tool_select",
+            "retry_count": 0,
+            "retry_strategy": None,
+        }
     return {
         "retry_strategy": value.strategy,
         "retry_count": state["retry_count"] + 1,
@@ -33,3 +43,10 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         "next_node": "tool_select",
         "calls": calls,
     }
+
+
+def _asked_about(unclear: str, state: AgentState, result: ToolResult) -> bool:
+    """Whether the doubt is about something that the clinician said: a medicine's name in the chart is not asked about."""
+    if result["error_type"] != ErrorType.AMBIGUOUS_DRUG_NAME:
+        return True
+    return plain(unclear) in plain(state["user_query"]) or not known.charts(state)

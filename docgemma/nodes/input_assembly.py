@@ -7,13 +7,27 @@ from langgraph.runtime import Runtime
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context
-from docgemma.rules import clarify
-from docgemma.rules.entities import extract
-from docgemma.state import RESET, AgentState, Clarification, ImageRef, ToolResult
+from docgemma.reading.request import read_request
+from docgemma.reading.words import plain
+from docgemma.rules import clarify, known
+from docgemma.rules.follow import carried, recorded_before
+from docgemma.rules.plan import WRITE_TOOLS
+from docgemma.state import (
+    RESET,
+    AgentState,
+    Clarification,
+    ExtractedEntities,
+    ImageRef,
+    Option,
+    PatientRef,
+    Request,
+    ToolResult,
+)
 from docgemma.tools.images import describe_image
 
 NAME_CHARS = 80  # a longer message is no name
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
+MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"})
 UNREADABLE = "An image is attached, but it could not be read this time."
 
 NEW_TURN: dict[str, Any] = {
@@ -22,34 +36,73 @@ NEW_TURN: dict[str, Any] = {
     "step_count": 0, "retry_count": 0, "total_retries": 0, "last_result_classification": None,
     "last_result_summary": None, "quality": RESET, "next_node": None, "retry_strategy": None,
     "error_messages": RESET, "clarification": None, "resumed": False, "final_response": None,
-    "status": "answered", "grounding": {},
+    "status": "answered", "grounding": {}, "unanswered": [], "reopened": None,
 }  # fmt: skip
 
 
 def assemble_input(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Start a turn, or take up the work that a clarification interrupted."""
-    if (open_question := state.get("clarification")) and (
-        answer := _answered(state["message"], open_question, runtime.context)
-    ):
-        return _take_up(open_question, answer, runtime.context)
+    if (open_question := state.get("clarification")) and (answer := _answered(state, open_question, runtime.context)):
+        return _take_up(state, open_question, answer, runtime.context)
     return _begin(state, runtime.context)
 
 
 def _begin(state: AgentState, context: Context) -> dict[str, Any]:
     image = state.get("image")
+    request = understand(state["message"], state, context)
     update = {
         **NEW_TURN,
         "user_query": state["message"],
         "turn_patient": state.get("active_patient"),
-        "extracted_entities": extract(
-            state["message"], context.drugs, image is not None, bool(state.get("active_patient"))
-        ),
+        "request": request,
+        "extracted_entities": _entities(request, image is not None),
+        "clarification": _contradicts(state, request, context),
     }
     if image:
         findings = _look(image, state["message"], context)
         update["calls"] = findings.pop("calls", [])
         update["image_findings"] = findings
     return update
+
+
+def understand(message: str, state: AgentState, context: Context) -> Request:
+    """What a message asks for, completed from the conversation before it."""
+    history, active = state.get("history") or [], state.get("active_patient")
+    request = read_request(
+        message, reader=context.reader, drugs=context.drugs, store=context.store,
+        before=history[-1]["user"] if history else "", active=active,
+    )  # fmt: skip
+    if "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
+        return Request(**{**request, "asks": ["change"]})
+    return carried(request, state.get("request"), bool(active))
+
+
+def _entities(request: Request, has_image: bool) -> ExtractedEntities:
+    """The request's findings as the prompts of language models show them."""
+    return ExtractedEntities(
+        patient_ids=[patient["id"] for patient in request["patients"]],
+        patient_names=[patient["said"] for patient in request["patients"] if patient["search"]] + request["unclear"],
+        drug_mentions=[drug["said"] for drug in request["drugs"]] + [order["said"] for order in request["orders"]],
+        action_verbs=[], nct_ids=request["trials"], has_image=has_image,
+    )  # fmt: skip
+
+
+def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
+    """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named."""
+    active = state.get("active_patient")
+    if not active or request["patients"] or request["unclear"] or not known.people({**state, "request": request}):
+        return None
+    words = set(plain(state["message"]).replace("'s", "").split())
+    patient = context.store.patient(active["id"])
+    other = {"male": FEMALE, "female": MALE}.get(patient.sex if patient else "", frozenset())
+    own = {"male": MALE, "female": FEMALE}.get(patient.sex if patient else "", frozenset())
+    if patient is None or not words & other or words & own:
+        return None
+    return Clarification(
+        kind="patient", question=f"The open patient is {patient.label}. Whom do you mean? Give a name or an ID, or say yes.",
+        options=[Option(id=patient.id, label=patient.label)], tool="search_patient", args={"name": patient.name},
+        missing=["patient_id"], query=state["message"],
+    )  # fmt: skip
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
@@ -62,23 +115,33 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
     return {"unread": True, "formatted": NO_VISION.format(header=describe_header(read_header(image["path"])))}
 
 
-def _answered(message: str, question: Clarification, context: Context) -> dict[str, Any] | None:
+def _answered(state: AgentState, question: Clarification, context: Context) -> dict[str, Any] | None:
     """The arguments that the message supplies, or None if it is a new question."""
     if question["kind"] == "missing":
-        return clarify.read_missing(message, question) or _by_name(message, question, context)
-    chosen = clarify.read_answer(message, question)
+        ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
+        request = read_request(
+            state["message"], reader=context.reader, drugs=context.drugs, store=context.store, before=question["question"]
+        )  # fmt: skip
+        return clarify.read_missing(_named(state["message"], request, context), question, ask)
+    chosen = clarify.read_answer(state["message"], question)
     return {"choice": chosen} if chosen else None
 
 
-def _by_name(message: str, question: Clarification, context: Context) -> dict[str, Any] | None:
-    """A patient's name instead of the id that was asked for, if it is one patient's and spelt as on record."""
-    if question["missing"] != ["patient_id"] or len(message) > NAME_CHARS:
-        return None
+def _named(message: str, request: Request, context: Context) -> Request:
+    """The request, with the patient whom a bare name or id means: "abc-123", "john smith"."""
+    if request["patients"] or len(message) > NAME_CHARS:
+        return request
     found = [match for match in context.store.search_patients(message) if not match.guessed]
-    return {"patient_id": found[0].id} if len(found) == 1 else None
+    if len(found) != 1:
+        return request
+    match = found[0]
+    patient = PatientRef(
+        id=match.id, name=match.name, label=match.label, sex=match.sex, said=message, search="", exact=True
+    )
+    return Request(**{**request, "patients": [patient], "unclear": []})
 
 
-def _take_up(question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:
+def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:
     update: dict[str, Any] = {
         "clarification": None, "resumed": True, "status": "answered", "final_response": None,
         "error_messages": RESET, "retry_count": 0, "proposed_none": False, "retry_strategy": None,
@@ -90,11 +153,20 @@ def _take_up(question: Clarification, answer: dict[str, Any], context: Context) 
         name = patient.name if patient else label
         return {
             **update,
+            "request": _settled(state, question, answer["choice"], name, label),
+            "turn_patient": {"id": answer["choice"], "name": name},
             "active_patient": {"id": answer["choice"], "name": name},
             "tool_results": [_identified(question, answer["choice"], label, context)],
             "last_result_classification": "success_rich",
             "next_node": "router",
         }
+    if given_id := answer.get("patient_id"):
+        patient = context.store.patient(given_id)
+        name, label = (patient.name, patient.label) if patient else (given_id, given_id)
+        update |= {
+            "request": _settled(state, question, given_id, name, label),
+            "turn_patient": {"id": given_id, "name": name}, "active_patient": {"id": given_id, "name": name},
+        }  # fmt: skip
     field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
     given = {field: answer["choice"]} if question["kind"] == "drug" else answer
     if question["kind"] == "drug" and isinstance(question["args"].get(field), list):
@@ -105,6 +177,15 @@ def _take_up(question: Clarification, answer: dict[str, Any], context: Context) 
         "current_args": {**question["args"], **given},
         "next_node": "tool_execute",
     }
+
+
+def _settled(state: AgentState, question: Clarification, patient_id: str, name: str, label: str) -> Request:
+    """The request, now that a person said who is meant: the name that was unclear is this patient."""
+    request = known.request(state)
+    said = str(question.get("entity") or question["args"].get("name") or name)
+    unclear = [item for item in request["unclear"] if item.casefold() not in said.casefold()]
+    patient = PatientRef(id=patient_id, name=name, label=label, sex="", said=name, search="", exact=True)
+    return Request(**{**request, "patients": [*request["patients"], patient], "unclear": unclear})
 
 
 def _replaced(question: Clarification, choice: str) -> list[str]:

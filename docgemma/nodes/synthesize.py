@@ -1,4 +1,4 @@
-"""Node 7: the answer. Free text from the model, held to the evidence by code before anyone sees it."""
+"""Node 7: the answer. Code composes it from the findings; a language model writes prose, held to the same findings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,14 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
-from docgemma.rules.cut import complete
-from docgemma.rules.fallback import answer_from_evidence, ensure_critical, unavailable_lines
+from docgemma.nodes.order_checks import order_checks
+from docgemma.rules import known
+from docgemma.rules.answer import compose
+from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
-from docgemma.rules.patient_context import by_patient, with_patient
-from docgemma.rules.refusal import (
-    NOTHING_RECORDED,
-    any_rejected,
-    refused_answer,
-    unprepared_answer,
-    without_entries,
-)
+from docgemma.rules.prose import must_say
+from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -28,10 +24,13 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if question := state.get("clarification"):
-        text = _question_text(question)
-        update = {"final_response": text, "status": "needs_clarification", "grounding": _grounding(True, [])}
+        update = {
+            "final_response": _question_text(question),
+            "status": "needs_clarification",
+            "grounding": _grounding([]),
+        }
     elif refused := refused_answer(state):
-        update = {"final_response": refused, "grounding": _grounding(True, [])}
+        update = {"final_response": refused, "grounding": _grounding([])}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
         update = _direct(state, runtime)
     else:
@@ -42,15 +41,17 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
-    """General knowledge has no evidence to be held to, so it says where it comes from."""
+    """No look-up was needed: manners, a definition, a refusal; general knowledge says where it comes from."""
     context = runtime.context
     if unprepared := unprepared_answer(state):
-        return {"final_response": unprepared, "grounding": _grounding(True, []), "status": "refused"}
+        return {"final_response": unprepared, "grounding": _grounding([]), "status": "refused"}
     images = state.get("image_findings") or {}
     if images.get("unread"):
-        return {"final_response": images["formatted"], "grounding": _grounding(True, [])}
-    if prepared := context.profile.direct(state):
-        return {"final_response": prepared.text, "grounding": _grounding(True, []), "sources": prepared.sources}
+        return {"final_response": images["formatted"], "grounding": _grounding([])}
+    reply = direct_reply(known.request(state), state["user_query"])
+    if context.profile.reads or reply.settled:
+        return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources, "unanswered": reply.unanswered,
+                **({"status": "refused"} if reply.refused else {})}  # fmt: skip
     prompt = context.profile.synthesize(state)
     removed: list[str] = []
     before = [line for turn in state.get("history", []) for line in turn["assistant"].splitlines()]
@@ -65,25 +66,28 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     calls = [call.as_dict() for call in done.calls]
     written = stream.finish()
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
-    text = (written or answer_from_evidence(state)) + notice
+    text = (written or reply.text) + notice
     if removed:  # it said that something was recorded
         text = f"{NOTHING_RECORDED}\n{text}"
-    return {"final_response": text, "grounding": _grounding(not removed, removed), "calls": calls}
+    return {"final_response": text, "grounding": _grounding(removed), "calls": calls}
 
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
-    if charts := by_patient(state):
-        text = "\n\n".join([charts, *unavailable_lines(state)])
-        return {"final_response": text, "grounding": _grounding(True, [])}
-    known, names = evidence(state), [tool.name for tool in context.toolbox]
+    reply = direct_reply(known.request(state), state["user_query"])
+    composed, missing = compose(state, context.drugs, order_checks(state, context), reply.definition)
+    update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
+    several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
+    if context.profile.reads or several:  # a text about two people written as one could mix them
+        runtime.stream_writer({"type": "token", "text": composed})
+        return update
+    facts, names = evidence(state, composed), [tool.name for tool in context.toolbox]
     removed: list[str] = []
-
     prompt = context.profile.synthesize(state)
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
-        checked = ground(complete(text, known), known, context.drugs, names)
+        checked = ground(text, facts, context.drugs, names)
         removed.extend([*leaked, *checked.removed])
         return checked.answer
 
@@ -91,25 +95,25 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
-    text = context.profile.mend(written, state) if usable else answer_from_evidence(state)
-    text = ensure_critical(text, state, context.drugs)
     return {
-        "final_response": with_patient(text or answer_from_evidence(state), state),
-        "grounding": _grounding(not removed, removed),
+        "final_response": must_say(written, composed, state) if usable else composed,
+        "unanswered": missing,
+        "grounding": _grounding(removed),
         "calls": [call.as_dict() for call in done.calls],
     }
 
 
-def evidence(state: AgentState) -> list[str]:
-    """Everything of this turn that an answer may repeat."""
+def evidence(state: AgentState, composed: str = "") -> list[str]:
+    """Everything of this turn that an answer may repeat. The question is not evidence of a patient; its numbers and
+    drugs may be said again."""
     images = state.get("image_findings") or {}
     texts = [result["formatted_result"] for result in state.get("tool_results", [])]
     texts += [str(value) for result in state.get("tool_results", []) for value in result["args"].values()]
     if not any_rejected(state):  # an entry of an earlier turn must not bear out one that was rejected now
-        texts += [f"{turn['user']}\n{turn['assistant']}" for turn in state.get("history", [])]
+        texts += [turn["user"] for turn in state.get("history", [])]
     if patient := state.get("active_patient"):
         texts.append(f"{patient['name']} {patient['id']}")
-    return [*texts, state["user_query"], *state.get("error_messages", []), images.get("formatted", "")]
+    return [*texts, composed, state["user_query"], *state.get("error_messages", []), images.get("formatted", "")]
 
 
 class SentenceStream:
@@ -157,8 +161,8 @@ def _writer(runtime: Runtime[Context]) -> Callable[[str], None]:
     return write
 
 
-def _grounding(supported: bool, removed: list[str]) -> dict[str, Any]:
-    return {"supported": supported, "removed": removed}
+def _grounding(removed: list[str]) -> dict[str, Any]:
+    return {"supported": not removed, "removed": removed}
 
 
 def _briefs(state: AgentState) -> list[dict[str, Any]]:

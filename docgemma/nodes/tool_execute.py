@@ -8,8 +8,9 @@ from langgraph.types import interrupt
 
 from docgemma.errors import StoreError, ToolError
 from docgemma.nodes.context import Context
+from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_gate import findings_for
-from docgemma.state import AgentState, PendingWrite, ToolResult
+from docgemma.state import RESET, AgentState, Held, PendingWrite, ToolResult
 from docgemma.tools.base import Tool, validate
 
 
@@ -19,10 +20,15 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     args, findings = state["current_args"] or {}, []
     retry = bool(state.get("retry_strategy"))
     seen: tuple[str, ...] | None = None
+    before = [RESET, *state["reopened"]["results"]] if state.get("reopened") else []  # the card's own turn goes on
     if tool.writes and _can_be_decided(tool, args, context):
-        args, findings, approved = decide_write(tool, args, context)
-        if not approved:
-            return {**_done(state, retry), "tool_results": [_rejected(tool, args, findings)], "status": "refused"}
+        card = state["reopened"] or as_card(tool.name, args, context)
+        args, findings, decision = decide_write(tool, card["args"], card["original"], context)
+        if decision == "hold":
+            return {"held": _held(state, tool, args, card["original"])}
+        if decision == "reject":
+            rejected = _rejected(tool, args, findings)
+            return {**_done(state, retry), "tool_results": [*before, rejected], "status": "refused", "reopened": None}
         seen = tuple(findings)
     key = write_key(context.thread, state, tool) if tool.writes else ""
     result = context.toolbox.call(tool.name, args, context.tool_context(state, key, seen))
@@ -34,27 +40,60 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         **_done(state, retry),
         **_patient(result),
         "current_args": args,
-        "tool_results": [result],
+        "tool_results": [*before, result],
+        "reopened": None,
         "calls": calls,
     }
 
 
-def decide_write(tool: Tool, args: dict[str, Any], context: Context) -> tuple[dict[str, Any], list[str], bool]:
-    """Ask until a person approves what stands there or rejects it. An edit that raises a new finding is shown again."""
+def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    """Take up the entry that waited while this turn's question was answered."""
+    held = state["held"]
+    return {
+        "held": None, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
+        "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],
+        "request": held["request"], "retry_strategy": None, "retry_count": 0, "proposed_none": False, "intent": "TOOL_NEEDED",
+        "clarification": None,
+    }  # fmt: skip
+
+
+def decide_write(
+    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context
+) -> tuple[dict[str, Any], list[str], str]:
+    """Ask until a person approves what stands there, rejects it or asks something else first ("hold").
+
+    An edit that raises a new finding is shown again, and so is every correction in words ("amend").
+    """
     seen: set[str] = set()
     findings = findings_for(tool.name, args, context)
     edited = False
     while not edited or set(findings) - seen:
         seen |= set(findings)
-        pending = PendingWrite(name=tool.name, label=tool.label, args=args, findings=findings)
-        decision = interrupt(dict(pending))
-        if decision["decision"] == "reject":
-            return args, findings, False
-        if decision["decision"] == "approve":
-            return args, findings, True
-        args, edited = {**args, **decision["args"]}, True
+        decision = interrupt(dict(_pending(tool, args, original, findings, context)))
+        if decision["decision"] in ("reject", "approve", "hold"):
+            return args, findings, decision["decision"]
+        card = as_card(tool.name, {**args, **decision["args"]}, context)
+        original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
+        args, edited = card["args"], decision["decision"] == "edit"
         findings = findings_for(tool.name, args, context)
-    return args, findings, True
+    return args, findings, "approve"
+
+
+def _pending(
+    tool: Tool, args: dict[str, Any], original: dict[str, str], findings: list[str], context: Context
+) -> PendingWrite:
+    patient = context.store.patient(args["patient_id"])
+    who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
+    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
+
+
+def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:
+    earlier = state["reopened"] or {}
+    return Held(
+        tool=tool.name, args=args, original=original, turn_id=state["turn_id"], message=state["message"],
+        user_query=state["user_query"], request=state["request"],
+        results=earlier.get("results", state.get("tool_results") or []),
+    )  # fmt: skip
 
 
 def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:
@@ -68,9 +107,8 @@ def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:
 
 def write_key(thread: str, state: AgentState, tool: Tool) -> str:
     """The same key for the same step of the same turn, before and after a crash, whatever was edited."""
-    step = sum(
-        1 for result in state.get("tool_results", []) if result["tool_name"] == tool.name and not result["error"]
-    )
+    results = state["reopened"]["results"] if state.get("reopened") else state.get("tool_results", [])
+    step = sum(1 for result in results if result["tool_name"] == tool.name and not result["error"])
     text = f"{thread}/{state['turn_id']}/{tool.name}/{step}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Node 3: which tool, then which arguments. Code narrows what can apply; the model chooses among the rest."""
+"""Node 3: which tool, then which arguments. The plan says what must run; a language model chooses among the rest."""
 
 from typing import Annotated, Any, Literal, Optional
 
@@ -6,14 +6,15 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
 from docgemma.nodes.context import Context
-from docgemma.rules.candidates import narrow
-from docgemma.rules.completion import is_repeat, missing_tools
-from docgemma.rules.spans import choices
+from docgemma.rules import known
+from docgemma.rules.plan import WRITE_TOOLS, Step, is_repeat, missing, private, runnable, wanted_by_model
 from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
 from docgemma.tools.base import Tool
 
 LISTS = {"drug_names": 6}  # arguments that hold several values, and how many at most
+FIRST = ("search_patient", "get_patient_chart")  # everything else stands on them
+OUTSIDE = ("query", "condition")  # of a search at an outside service
 
 
 def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -36,29 +37,31 @@ def _nothing_more(calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) -> str:
-    names = [tool.name for tool in context.toolbox]
-    meant = state.get("suggested_tool") if context.profile.intent_names_tool else None
-    if context.settings.narrowing:
-        names = narrow(names, state, context.drugs, meant)
-    if meant in names and not state.get("tool_results"):
-        return meant  # the same was asked with the intent
-    # "nothing more" is an answer only while code has not already checked it and found something missing
-    allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not missing_tools(state)
+    """The plan's next tool, or what the model says among those that can run now."""
+    left = [step.tool for step in missing(state)]
+    meant = wanted_by_model(state)
+    possible = {*left, *([meant] if meant in runnable(state) else [])}
+    if not left and not possible:
+        return meant if meant and meant not in WRITE_TOOLS.values() and not state.get("tool_results") else NO_TOOL
+    if context.profile.reads or (left[:1] and left[0] in FIRST):
+        return left[0] if left else NO_TOOL
+    names = [tool.name for tool in context.toolbox if tool.name in possible or not context.settings.narrowing]
+    allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not left
     if len(names) == 1 and not allow_none:
         return names[0]  # a closed set of one needs no model
-    ask = context.profile.select(state, [context.toolbox[name] for name in names], allow_none)
-    value, made = context.ask(ask)
+    value, made = context.ask(context.profile.select(state, [context.toolbox[name] for name in names], allow_none))
     calls += made
     return value.tool_name
 
 
 def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    fields: dict[str, list[str] | None] = {}
+    steps = [step for step in missing(state) if step.tool == tool.name]
+    if context.profile.reads:
+        return steps[0].args if steps else state.get("current_args") or {}
+    fields: dict[str, list[Any] | None] = {}
     if context.settings.copy_args:
         copied = context.profile.copied_fields(tool)
-        fields = {
-            name: choices(name, tool.name, state, context.drugs) for name in tool.args.model_fields if name in copied
-        }
+        fields = {name: options(name, steps, state) for name in tool.args.model_fields if name in copied}
     schema, settled = constrain(tool.args, fields)
     if schema is None:
         return settled
@@ -66,7 +69,26 @@ def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict
     calls += made
     chosen = {key: item for key, item in value.model_dump().items() if item is not None}
     merged = {**settled, **chosen}
-    return {key: _distinct(merged[key]) for key in tool.args.model_fields if key in merged}
+    request = known.request(state)
+    return {
+        key: private(merged[key], request) if key in OUTSIDE else _distinct(merged[key])
+        for key in tool.args.model_fields
+        if key in merged
+    }
+
+
+def options(field: str, steps: list[Step], state: AgentState) -> list[Any] | None:
+    """The values that an argument may take, as linked or said; [] asks for it, None leaves it to be composed."""
+    given = [step.args[field] for step in steps[:1] if step.args.get(field)]
+    if field in LISTS:
+        return given[0] if given else known.unique([*known.drugs(state), *known.chart_medications(state)])
+    if field == "patient_id":
+        return given or known.patient_ids(state)
+    if field in ("drug_name", "medication_name"):
+        return given or known.drugs(state)
+    if field in OUTSIDE:
+        return given or None
+    return given
 
 
 def _distinct(value: Any) -> Any:

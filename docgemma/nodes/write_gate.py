@@ -6,6 +6,7 @@ from docgemma.errors import DocGemmaError, StoreError
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.safety import check_allergy_entry, check_order
+from docgemma.rules.suits import label_conflicts
 from docgemma.tools.records import chart_data
 
 
@@ -32,13 +33,16 @@ def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, 
     if tool_name == "add_allergy":
         return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
     drug = args["medication_name"]
-    pairs = check_interactions(drug, medications, context)
-    return check_order(
+    pairs, label = check_interactions(drug, medications, context), _label(drug, context)
+    findings = check_order(
         drug, args["dosage"], args["frequency"], allergies=allergies, medications=medications,
-        interactions=pairs.found, max_daily_dose=_maximum(drug, context), drugs=context.drugs,
+        interactions=pairs.found, max_daily_dose=label["max_daily_dose"] if label else None, drugs=context.drugs,
         no_known_allergies=bool(chart and chart["no_known_allergies"]), not_checked=pairs.unknown,
         none_listed=pairs.none_listed,
     )  # fmt: skip
+    problems = label_conflicts(drug, label, chart) if label and chart else []
+    severe = sum(line.startswith("Contraindicated") for line in problems)
+    return [*problems[:severe], *findings, *problems[severe:]]
 
 
 def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
@@ -50,9 +54,16 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
     return chart_data(chart) if chart else None
 
 
-def _maximum(drug: str, context: Context) -> str | None:
+def _label(drug: str, context: Context) -> dict[str, Any] | None:
+    """What the label says, or None: the rules then say what could not be checked."""
     try:
         records = context.knowledge.label(drug).records
     except DocGemmaError:
-        return None  # the rules say that no maximum is known
-    return records[0].max_daily_dose if records else None
+        return None
+    if not records:
+        return None
+    label = records[0]
+    return {
+        "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
+        "warnings": label.warnings, "boxed_warning": label.boxed_warning,
+    }  # fmt: skip

@@ -1,104 +1,86 @@
-"""What a turn knows so far: patients, drugs and findings, from the question, the history and this turn's results."""
+"""What a turn knows so far: patients, drugs and findings, from the request, the open patient and this turn's results."""
 
-import re
 from collections.abc import Iterable
+from typing import Any
 
-from docgemma.rules.drugs import DrugNames
-from docgemma.state import AgentState, ExtractedEntities, ToolResult
-
-DRUG_ARGS = ("drug_name", "drug_names", "medication_name")
-ACTIVE_MEDICATION = re.compile(r"^Active medication: (.+?)(?: \d|\.|$)", re.MULTILINE)
-HISTORY_TURNS = 4
-TAIL_CHARS = 20_000  # of a history text that is looked through
-
+from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.state import AgentState, ExtractedEntities, Request, ToolResult
 
 NO_ENTITIES = ExtractedEntities(
     patient_ids=[], patient_names=[], drug_mentions=[], action_verbs=[], nct_ids=[], has_image=False
 )
+NOTHING = Request(
+    asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False, details={}, measures=[], condition="",
+    status="", query="", trials=[], said="",
+)  # fmt: skip
 
 
 def entities(state: AgentState) -> ExtractedEntities:
-    """What was extracted from the question; nothing, before it was read."""
+    """What was found in the question; nothing, before it was read."""
     return state.get("extracted_entities") or NO_ENTITIES
+
+
+def request(state: AgentState) -> Request:
+    return state.get("request") or NOTHING
 
 
 def succeeded(state: AgentState) -> list[ToolResult]:
     return [item for item in state.get("tool_results") or [] if not item["error"]]
 
 
-def tried(state: AgentState, tool: str, field: str) -> set[str]:
-    """What an argument of a tool was in this turn's calls, failed ones too; in lower case."""
-    results = state.get("tool_results") or []
-    return {str(item["args"].get(field)).casefold() for item in results if item["tool_name"] == tool}
+def charts(state: AgentState) -> list[ToolResult]:
+    return [item for item in succeeded(state) if item["tool_name"] == "get_patient_chart"]
 
 
 def found_patients(state: AgentState) -> list[dict[str, str]]:
-    """Patients that this turn's searches and charts settled on: {"id", "name", "label"}. Two matches settle nothing."""
-    found: list[dict[str, str]] = []
-    for result in succeeded(state):
-        payload = result["result"]
-        listed = payload.get("patients") or ([payload["patient"]] if payload.get("patient") else [])
-        if len(listed) == 1:
-            found += listed
-    return found
+    """Patients that this turn's searches settled on: {"id", "name", "label"}. Two matches settle nothing."""
+    searches = [item for item in succeeded(state) if item["tool_name"] == "search_patient"]
+    listed = [item["result"].get("patients") or [] for item in searches]
+    return [patients[0] for patients in listed if len(patients) == 1]
+
+
+def searched_in_vain(state: AgentState) -> bool:
+    """Whether somebody was looked for in this turn and nobody was found."""
+    searches = [item for item in state.get("tool_results") or [] if item["tool_name"] == "search_patient"]
+    return bool(searches) and not found_patients(state)
+
+
+def people(state: AgentState) -> list[str]:
+    """Ids of the patients who are meant, in order. Whoever the request names wins over the patient who is open, also
+    where nobody of that name exists."""
+    asked = request(state)
+    named = unique([*(patient["id"] for patient in asked["patients"]), *(item["id"] for item in found_patients(state))])
+    if named or asked["unclear"]:
+        return named
+    active = state.get("turn_patient") or state.get("active_patient")
+    about = set(asked["asks"]) & {*TOPICS, *WRITES, "may", "change", "trial"} or not asked["asks"]
+    return [active["id"]] if active and about else []
 
 
 def patient_ids(state: AgentState) -> list[str]:
-    """Ids that may be used, likeliest first: named in the question, found in this turn, the active patient."""
-    active = state.get("active_patient")
-    found = [str(item["id"]) for item in found_patients(state) if item.get("id")]
-    asked = entities(state)["patient_ids"]
-    current = [active["id"]] if active and (found or asked or not other_patient_named(state)) else []
-    return unique([*asked, *reversed(found), *current])
+    """Ids that an argument may take: those who are meant, else the open patient unless somebody else is named."""
+    active = state.get("turn_patient") or state.get("active_patient")
+    found = people(state)
+    return found or ([active["id"]] if active and not request(state)["unclear"] else [])
 
 
-def other_patient_named(state: AgentState) -> bool:
-    """Whether the question names somebody who is not the active patient."""
-    active = state.get("active_patient")
-    names = entities(state)["patient_names"]
-    known = name_words(active["name"]) if active else set()
-    return any(not name_words(name) <= known for name in names)
-
-
-def name_words(name: str) -> set[str]:
-    return {word.casefold() for word in re.findall(r"[^\W\d_]+", name)}
-
-
-def drugs(state: AgentState, dictionary: DrugNames | None = None) -> list[str]:
-    """Drugs that may be meant, likeliest first: of the question, of this turn's charts, of the history.
-
-    The history's texts are looked through only with a dictionary.
-    """
-    found = [*entities(state)["drug_mentions"], *chart_medications(state)]
-    for turn in reversed((state.get("history") or [])[-HISTORY_TURNS:]):
-        for call in turn.get("tools", []):
-            found += _drug_args(call.get("args", {}))
-            found += ACTIVE_MEDICATION.findall(call.get("brief", ""))
-        if dictionary:
-            text = f"{turn['user']}\n{turn['assistant']}"[:TAIL_CHARS]
-            found += [item.text for item in dictionary.find(text)]
-    return unique(" ".join(item.split()) for item in found)
+def drugs(state: AgentState) -> list[str]:
+    """Drugs that were asked about, as the dictionary spells them; unknown ones as typed; groups by their members."""
+    named = [item for item in request(state)["drugs"] if item["how"] not in ("group", "food", "unknown")]
+    opened = [member for item in request(state)["drugs"] for member in item.get("members", [])]
+    return unique([*(item["name"] for item in named), *opened])
 
 
 def chart_medications(state: AgentState) -> list[str]:
     """Active medications of the charts read in this turn."""
-    found = []
-    for result in succeeded(state):
-        for item in result["result"].get("medications") or []:
-            if isinstance(item, dict) and item.get("active", True) and item.get("name"):
-                found.append(str(item["name"]))
-    return unique(found)
+    listed = [entry for item in charts(state) for entry in item["result"].get("medications") or []]
+    return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
 
 
-def unique(items: Iterable[str]) -> list[str]:
+def unique(items: Iterable[Any]) -> list[Any]:
     """Without repeats, whatever their case; the first spelling stays, and the order."""
-    seen: dict[str, str] = {}
+    seen: dict[str, Any] = {}
     for item in items:
         if item:
-            seen.setdefault(item.casefold(), item)
+            seen.setdefault(str(item).casefold(), item)
     return list(seen.values())
-
-
-def _drug_args(args: dict) -> list[str]:
-    values = (args.get(name) for name in DRUG_ARGS)
-    return [str(item) for value in values if value for item in (value if isinstance(value, list) else [value])]

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from docgemma.errors import RETRYABLE
-from docgemma.rules.completion import task_complete
+from docgemma.rules.plan import complete
 from docgemma.rules.refusal import is_rejected
 from docgemma.schemas import Quality
 from docgemma.state import AgentState, ToolResult
@@ -17,7 +17,7 @@ def route(state: AgentState) -> Literal["error_handler", "tool_select", "synthes
         return "synthesize"
     if _just_failed(state):
         return "error_handler"
-    return "synthesize" if task_complete(state) else "tool_select"
+    return "synthesize" if complete(state) else "tool_select"
 
 
 def known_quality(result: ToolResult) -> Quality | None:

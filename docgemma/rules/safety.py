@@ -50,7 +50,7 @@ def check_order(
         *_allergy_status(medication, allergies, no_known_allergies, drugs),
         *_interaction_findings(medication, medications, interactions, not_checked, drugs),
         *_duplicates(medication, medications, drugs),
-        *check_dose(medication, dosage, frequency, max_daily_dose, drugs),
+        *(check_dose(medication, dosage, frequency, max_daily_dose, drugs) if dosage else []),
         *_none_listed(medication, none_listed or {}),
     ]
 

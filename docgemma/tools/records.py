@@ -4,6 +4,7 @@ from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
+from docgemma.ehr.lookup import find_people
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
@@ -23,11 +24,12 @@ FIRST_LABS = (
     "hemoglobin",
     "platelet",
 )
+EARLIER = 2  # values before the latest, for the trend
 VITALS = ("blood pressure", "systolic", "diastolic", "heart rate", "oxygen", "respiratory", "temperature", "pain")
 
 
 def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
-    """The one patient of that name.
+    """The one patient of that name, of that id or MRN, or of that name and birth date.
 
     Data: `name: str` (as asked), `patients: [{"id", "name", "birth_date", "sex", "label", "guessed": bool}]`, which
     holds one patient, or none (`empty`). `guessed`: the record spells the name differently.
@@ -35,7 +37,7 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     Raises:
         ToolError: `multiple_patient_matches` with `options: [{"id", "label"}]`, `count` and `entity`; an outage.
     """
-    matches = context.store.search_patients(args.name)
+    matches = find_people(args.name, context.store)
     matches = [item for item in matches if not item.guessed] or matches
     if len(matches) > 1:
         raise ToolError(
@@ -67,11 +69,12 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
         `no_known_allergies: bool` (documented as such, which differs from nothing recorded)
         `conditions: [{"name", "active": bool, "onset"}]`
         `medications: [{"name", "dosage", "active": bool, "status", "started"}]`
-        `labs`, `vitals: [{"name", "value", "unit", "flag", "date", "low", "high", "code"}]`, the latest of each kind;
+        `labs`, `vitals: [{"name", "value", "unit", "flag", "date", "low", "high", "code", "earlier"}]`, the latest of
+            each kind, with `earlier: [{"value", "date"}]`, the two before it;
             `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
         `social: [...]` of the same shape: smoking status and the like
         `deceased: str` (date, "yes" if only the fact is known, "" if the record does not say so)
-        `notes: [{"type", "date", "text"}]`, `immunizations: [{"name", "date"}]`
+        `notes: [{"type", "date", "author", "text"}]`, `immunizations: [{"name", "date"}]`
     Texts are "" and dates partial or "" where the record does not say.
 
     Raises:
@@ -164,8 +167,13 @@ def _dated(name: str, date: str) -> str:
 
 
 def _latest(items) -> list[dict[str, Any]]:
-    """The first of each name: the store gives the newest first."""
-    return list({item["name"]: item for item in reversed(list(items))}.values())[::-1]
+    """The first of each name, with the two values before it: the store gives the newest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for item in items:
+        latest = found.setdefault(item["name"], {**item, "earlier": []})
+        if len(latest["earlier"]) < EARLIER and (latest["date"], latest["value"]) != (item["date"], item["value"]):
+            latest["earlier"].append({"value": item["value"], "date": item["date"]})
+    return list(found.values())
 
 
 def _patient(match: PatientMatch) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What a request asks for: links to what exists, asks and spans. No tool is called here."""

@@ -1,0 +1,157 @@
+"""The reader's encoder in numpy: WordPiece, six layers of BERT (MiniLM-L6), two heads. No torch, no I/O but its weights."""
+
+import json
+import os
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small only wait for one another's threads
+import numpy as np
+
+from docgemma.errors import ConfigError
+
+HEADS, LAYERS = 12, 6
+MAX_PIECES = 250  # of a text; what is longer is cut
+UNKNOWN, START, SEPARATOR = 100, 101, 102
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text as token ids, each with its place (start, end) in the text."""
+
+    ids: list[int]
+    places: list[tuple[int, int]]
+
+
+class WordPiece:
+    """Lower case, accents off, words split into the longest known pieces: the base model's own tokenizer."""
+
+    def __init__(self, vocabulary: list[str]):
+        self.ids = {piece: at for at, piece in enumerate(vocabulary)}
+
+    def __call__(self, text: str) -> Pieces:
+        ids: list[int] = []
+        places: list[tuple[int, int]] = []
+        for start, end in _words(text):
+            for piece, place in self._split(text, start, end):
+                ids.append(piece)
+                places.append(place)
+        return Pieces(ids[:MAX_PIECES], places[:MAX_PIECES])
+
+    def _split(self, text: str, start: int, end: int) -> list[tuple[int, tuple[int, int]]]:
+        chars, at = [], []
+        for place in range(start, end):
+            for char in unicodedata.normalize("NFD", text[place].lower()):
+                if unicodedata.category(char) != "Mn":
+                    chars.append(char)
+                    at.append(place)
+        word, found, done = "".join(chars), [], 0
+        while done < len(word):
+            stop = len(word)
+            while stop > done and (("##" if done else "") + word[done:stop]) not in self.ids:
+                stop -= 1
+            if stop == done:
+                return [(UNKNOWN, (start, end))]
+            found.append((self.ids[("##" if done else "") + word[done:stop]], (at[done], at[stop - 1] + 1)))
+            done = stop
+        return found
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    """Places of words and of single marks."""
+    found: list[tuple[int, int]] = []
+    start = None
+    for at, char in enumerate(text):
+        alone = not char.isalnum() and unicodedata.category(char) not in ("Mn", "Mc")
+        if alone and start is not None:
+            found.append((start, at))
+            start = None
+        if alone and not char.isspace() and unicodedata.category(char)[0] != "C":
+            found.append((at, at + 1))
+        elif not alone and start is None:
+            start = at
+    return [*found, (start, len(text))] if start is not None else found
+
+
+class Encoder:
+    """The trained weights, loaded once.
+
+    Args:
+        path: the `.npz` that the training kit writes.
+
+    Raises:
+        ConfigError: it is missing or damaged.
+    """
+
+    def __init__(self, path: Path):
+        try:
+            with np.load(path) as stored:
+                self.weights = {
+                    name: _dense(stored, name) for name in stored.files if not name.endswith(("|scale", "labels"))
+                }
+                self.labels: list[list[str]] = json.loads(stored["labels"].tobytes())
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(f"The reader's weights at {path} cannot be read.", hint="Reinstall docgemma.") from error
+        self.pieces = WordPiece(self.weights.pop("vocabulary").tobytes().decode().splitlines())
+
+    def __call__(self, text: str, second: str = "") -> tuple[np.ndarray, np.ndarray, Pieces]:
+        """Scores of the sentence head (labels,), of the token head (pieces, channels, 3), and the pieces of `text`."""
+        first, after = self.pieces(text), self.pieces(second).ids[:80] if second else []
+        ids = [START, *first.ids, SEPARATOR, *after, *([SEPARATOR] if after else [])]
+        segments = [0] * (len(first.ids) + 2) + [1] * (len(ids) - len(first.ids) - 2)
+        states = self._states(np.array(ids), np.array(segments))
+        pooled = np.concatenate([states[0], states.mean(0), states.max(0)])
+        hidden = _gelu(self._linear("hidden", pooled))
+        tags = self._linear("tags", states[1 : len(first.ids) + 1])
+        return self._linear("sentence", hidden), tags.reshape(len(first.ids), -1, 3), first
+
+    def _states(self, ids: np.ndarray, segments: np.ndarray) -> np.ndarray:
+        weights, count = self.weights, len(ids)
+        table, scale = weights["embeddings.word_embeddings.weight"]
+        states = table[ids].astype(np.float32) * scale[ids]
+        states = states + weights["embeddings.position_embeddings.weight"][:count]
+        states = self._norm(
+            "embeddings.LayerNorm", states + weights["embeddings.token_type_embeddings.weight"][segments]
+        )
+        for layer in range(LAYERS):
+            name = f"layer.{layer}."
+            query, key, value = (
+                self._linear(f"{name}attention.self.{part}", states).reshape(count, HEADS, -1).transpose(1, 0, 2)
+                for part in ("query", "key", "value")
+            )
+            scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
+            scores = np.exp(scores - scores.max(-1, keepdims=True))
+            mixed = (scores / scores.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(count, -1)
+            states = self._norm(
+                f"{name}attention.output.LayerNorm", states + self._linear(f"{name}attention.output.dense", mixed)
+            )
+            inner = _gelu(self._linear(f"{name}intermediate.dense", states))
+            states = self._norm(f"{name}output.LayerNorm", states + self._linear(f"{name}output.dense", inner))
+        return states
+
+    def _linear(self, name: str, values: np.ndarray) -> np.ndarray:
+        return values @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+
+    def _norm(self, name: str, values: np.ndarray) -> np.ndarray:
+        centred = values - values.mean(-1, keepdims=True)
+        spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-12)
+        return centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+
+
+def _dense(stored: Any, name: str) -> Any:
+    """A weight as it is used: transposed for products; the word table stays int8, beside its scale."""
+    values = stored[name]
+    if values.dtype == np.uint8:
+        return values
+    if "word_embeddings" in name:
+        return values, stored[f"{name}|scale"]
+    if f"{name}|scale" in stored.files:
+        values = values.astype(np.float32) * stored[f"{name}|scale"]
+    return np.ascontiguousarray(values.T) if values.ndim == 2 and "embeddings" not in name else values
+
+
+def _gelu(values: np.ndarray) -> np.ndarray:
+    """The tanh form; off by less than 0.001."""
+    return 0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values**3)))

@@ -1,0 +1,159 @@
+"""Read a request: what is asked, how it is meant, and the spans of its arguments. One pass of the encoder; no rules."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from docgemma.reading.encoder import Encoder, Pieces
+from docgemma.reading.labels import ASKS, CHANNELS, POLARITY
+
+ONE_RUN = frozenset({"note.text", "query"})  # one span, whatever stands between its words
+INSIDE, WEAK = 0.4, 0.15  # a word belongs to a span; a word between two parts may belong to it
+FREQUENT = 10_000  # pieces of the vocabulary that are everyday words
+EDGES = " \t\n\"'“”‘’.,;:!?-–—()"
+
+
+@dataclass(frozen=True)
+class Span:
+    """text[start:end] of a request, and how sure the reader is of it (0 to 1)."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`asks` and `polarity`: a probability each. `spans`: by channel, in order of appearance."""
+
+    asks: dict[str, float]
+    polarity: dict[str, float]
+    spans: dict[str, list[Span]] = field(default_factory=dict)
+
+    def asked(self, threshold: float = 0.5) -> list[str]:
+        return [ask for ask in ASKS if self.asks[ask] > threshold]
+
+
+class Reader:
+    """Safe to use from several threads."""
+
+    def __init__(self, path: Path):
+        self.encoder = Encoder(path)
+        self._lock = threading.Lock()
+
+    def common(self, word: str) -> bool:
+        """Whether a lower-case word is frequent in English: the vocabulary is ordered by frequency."""
+        return self.encoder.pieces.ids.get(word, FREQUENT) < FREQUENT
+
+    def read(self, text: str, *, before: str = "", patient: str = "") -> Reading:
+        """Read one message.
+
+        Args:
+            text: as typed.
+            before: the clinician's message before it.
+            patient: name of the patient who is open.
+        """
+        second = "; ".join(part for part in (f"patient {patient}" if patient else "", " ".join(before.split())) if part)
+        with self._lock:  # threads would only take the cores from one another
+            sentence, tags, pieces = self.encoder(text, second)
+        asks = 1 / (1 + np.exp(-sentence[: len(ASKS)]))
+        polarity = _softmax(sentence[len(ASKS) :])
+        return Reading(
+            dict(zip(ASKS, map(float, asks), strict=True)),
+            dict(zip(POLARITY, map(float, polarity), strict=True)),
+            _spans(text, _softmax(tags), pieces),
+        )
+
+
+@lru_cache(maxsize=2)
+def load_reader(path: Path) -> Reader:
+    return Reader(path)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    grown = np.exp(scores - scores.max(-1, keepdims=True))
+    return grown / grown.sum(-1, keepdims=True)
+
+
+def _spans(text: str, tags: np.ndarray, pieces: Pieces) -> dict[str, list[Span]]:
+    """Spans of whole words by channel."""
+    words = _whole_words(text, pieces.places)
+    if not words:
+        return {}
+    heads = np.array([tags[first:last].mean(0) for first, last, _, _ in words])  # (words, channels, 3)
+    found: dict[str, list[Span]] = {}
+    for column, channel in enumerate(CHANNELS):
+        inside, begins = 1 - heads[:, column, 0], heads[:, column, 1] > heads[:, column, 2]
+        if inside.max() < INSIDE:
+            continue
+        runs = [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins, text, words)
+        for first, last in runs:
+            span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()))
+            if span:
+                found.setdefault(channel, []).append(span)
+    return found
+
+
+def _whole_words(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """(first piece, behind the last, start, end) of each word: pieces of one word are read together, and so is what
+    a hyphen or an apostrophe joins, but not a possessive s."""
+    words: list[list[int]] = []
+    for at, (start, end) in enumerate(places):
+        if words and words[-1][3] == start and _joined(text, start):
+            words[-1][1], words[-1][3] = at + 1, end
+        else:
+            words.append([at, at + 1, start, end])
+    return [(first, last, start, end) for first, last, start, end in words]
+
+
+def _joined(text: str, at: int) -> bool:
+    """Whether no word ends at this place, with no blank there."""
+    before, after = text[at - 1], text[at]
+    if before.isalnum() and after.isalnum():
+        return True
+    following = text[at + 1 : at + 2]
+    if after in "-‑":
+        return before.isalnum() and following.isalnum()
+    return before in "-‑" and after.isalnum()
+
+
+def _runs(inside: np.ndarray, begins: np.ndarray, text: str, words: list) -> list[tuple[int, int]]:
+    runs: list[list[int]] = []
+    for at in np.flatnonzero(inside > INSIDE):
+        if runs and not (begins[at] and inside[at] > 0.5) and _bridged(runs[-1][1], at, inside, text, words):
+            runs[-1][1] = int(at)
+        else:
+            runs.append([int(at), int(at)])
+    return [(first, last) for first, last in runs]
+
+
+def _bridged(last: int, at: int, inside: np.ndarray, text: str, words: list) -> bool:
+    between = text[words[last][3] : words[at][2]]
+    return at == last + 1 or (at == last + 2 and inside[at - 1] > WEAK and "," not in between)
+
+
+def _best_run(inside: np.ndarray) -> tuple[int, int]:
+    """The run of words with the greatest sum of log odds."""
+    odds = np.clip(np.log((inside + 1e-6) / (1 - inside + 1e-6)), -3, 3)
+    best, place, total, start = -np.inf, (int(inside.argmax()), int(inside.argmax())), 0.0, 0
+    for at, value in enumerate(odds):
+        if total <= 0:
+            total, start = 0.0, at
+        total += value
+        if total > best:
+            best, place = total, (start, at)
+    return place
+
+
+def _trimmed(text: str, start: int, end: int, score: float) -> Span | None:
+    """Without marks and blanks at its edges."""
+    while start < end and text[start] in EDGES:
+        start += 1
+    while start < end and text[end - 1] in EDGES:
+        end -= 1
+    return Span(text[start:end], start, end, round(score, 3)) if start < end else None

@@ -1,0 +1,247 @@
+"""What one message asks for, linked to what exists: patients of the record store, drugs of the dictionary, the spans of
+orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from docgemma.ehr.base import RecordStore
+from docgemma.reading.drugs import DrugLink, abbreviations, groups, link_drug, link_drugs
+from docgemma.reading.labels import WRITES
+from docgemma.reading.patients import PatientLink, link_patients
+from docgemma.reading.reader import Reader, Reading, Span
+from docgemma.reading.terms import everyday
+from docgemma.reading.words import plain
+from docgemma.rules.drugs import DrugNames
+from docgemma.state import ActivePatient, OrderRef, PatientRef, Request
+
+SURE = 0.5
+PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
+MEMBERS = 4  # of a group of drugs that are looked up
+UNTYPED_NOTE = "clinical note"
+NOT_SPECIFIED = "not specified"
+SEVERITIES = {"mild": "mild", "mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
+              "lif": "severe", "cri": "severe", "ana": "severe", "fat": "severe", "bad": "severe"}  # fmt: skip
+STATUSES = {"rec": "recruiting", "enr": "recruiting", "ope": "recruiting", "sta": "recruiting", "act": "active", "ong": "active",
+            "run": "active", "cur": "active", "com": "completed", "fin": "completed", "clo": "completed",
+            "con": "completed", "ter": "terminated", "wit": "withdrawn", "sus": "suspended", "not": "not yet recruiting",
+            "upc": "not yet recruiting"}  # fmt: skip
+
+
+def read_request(
+    message: str,
+    *,
+    reader: Reader,
+    drugs: DrugNames,
+    store: RecordStore | None,
+    before: str = "",
+    active: ActivePatient | None = None,
+) -> Request:
+    """Read a message once, for the whole turn.
+
+    Args:
+        store: None links no patients (evaluation of wording alone): names and ids stay as typed.
+        before: the clinician's message before it.
+        active: the patient who is open.
+
+    Raises:
+        StoreError: the record store cannot be reached. Nobody is then taken for unknown.
+    """
+    reading = reader.read(message, before=before, patient=active["name"] if active else "")
+    notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
+    quoted = [(span.start, span.end) for span in notes]
+    people = _people(message, reading, quoted, drugs, store, reader)
+    beside = [*quoted, *((link.start, link.end) for link in people)]
+    linked = link_drugs(message, drugs, _outside(reading, ("drug", "rx.drug"), quoted), beside)
+    return Request(
+        asks=reading.asked(SURE),
+        meant=_meant(reading),
+        patients=[_patient(link) for link in people if len(link.candidates) == 1],
+        unclear=[link.text for link in people if len(link.candidates) != 1],
+        drugs=[_drug(link) for link in linked],
+        orders=_orders(message, reading, quoted, drugs),
+        allergies=_allergies(reading, quoted),
+        notes=[
+            {"note_type": _text(reading, "note.kind") or UNTYPED_NOTE, "note_text": _dictated(message, span, reading)}
+            for span in notes[:1]
+        ],
+        corrects=False,
+        details=_loose(reading, quoted),
+        measures=[span.text for span in _outside(reading, ("measure",), quoted)],
+        condition=_text(reading, "condition"),
+        status=_closed(_text(reading, "status"), STATUSES),
+        query=_text(reading, "query"),
+        trials=_trial_ids(message),
+        said=message,
+    )
+
+
+def _people(
+    message: str,
+    reading: Reading,
+    quoted: Sequence[tuple[int, int]],
+    drugs: DrugNames,
+    store: RecordStore | None,
+    reader: Reader,
+) -> list[PatientLink]:
+    names, ids = _outside(reading, ("name",), quoted), _outside(reading, ("id",), quoted)
+    if store is None:
+        return [PatientLink(span.start, span.end, span.text, kind, (), False)
+                for kind, spans in (("name", names), ("id", ids)) for span in spans]  # fmt: skip
+    taken = [*quoted, *((span.start, span.end) for span in reading.spans.get("query", []))]
+    found = link_patients(
+        message, store, [(span.start, span.end) for span in names], [(span.start, span.end) for span in ids],
+        ordinary=_ordinary(drugs, reader),
+    )  # fmt: skip
+    return [link for link in found if not any(start <= link.start < end for start, end in taken)]
+
+
+def _ordinary(drugs: DrugNames, reader: Reader) -> Callable[[str], bool]:
+    """Words that are no surname by themselves: drugs, ward abbreviations, measures, and words of everyday English."""
+    return lambda word: reader.common(word) or word in drugs or word in abbreviations() or word in everyday()
+
+
+def _patient(link: PatientLink) -> PatientRef:
+    match = link.candidates[0]
+    born = f", born {match.birth_date}" if link.kind == "name" and match.birth_date and link.by_birth else ""
+    return PatientRef(
+        id=match.id, name=match.name, label=match.label, sex=match.sex, said=link.text,
+        search="" if link.kind == "id" else f"{link.text}{born}", exact=link.exact,
+    )  # fmt: skip
+
+
+def _drug(link: DrugLink) -> dict[str, Any]:
+    members = groups()[link.name][:MEMBERS] if link.how == "group" else []
+    return {"said": link.text, "name": link.name, "how": link.how, "members": members}
+
+
+def _meant(reading: Reading) -> str:
+    """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
+    others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
+    if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or reading.polarity["refused"] <= PLAINLY):
+        return ""
+    best = max(reading.polarity, key=reading.polarity.__getitem__)
+    return "unsure" if best == "ordered" and reading.polarity["ordered"] < PLAINLY else best
+
+
+def _orders(message: str, reading: Reading, quoted: Sequence[tuple[int, int]], drugs: DrugNames) -> list[OrderRef]:
+    """Each ordered drug with its own dose, route, frequency and instructions.
+
+    A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
+    What was said once, behind the last drug, holds for all that have nothing of the kind.
+    """
+    names = _outside(reading, ("rx.drug",), quoted)
+    if not names:
+        return []
+    parts = {field: _outside(reading, (f"rx.{field}",), quoted) for field in ("dose", "route", "freq", "notes")}
+    leading = bool(parts["dose"]) and parts["dose"][0].start < names[0].start and len(parts["dose"]) >= len(names)
+    owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
+    for field, spans in parts.items():
+        for span in spans:
+            behind = [at for at, name in enumerate(names) if name.start > span.start]
+            owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
+            owned[owner][field].append(span)
+    for field in ("freq", "notes"):
+        for at, mine in enumerate(owned[:-1]):
+            if not mine[field] and len(parts[field]) == 1:
+                owned[at][field] = owned[-1][field]
+    return [_order(name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
+
+
+def _order(name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
+    link = link_drug(name.text, drugs)
+    joined = {field: ", ".join(span.text for span in spans) for field, spans in mine.items()}
+    return OrderRef(
+        said=name.text, drug=link.name if link.how != "unknown" else name.text, how=link.how,
+        dose=mine["dose"][0].text if mine["dose"] else "", route=joined["route"],
+        frequency=" ".join(span.text for span in mine["freq"]), notes=joined["notes"],
+    )  # fmt: skip
+
+
+def _allergies(reading: Reading, quoted: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
+    substances, reactions = (_outside(reading, (channel,), quoted) for channel in ("alg.subst", "alg.react"))
+    made = []
+    for at, span in enumerate(substances):
+        until = substances[at + 1].start if at + 1 < len(substances) else len(reactions) and 10**9
+        mine = [item.text for item in reactions if len(substances) == 1 or span.start < item.start < until]
+        made.append({"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(reading, mine)})
+    return made
+
+
+def _loose(reading: Reading, quoted: Sequence[tuple[int, int]]) -> dict[str, str]:
+    """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
+    found = {}
+    if not _outside(reading, ("rx.drug",), quoted):
+        for field, channel in (
+            ("dose", "rx.dose"),
+            ("route", "rx.route"),
+            ("frequency", "rx.freq"),
+            ("notes", "rx.notes"),
+        ):
+            found[field] = " ".join(span.text for span in _outside(reading, (channel,), quoted))
+    if not _outside(reading, ("alg.subst",), quoted):
+        reactions = [span.text for span in _outside(reading, ("alg.react",), quoted)]
+        found |= {"reaction": ", ".join(reactions), "severity": _severity(reading, reactions)}
+    return {name: value for name, value in found.items() if value}
+
+
+def _severity(reading: Reading, reactions: Iterable[str]) -> str:
+    said = _closed(_text(reading, "severity"), SEVERITIES)
+    anaphylaxis = any("anaphyla" in plain(item) for item in reactions)
+    return said or ("severe" if anaphylaxis else "")
+
+
+def _outside(reading: Reading, channels: Sequence[str], places: Sequence[tuple[int, int]]) -> list[Span]:
+    """Spans of these channels that do not stand in quoted text, in order of appearance."""
+    spans = [span for channel in channels for span in reading.spans.get(channel, [])]
+    free = [span for span in spans if not any(start <= span.start < end for start, end in places)]
+    return sorted(free, key=lambda span: span.start)
+
+
+def _dictated(message: str, span: Span, reading: Reading) -> str:
+    """A note's text, whole: from the word in which it begins, or the colon just before, to the end of its sentence."""
+    others = [
+        item
+        for channel in ("name", "id", "note.kind", "rx.drug", "alg.subst")
+        for item in reading.spans.get(channel, [])
+    ]
+    start, end = span.start, span.end
+    while start and not message[start - 1].isspace() and message[start - 1] not in ':"“':
+        start -= 1
+    colon = message.rfind(":", 0, start)
+    if colon >= 0 and len(message[colon:start].split()) <= 4 and not any(colon < item.start < start for item in others):
+        start = colon + 1
+    stop = next(
+        (
+            at
+            for at in range(end, len(message))
+            if message[at] in ".!?\n" and message[at + 1 : at + 2] in ("", " ", "\n")
+        ),
+        len(message),
+    )
+    if not any(end <= item.start < stop for item in others) and len(message[end:stop].split()) <= 4:
+        end = stop
+    return message[start:end].strip(' \t\n"“”:;,-–—')
+
+
+def _text(reading: Reading, channel: str) -> str:
+    spans = reading.spans.get(channel, [])
+    return max(spans, key=lambda span: span.score).text if spans else ""
+
+
+def _closed(text: str, values: dict[str, str]) -> str:
+    """A word as one of few values, by its first letters."""
+    return next((values[word[:3]] for word in plain(text).split() if word[:3] in values), "")
+
+
+def _trial_ids(message: str) -> list[str]:
+    words = [word.strip(".,;:()?!").upper() for word in message.split()]
+    return [word for word in words if len(word) == 11 and word.startswith("NCT") and word[3:].isdigit()]
+
+
+def empty_request(message: str = "") -> Request:
+    """Nothing was read yet."""
+    blank: dict[str, Any] = {
+        name: []
+        for name in ("asks", "patients", "unclear", "drugs", "orders", "allergies", "notes", "measures", "trials")
+    }
+    return Request(**blank, details={}, corrects=False, meant="", condition="", status="", query="", said=message)

@@ -1,0 +1,96 @@
+"""Match what a clinician types with what charts and labels call it: synonyms of `data/clinical`, whole words. Data decides;
+no topic is named in code."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from docgemma.reading.words import clinical, plain
+
+SHORT = 4  # a fragment of so few characters is a whole word
+Entry = dict[str, Any]
+
+
+def fits(fragment: str, name: str) -> int:
+    """Where a fragment begins in a folded name: at the start of a word; -1 if nowhere."""
+    at = name.find(fragment)
+    while at >= 0:
+        end = at + len(fragment)
+        begins = at == 0 or not name[at - 1].isalnum()
+        if begins and (len(fragment) > SHORT or end == len(name) or not name[end].isalnum()):
+            return at
+        at = name.find(fragment, at + 1)
+    return -1
+
+
+def names(fragments: Iterable[str], text: str) -> bool:
+    """Whether one of the fragments stands in a text."""
+    folded = plain(text)
+    return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
+
+
+def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries whose `said` stands in a text as whole words, the longest phrase first, in order of appearance."""
+    folded = f" {plain(text)} "
+    places: list[tuple[int, int, Entry]] = []
+    for phrase, entry in _phrases(id(entries), entries):
+        at = folded.find(f" {phrase} ")
+        if at >= 0 and not any(at < end and start < at + len(phrase) for start, end, _ in places):
+            places.append((at, at + len(phrase), entry))
+    found = [entry for _, _, entry in sorted(places, key=lambda place: place[0])]
+    return [entry for number, entry in enumerate(found) if entry not in found[:number]]
+
+
+def measures_in(text: str) -> list[str]:
+    """Names of the measures that a text asks for, groups opened: "U&Es" is creatinine, urea, sodium, potassium."""
+    listed: list[str] = []
+    for entry in said_in(text, _measures_and_groups()):
+        listed += entry.get("group") or [entry["name"]]
+    return list(dict.fromkeys(listed))
+
+
+@lru_cache(maxsize=1)
+def _measures_and_groups() -> list[Entry]:
+    lists = clinical("measures")
+    return [*lists["measures"], *lists["groups"]]
+
+
+@lru_cache(maxsize=4000)
+def measure_named(name: str) -> str:
+    """The measure that a chart entry of this name is; "" if none is known. What begins first in the name wins."""
+    folded, best = plain(name), (len(name) + 1, 0, "")
+    for entry in clinical("measures")["measures"]:
+        for fragment in entry.get("match") or []:
+            if (at := fits(str(fragment), folded)) >= 0:
+                best = min(best, (at, -len(fragment), entry["name"]))
+    return best[2]
+
+
+def kinds_in(text: str, topic: str) -> list[Entry]:
+    """The parts of a chart topic that a text asks for: {"name", "match"}."""
+    entry = next((entry for entry in clinical("topics")["topics"] if entry["topic"] == topic), {})
+    return said_in(text, entry.get("kinds") or []) if entry.get("kinds") else []
+
+
+def label_topics_in(text: str) -> list[Entry]:
+    """What a text asks of a label: {"name", "match"}."""
+    return said_in(text, clinical("label_topics")["topics"])
+
+
+@lru_cache(maxsize=1)
+def everyday() -> frozenset[str]:
+    """Single words by which measures, topics and label topics are asked for: none is somebody's name."""
+    lists = [*_measures_and_groups(), *clinical("topics")["topics"], *clinical("label_topics")["topics"]]
+    lists += [kind for entry in clinical("topics")["topics"] for kind in entry.get("kinds") or []]
+    said = (plain(str(word)) for entry in lists for word in entry.get("said") or [])
+    return frozenset(word for word in said if " " not in word)
+
+
+_LISTS: dict[int, tuple[Sequence[Entry], list[tuple[str, Entry]]]] = {}  # of lists that live as long as the process
+
+
+def _phrases(key: int, entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    if key not in _LISTS or _LISTS[key][0] is not entries:
+        pairs = [(plain(str(said)), entry) for entry in entries for said in [entry["name"], *(entry.get("said") or [])]]
+        _LISTS[key] = entries, sorted(pairs, key=lambda pair: -len(pair[0]))
+    return _LISTS[key][1]

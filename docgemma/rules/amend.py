@@ -1,0 +1,52 @@
+"""What a message does to an entry that waits for approval. Words correct and reject; they never approve. Pure."""
+
+from typing import Any
+
+from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.state import OrderRef, PendingWrite, Request
+
+
+def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[str, Any]:
+    """How the waiting card goes on.
+
+    Args:
+        request: the message, completed from the conversation (`rules.follow`).
+        last: the request before it.
+        pending: the card.
+
+    Returns:
+        {"decision": "reject" | "amend" | "hold", "args": {...}}. "hold": another question, which is answered first.
+    """
+    asks = set(request["asks"])
+    if asks == {"cancel"} or (asks <= {"cancel", "chat"} and "cancel" in asks):
+        return {"decision": "reject", "args": {}}
+    if asks <= {"ok", "chat"} and "ok" in asks:
+        return {"decision": "amend", "args": {}}  # the card is shown again: a person approves it
+    if changed := _changed(request, last, pending["name"]) if request["corrects"] else {}:
+        return {"decision": "amend", "args": changed}
+    return {"decision": "hold", "args": {}}
+
+
+def _changed(request: Request, last: Request, tool: str) -> dict[str, Any]:
+    """The arguments that the corrected request has otherwise than the one before."""
+    now, before = _entry(request, tool), _entry(last, tool)
+    return {name: value for name, value in now.items() if value and value != before.get(name)}
+
+
+def _entry(request: Request, tool: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    if tool == "prescribe_medication" and request["orders"]:
+        entry = _order(request["orders"][-1])
+    elif tool == "add_allergy" and request["allergies"]:
+        entry = dict(request["allergies"][-1])
+    elif tool == "save_clinical_note" and request["notes"]:
+        entry = dict(request["notes"][-1])
+    if request["patients"]:
+        entry["patient_id"] = request["patients"][0]["id"]
+    return entry
+
+
+def _order(order: OrderRef) -> dict[str, str]:
+    notes = "; ".join(part for part in (order["route"], order["notes"]) if part)
+    found = {"medication_name": order["drug"] or order["said"], "dosage": order["dose"], "notes": notes}
+    return found | {"frequency": order["frequency"] if order["frequency"] != NOT_SPECIFIED else ""}

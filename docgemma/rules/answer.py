@@ -1,0 +1,273 @@
+"""The answer of a turn, composed from its findings, and what of the request it does not serve. Pure; no model writes here.
+
+Statements about a patient come from this turn's chart, "prescribed" and "recorded" from this turn's result. The question
+is no evidence.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from docgemma.errors import RETRYABLE
+from docgemma.reading.drugs import foods
+from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.terms import label_topics_in, names
+from docgemma.reading.words import plain
+from docgemma.rules import known
+from docgemma.rules.chart_answer import chart_lines, problem
+from docgemma.rules.drugs import DrugNames
+from docgemma.rules.errors import ERROR_TEMPLATES
+from docgemma.rules.plan import by_tool
+from docgemma.state import AgentState, Request, ToolResult
+
+UNCHANGED = (
+    "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
+    "I can prepare a note that says so, or a new entry."
+)
+ASK_PLAINLY = "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} with dose and frequency."
+REFUSED = "No entry was prepared, as you said."
+NOT_APPROVED_IN_WORDS = "Words approve nothing: use Approve or Reject on the card."
+NOTHING_WAITS = "No entry is waiting for a decision."
+NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
+OUT_OF_SCOPE = (
+    "That is outside what I can do. I can look up patients' charts, drug labels and interactions, literature and "
+    "trials, and prepare prescriptions, allergies and notes."
+)
+NO_IMAGE = "No image is attached to this message."
+CLIP = 5  # articles, trials
+FULL_LABEL = 6  # contraindications, warnings
+WORDS = {
+    "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
+    "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
+    "chart": "chart", "find": "patient search", "safe": "drug label", "ddi": "drug interactions",
+    "may": "whether the drug suits the patient", "lit": "literature", "trial": "clinical trials", "img": "image",
+    "rx": "prescription", "allergy": "allergy entry", "note": "note", "change": "change of an entry",
+    "gk": "general question", "oos": "other request",
+}  # fmt: skip
+
+
+def compose(
+    state: AgentState, drugs: DrugNames, checks: Mapping[tuple[str, str], Sequence[str]], definition: str = ""
+) -> tuple[str, list[dict[str, str]]]:
+    """The answer, and {"ask", "reason"} of each part that it does not serve.
+
+    Args:
+        state: of the turn.
+        checks: (patient id, drug) -> findings of the order check, the worst first.
+        definition: what a curated definition says to a general question.
+    """
+    request = known.request(state)
+    blocks = [_notices(state, request), *_people(state, request, drugs, checks), _knowledge(state, request, drugs)]
+    blocks += [_entries(state), [definition] if definition else [], unavailable(state)]
+    missing = unanswered(state, request, bool(definition))
+    blocks.append([f"Not answered: {item['ask']} ({item['reason']})." for item in missing])
+    return "\n\n".join("\n".join(known.unique(block)) for block in blocks if block), missing
+
+
+def _notices(state: AgentState, request: Request) -> list[str]:
+    """What has to be said first: refusals, corrections of spelling, what was not prepared."""
+    asks, lines = set(request["asks"]), []
+    if "change" in asks:
+        lines.append(UNCHANGED)
+    if request["meant"] == "refused":
+        lines.append(REFUSED)
+    elif request["meant"] in ("asked", "unsure") and asks & set(WRITES):
+        drug = request["orders"][0]["drug"] if request["orders"] else "the drug"
+        lines.append(ASK_PLAINLY.format(drug=drug))
+    for drug in request["drugs"]:
+        if drug["how"] in ("near", "short"):
+            lines.append(f"{drug['said']} was read as {drug['name']}.")
+        elif drug["how"] == "group":
+            lines.append(
+                f"{drug['said']}: looked up for {', '.join(drug['members'])}; other drugs of this group were not."
+            )
+    if "may" in asks and not known.people(state) and known.drugs(state):
+        lines.append(NOBODY_CHECKED)
+    return lines
+
+
+def _people(
+    state: AgentState, request: Request, drugs: DrugNames, checks: Mapping[tuple[str, str], Sequence[str]]
+) -> list[list[str]]:
+    """One block a patient: whom it is about, whether a drug suits, then what was asked of the chart."""
+    blocks = []
+    charts = known.charts(state)
+    for item in charts:
+        chart = item["result"]
+        lines = [f"Patient: {chart['patient']['label']}, patient ID {chart['patient']['id']}."]
+        if chart["deceased"]:
+            lines.append(
+                f"This patient is recorded as deceased{'' if chart['deceased'] == 'yes' else ' on ' + chart['deceased'][:10]}."
+            )
+        about = [drug for patient, drug in checks if patient == chart["patient"]["id"]]
+        for drug in about:
+            lines += check_lines(drug, checks[chart["patient"]["id"], drug], chart)
+        lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
+        blocks.append(lines)
+    searched = [item for item in by_tool(state.get("tool_results") or [], "search_patient")]
+    seen = {item["result"]["patient"]["id"] for item in charts}
+    for item in searched:
+        blocks += [[line] for line in _search_lines(item, seen, request)]
+    return blocks
+
+
+def _of_chart(request: Request, checked: bool) -> Request:
+    """The request as the chart answers it: nothing named means the whole, unless a drug is what is asked about."""
+    asks = [ask for ask in request["asks"] if ask in TOPICS]
+    if "chart" in asks and len(asks) > 1:
+        asks.remove("chart")
+    if not asks and request["measures"] and not checked:
+        return request
+    if not asks and not checked and not set(request["asks"]) & {"change", "trial", *WRITES}:
+        asks = ["chart"]
+    if "change" in request["asks"] and not asks:
+        asks = ["meds", "alg"]
+    measures = [] if checked and not asks else request["measures"]
+    return Request(**{**request, "asks": asks, "measures": measures})
+
+
+def check_lines(drug: str, findings: Sequence[str], chart: Mapping[str, Any]) -> list[str]:
+    """Whether a drug suits a patient: each finding, and what the check does not cover. Never "safe"."""
+    name = f"{drug[:1].upper()}{drug[1:]}"
+    head = f"{name} for {chart['patient']['name']}: " + (
+        "check these findings first." if findings else "no finding, which does not prove that it is safe."
+    )
+    active = [
+        problem(item).removeprefix("Active problem: ").rstrip(".") for item in chart["conditions"] if item["active"]
+    ]
+    return [
+        head,
+        *(f"- {line}" for line in findings),
+        f"Active problems: {'; '.join(active)}." if active else "No active problems are recorded.",
+    ]
+
+
+def _search_lines(item: ToolResult, seen: set[str], request: Request) -> list[str]:
+    patients = item["result"].get("patients") or []
+    if not patients:
+        return [item["formatted_result"]]
+    guessed = [line for line in item["formatted_result"].splitlines() if "closest match" in line]
+    if patients[0]["id"] in seen:
+        return guessed
+    return item["formatted_result"].splitlines()
+
+
+def _knowledge(state: AgentState, request: Request, drugs: DrugNames) -> list[str]:
+    results = state.get("tool_results") or []
+    lines = _foods(state, request)
+    for item in by_tool(results, "check_drug_interactions"):
+        if not known.charts(state) or "ddi" in request["asks"]:
+            lines += interaction_lines(item)
+    for item in by_tool(results, "check_drug_safety"):
+        lines += label_lines(item, request, bool(known.charts(state)) and "safe" not in request["asks"])
+    for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
+        for item in by_tool(results, name):
+            lines += item["formatted_result"].splitlines()
+    if known.charts(state) and by_tool(results, "find_clinical_trials"):
+        lines.append("Whether this patient is eligible was not judged: compare the criteria with the chart.")
+    return lines
+
+
+def _foods(state: AgentState, request: Request) -> list[str]:
+    """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
+    lines = []
+    for food in (item for item in request["drugs"] if item["how"] == "food"):
+        matters = {plain(name) for name in foods()[plain(food["name"])]["drugs"]}
+        for item in by_tool(state.get("tool_results") or [], "check_drug_safety"):
+            drug = item["result"]["drug"]
+            listed = "is listed as affecting" if plain(drug) in matters else "is not listed in this source as affecting"
+            proof = "" if plain(drug) in matters else ", which does not prove that it does not"
+            lines.append(f"{food['said'].capitalize()} {listed} {drug}{proof}; see the label's drug interactions.")
+    return lines
+
+
+def interaction_lines(item: ToolResult) -> list[str]:
+    return item["formatted_result"].splitlines()
+
+
+def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
+    """The label: its boxed warning, what was asked of it, else its contraindications, warnings and maximum dose."""
+    data, lines = item["result"], item["formatted_result"].splitlines()
+    name = f"{data['drug'][:1].upper()}{data['drug'][1:]}"
+    asked_as = f" (asked as {data['asked']})" if plain(data["asked"]) not in plain(data["drug"]) else ""
+    full = [
+        f"{name}{asked_as} has an FDA boxed warning: {data['boxed_warning']}."
+        if data["has_boxed_warning"]
+        else f"{name}{asked_as} has no boxed warning on the current label.",
+        *(f"{name} contraindication: {text}." for text in data["contraindications"]),
+        *(f"{name} warning: {text}." for text in data["warnings"]),
+        f"{name} maximum adult daily dose: {data['max_daily_dose']}."
+        if data["max_daily_dose"]
+        else f"No maximum daily dose of {data['drug']} is in this source.",
+        f"{name} interactions: {data['interactions']}." if data["interactions"] else "",
+    ]
+    full = [line.replace("..", ".") for line in full if line]
+    if brief:
+        return full[:1] + [line for line in full if "contraindication:" in line][:FULL_LABEL] + lines[len(lines) :]
+    topics = label_topics_in(" ; ".join([*request["measures"], request["said"]]))
+    told = []
+    for topic in topics:
+        found = [line for line in full if names(topic["match"], line)]
+        told += found or [f"What is stored of the label of {data['drug']} does not mention {topic['name']}."]
+    rest = full[1 : 1 + FULL_LABEL] if not told else [line for line in full if "contraindication:" in line][:3]
+    fallback = [line for line in lines if line.startswith("The live service")]
+    return known.unique([full[0], *told, *rest, *([] if told else full[-2:]), *fallback])
+
+
+def _entries(state: AgentState) -> list[str]:
+    """What was written, and what a person rejected."""
+    lines: list[str] = []
+    for item in state.get("tool_results") or []:
+        if item["tool_name"] in ("prescribe_medication", "add_allergy", "save_clinical_note") and not item["error"]:
+            lines += item["formatted_result"].splitlines()
+    return lines
+
+
+def unavailable(state: AgentState) -> list[str]:
+    """What could not be done in this turn, one clear line each, in the order it happened."""
+    results = state.get("tool_results") or []
+    done = {item["tool_name"] for item in results if not item["error"]}
+    lines = list(state.get("error_messages") or [])
+    named = " ".join(lines)
+    for item in results:
+        if not item["error"] or (item["tool_name"] in done and item["error_type"] in RETRYABLE):
+            continue
+        if item["tool_label"] not in named and item["error"] not in lines:
+            lines.append(_final(item))
+    return known.unique(lines)
+
+
+def _final(item: ToolResult) -> str:
+    """An error's text once no retry follows: it does not promise one."""
+    if item["error_type"] in RETRYABLE and "retry" in (item["error"] or ""):
+        return ERROR_TEMPLATES["max_retries"].format(tool_label=item["tool_label"])
+    return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
+
+
+def unanswered(state: AgentState, request: Request, defined: bool) -> list[dict[str, str]]:
+    """Each ask that nothing of this turn serves, with the reason."""
+    results = [item["tool_name"] for item in state.get("tool_results") or []]
+    read = set(results)
+    found: list[dict[str, str]] = []
+
+    def miss(ask: str, reason: str) -> None:
+        found.append({"ask": WORDS[ask], "reason": reason})
+
+    for ask in request["asks"]:
+        if ask in TOPICS and "get_patient_chart" not in read and "search_patient" not in read:
+            miss(ask, "no patient is known here")
+        elif ask == "gk" and not defined and read:
+            miss(ask, "general medical knowledge is not in the offline sources")
+        elif ask == "oos" and read:
+            miss(ask, "outside what this assistant does")
+        elif ask == "img" and "analyze_medical_image" not in read:
+            miss(ask, "no image is attached")
+    for drug in request["drugs"]:
+        if drug["how"] == "unknown":
+            found.append({"ask": drug["said"], "reason": "not recognised as a drug"})
+    return found
+
+
+def lost_lines(answer: str, lines: Iterable[str], drugs: DrugNames) -> list[str]:
+    """Critical lines that an answer in prose does not carry word for word."""
+    folded = plain(answer)
+    return [line for line in lines if plain(line) not in folded]

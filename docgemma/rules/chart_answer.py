@@ -1,0 +1,372 @@
+"""What a chart says to what was asked of it: values first, whole lists, "none recorded" where nothing is. Pure.
+
+Every sentence is composed from the chart's own entries. Which entries are meant is decided by the synonyms of
+`data/clinical`, by names of drugs, and by the words of the entries themselves.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any
+
+from docgemma.reading.terms import kinds_in, measure_named, measures_in, names
+from docgemma.reading.words import plain
+from docgemma.rules.drugs import DrugNames, ingredients
+from docgemma.rules.safety import check_order_allergies
+from docgemma.state import Request
+
+Chart = dict[str, Any]
+MANY = 20  # entries of a list; what is longer says how many more
+NOTE_CHARS = 700
+NOTES_SHOWN = 3
+STOP = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "his",
+        "her",
+        "their",
+        "any",
+        "was",
+        "did",
+        "does",
+        "has",
+        "have",
+        "had",
+        "what",
+        "when",
+        "which",
+        "who",
+        "how",
+        "last",
+        "latest",
+        "recent",
+        "current",
+        "now",
+        "is",
+        "are",
+        "of",
+        "on",
+        "in",
+        "at",
+        "to",
+        "a",
+        "an",
+        "from",
+        "since",
+        "level",
+        "levels",
+        "result",
+        "results",
+        "value",
+        "status",
+        "history",
+        "test",
+        "check",
+        "dose",
+        "still",
+    ]
+)
+TOPIC_OF_KIND = {"imm": "immunizations", "soc": "social", "notes": "notes", "meds": "medications"}
+
+
+def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | None = None) -> list[str]:
+    """The answer from one chart, a sentence a line, the asked-for first.
+
+    Args:
+        request: what is asked.
+        chart: data of `get_patient_chart`.
+        drugs: knows brand and generic of one drug as the same.
+        today: for ages; None takes the present day.
+    """
+    asks = [ask for ask in request["asks"] if ask in SECTIONS]
+    if "change" in request["asks"] and request["drugs"]:
+        return _mentioned(request, chart, drugs)
+    text = " ; ".join(request["measures"]) if request["measures"] else request["said"]
+    lines: list[str] = []
+    served: set[str] = set()
+    for measure in request["measures"]:
+        found, topics = _measure(measure, asks, chart, drugs)
+        lines += found
+        served |= topics
+    if not request["measures"]:
+        for name in measures_in(text) if {"labs", "vit"} & set(asks) else []:
+            lines += _measured(name, chart)
+            served |= {"labs", "vit"}
+    for ask in asks:
+        if ask not in served:
+            lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
+    return list(dict.fromkeys(lines))
+
+
+def _mentioned(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
+    """The entries on record of the drugs that a request names."""
+    named = {part for drug in request["drugs"] for part in ingredients(drug["name"], drugs)}
+    lines = [allergy(item) for item in chart["allergies"] if named & ingredients(item["substance"], drugs)]
+    return lines + [medication(item) for item in chart["medications"] if named & ingredients(item["name"], drugs)]
+
+
+def overview(chart: Chart) -> list[str]:
+    """The chart as a whole: what decides about drugs and urgency first."""
+    today = date.today()
+    nothing: Any = None
+    parts = (allergies, problems, medications, labs, vitals, social, notes, immunizations)
+    return [line for part in parts for line in part(chart, today, nothing, nothing)]
+
+
+# one thing that was asked
+
+
+def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
+    """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
+    if found := _drug(measure, asks, chart, drugs):
+        return found
+    for ask, topic in TOPIC_OF_KIND.items():
+        if ask in asks and (kinds := kinds_in(measure, topic)):
+            return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
+    if named := measures_in(measure):
+        return [line for name in named for line in _measured(name, chart)], {"labs", "vit"}
+    if ("alg" in asks or not asks) and (line := _allergy(measure, chart, drugs)):
+        return [line], {"alg"}
+    if found := _problems_like(measure, chart):
+        return found, {"prob"}
+    for ask, topic in TOPIC_OF_KIND.items():
+        if kinds := kinds_in(measure, topic):
+            return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
+    if found := _anywhere(measure, chart):
+        return found, set()
+    if set(asks) & {"prob", "labs", "vit", "notes"} and not _generic(measure):
+        return [f"Nothing on {measure} is recorded in this chart."], set(asks) & {"prob", "labs", "vit", "notes"}
+    return [], set()
+
+
+def _measured(name: str, chart: Chart) -> list[str]:
+    found = [
+        item for item in [*chart["labs"], *chart["vitals"], *chart["social"]] if measure_named(item["name"]) == name
+    ]
+    if not found:
+        mentioned = _anywhere(name, chart)
+        return mentioned or [f"No {name} is recorded."]
+    return [measured(item) for item in found]
+
+
+def measured(item: dict[str, Any]) -> str:
+    """One result: value, unit, flag, date, and the earlier values with their dates."""
+    head = f"{item['name']}: {item['value']} {item['unit']}".strip()
+    detail = ", ".join(part for part in (item["flag"], item["date"]) if part)
+    earlier = "; ".join(f"{old['value']} ({old['date']})" for old in item.get("earlier") or [])
+    span = f"; reference {_range(item)}" if item.get("low") is not None or item.get("high") is not None else ""
+    before = f" Earlier: {earlier}.{_direction(item)}" if earlier else ""
+    return f"{head}{f' ({detail}{span})' if detail else ''}.{before}"
+
+
+def _range(item: dict[str, Any]) -> str:
+    low, high = item.get("low"), item.get("high")
+    if low is None or high is None:
+        return f"above {low}" if high is None else f"below {high}"
+    return f"{low}-{high}"
+
+
+def _direction(item: dict[str, Any]) -> str:
+    """Rising or falling, where the last values all go one way."""
+    try:
+        values = [float(old["value"]) for old in reversed(item["earlier"])] + [float(item["value"])]
+    except ValueError:
+        return ""
+    if all(one < other for one, other in zip(values, values[1:], strict=False)):
+        return " Rising."
+    return " Falling." if all(one > other for one, other in zip(values, values[1:], strict=False)) else ""
+
+
+def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]] | None:
+    """A medicine that is asked for by name: taken, taken before, or not recorded; an allergy to it."""
+    asked = ingredients(measure, drugs) if drugs.find(measure) else None
+    if not asked or (set(asks) & {"labs", "vit"} and measures_in(measure)):
+        return None
+    if "alg" in asks:
+        line = _allergy(measure, chart, drugs)
+        return [line or f"No allergy to {measure} is recorded.", *([] if line else allergies(chart))], {"alg"}
+    mine = [item for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
+    if mine:
+        return [medication(item) for item in mine], {"meds"}
+    return [f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."], {
+        "meds"
+    } if "prob" in asks else set()
+
+
+def _allergy(measure: str, chart: Chart, drugs: DrugNames) -> str:
+    conflicts = check_order_allergies(measure, chart["allergies"], drugs)
+    said = [item for item in chart["allergies"] if names([plain(measure)], item["substance"])]
+    return conflicts[0] if conflicts else allergy(said[0]) if said else ""
+
+
+def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
+    match, name = kind["match"], kind["name"]
+    if ask == "imm":
+        given = [item for item in chart["immunizations"] if names(match, item["name"])]
+        return [f"Immunization: {dated(item['name'], item['date'])}." for item in given] or [
+            f"No {name} immunization is recorded."
+        ]
+    if ask == "soc":
+        said = [item for item in chart["social"] if names(match, item["name"]) or names([name], item["name"])]
+        return [measured(item) for item in said] or _anywhere(name, chart) or [f"Nothing on {name} is recorded."]
+    if ask == "notes":
+        written = [item for item in chart["notes"] if names(match, f"{item['type']} {item.get('author', '')}")]
+        written = written or [item for item in chart["notes"] if names(match, item["text"])]
+        return [note(item) for item in written[:NOTES_SHOWN]] or [f"No {name} note is recorded.", *notes(chart)]
+    taken = [item for item in chart["medications"] if names(match, item["name"])]
+    active = [item for item in taken if item["active"]]
+    return [medication(item) for item in active] or [
+        f"No active {name} are recorded.",
+        *(medication(item) for item in taken),
+    ]
+
+
+def _problems_like(measure: str, chart: Chart) -> list[str]:
+    words = _telling(measure)
+    found = [item for item in chart["conditions"] if words and all(names([word], item["name"]) for word in words)]
+    return [problem(item) for item in found]
+
+
+def _anywhere(measure: str, chart: Chart) -> list[str]:
+    """Entries and sentences of notes that have every telling word of a measure."""
+    words = _telling(measure)
+    if not words:
+        return []
+    entries = [*(measured(item) for item in [*chart["social"], *chart["labs"], *chart["vitals"]]),
+               *map(problem, chart["conditions"]), *map(medication, chart["medications"]), *map(allergy, chart["allergies"])]  # fmt: skip
+    found = [line for line in entries if all(names([word], line) for word in words)]
+    for item in chart["notes"]:
+        told = [
+            part for part in item["text"].replace("\n", " ").split(". ") if all(names([word], part) for word in words)
+        ]
+        found += [f"{dated(item['type'], item['date'])}: {'. '.join(told).rstrip('.')}."] if told else []
+    return found[:4]
+
+
+def _telling(measure: str) -> list[str]:
+    return [word for word in plain(measure).split() if len(word) > 2 and word not in STOP]
+
+
+def _generic(measure: str) -> bool:
+    """Words for a whole section ("bloods", "meds") are no measure of their own."""
+    return not _telling(measure)
+
+
+# whole sections
+
+
+def labs(chart: Chart, *_: Any) -> list[str]:
+    return _many([measured(item) for item in chart["labs"]]) or ["No lab results are recorded."]
+
+
+def vitals(chart: Chart, *_: Any) -> list[str]:
+    return _many([measured(item) for item in chart["vitals"]]) or ["No vital signs are recorded."]
+
+
+def medications(chart: Chart, *_: Any) -> list[str]:
+    active = [medication(item) for item in chart["medications"] if item["active"]]
+    past = [medication(item) for item in chart["medications"] if not item["active"]]
+    return [*(_many(active) or ["No active medications are recorded."]), *past[:5]]
+
+
+def allergies(chart: Chart, *_: Any) -> list[str]:
+    listed = [allergy(item) for item in sorted(chart["allergies"], key=lambda item: item["severity"] != "severe")]
+    none = (
+        "No known allergies (documented)."
+        if chart["no_known_allergies"]
+        else "No allergies are recorded, and it is not documented that there are none: ask the patient."
+    )
+    return _many(listed) or [none]
+
+
+def problems(chart: Chart, *_: Any) -> list[str]:
+    active = [problem(item) for item in chart["conditions"] if item["active"]]
+    past = [problem(item) for item in chart["conditions"] if not item["active"]]
+    return [*(_many(active) or ["No active problems are recorded."]), *past[:6]]
+
+
+def notes(chart: Chart, *_: Any) -> list[str]:
+    shown = [note(item) for item in chart["notes"][:NOTES_SHOWN]]
+    older = len(chart["notes"]) - len(shown)
+    return ([*shown, f"And {older} older notes."] if older > 0 else shown) or ["No notes are recorded."]
+
+
+def immunizations(chart: Chart, *_: Any) -> list[str]:
+    return _many([f"Immunization: {dated(item['name'], item['date'])}." for item in chart["immunizations"]]) or [
+        "No immunizations are recorded."
+    ]
+
+
+def social(chart: Chart, *_: Any) -> list[str]:
+    return [measured(item) for item in chart["social"]] or ["No social history is recorded."]
+
+
+def demographics(chart: Chart, today: date, *_: Any) -> list[str]:
+    patient = chart["patient"]
+    born, died = patient["birth_date"], chart["deceased"]
+    parts = [f"Born {born}" if born else "No birth date is recorded"]
+    if len(born) == 10 and not died:
+        parts.append(f"{age(born, today)} years old")
+    parts += [part for part in (patient["sex"], f"patient ID {patient['id']}") if part]
+    parts += [f"MRN {patient['mrn']}"] if patient.get("mrn") and patient["mrn"] != patient["id"] else []
+    return [f"{', '.join(parts)}."]
+
+
+def last_seen(chart: Chart, *_: Any) -> list[str]:
+    """The newest dated note, with its author; else the newest result."""
+    if chart["notes"]:
+        latest = max(chart["notes"], key=lambda item: item["date"])
+        by = f", by {latest['author']}" if latest.get("author") else "; the note names no author"
+        return [f"Last seen according to the notes: {latest['date']}{by} ({latest['type']}).", note(latest)]
+    dates = [item["date"] for item in [*chart["labs"], *chart["vitals"]] if item["date"]]
+    return [f"No visit note is recorded; the latest result is of {max(dates)}." if dates else "No visit is recorded."]
+
+
+def whole(chart: Chart, *_: Any) -> list[str]:
+    return overview(chart)
+
+
+SECTIONS = {
+    "labs": labs, "meds": medications, "alg": allergies, "prob": problems, "vit": vitals, "notes": notes,
+    "imm": immunizations, "soc": social, "demo": demographics, "seen": last_seen, "chart": whole,
+}  # fmt: skip
+
+
+# single entries
+
+
+def medication(item: dict[str, Any]) -> str:
+    since = f", since {item['started']}" if item.get("started") else ""
+    return f"{'Active' if item['active'] else 'Past'} medication: {item['name']} {item['dosage']}".strip() + f"{since}."
+
+
+def allergy(item: dict[str, Any]) -> str:
+    detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
+    return f"{'Allergy' if item['active'] else 'Past allergy'}: {item['substance']}{f' ({detail})' if detail else ''}."
+
+
+def problem(item: dict[str, Any]) -> str:
+    since = f" (since {item['onset']})" if item.get("onset") else ""
+    return f"{'Active' if item['active'] else 'Past'} problem: {item['name']}{since}."
+
+
+def note(item: dict[str, Any]) -> str:
+    text = " ".join(item["text"].split())
+    cut = text if len(text) <= NOTE_CHARS else text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
+    by = f", {item['author']}" if item.get("author") else ""
+    return f"{dated(item['type'], item['date'])}{by}: {cut}"
+
+
+def dated(name: str, day: str) -> str:
+    return f"{name}, {day}" if day else name
+
+
+def age(born: str, today: date) -> int:
+    year, month, day = (int(part) for part in born.split("-"))
+    return today.year - year - ((today.month, today.day) < (month, day))
+
+
+def _many(lines: Iterable[str]) -> list[str]:
+    listed = list(lines)
+    return listed if len(listed) <= MANY else [*listed[:MANY], f"And {len(listed) - MANY} more."]

@@ -1,0 +1,161 @@
+"""Answer what needs no look-up: manners, a curated definition, or one honest line. Nothing here is generated."""
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from docgemma.paths import data_file
+from docgemma.reading.words import plain
+from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
+from docgemma.state import Request
+
+GREETING = "Hello. Ask me about a patient's record, a drug's safety or interactions, the literature or clinical trials."
+THANKS = "You're welcome. Ask whenever you need something else."
+NEEDS_FULL_MODEL = (
+    "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
+    "I can look up drug safety and interactions, literature, clinical trials and patient records, and explain common "
+    "clinical terms."
+)
+WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
+GREETS = frozenset(["hi", "hello", "hey", "hiya", "morning", "afternoon", "evening", "howdy", "greetings"])
+# words around a term that ask for nothing but its meaning
+ASKING = frozenset(
+    [
+        "what",
+        "whats",
+        "what's",
+        "is",
+        "are",
+        "a",
+        "an",
+        "the",
+        "of",
+        "does",
+        "do",
+        "mean",
+        "means",
+        "meant",
+        "stand",
+        "stands",
+        "for",
+        "define",
+        "definition",
+        "explain",
+        "describe",
+        "to",
+        "me",
+        "please",
+        "pls",
+        "again",
+        "remind",
+        "how",
+        "works",
+        "work",
+        "tell",
+        "about",
+        "in",
+        "simple",
+        "terms",
+        "words",
+        "short",
+        "briefly",
+        "quick",
+        "quickly",
+        "can",
+        "could",
+        "you",
+        "i",
+        "and",
+        "or",
+        "between",
+        "difference",
+        "differ",
+        "from",
+        "vs",
+        "it",
+        "by",
+        "term",
+        "exactly",
+        "actually",
+        "just",
+        "hi",
+        "hello",
+        "sorry",
+        "silly",
+        "question",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`settled`: a language model is not asked. `definition`: the curated text alone, "" where there is none."""
+
+    text: str
+    settled: bool = False
+    refused: bool = False
+    definition: str = ""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    unanswered: list[dict[str, str]] = field(default_factory=list)
+
+
+def direct_reply(request: Request, question: str) -> Reply:
+    """What code says to a request that needs no tool.
+
+    Args:
+        request: as read.
+        question: as typed; a definition has to answer all of it.
+    """
+    asks = set(request["asks"])
+    if "change" in asks:
+        return Reply(UNCHANGED, settled=True, refused=True)
+    if request["meant"] == "refused":
+        return Reply(REFUSED, settled=True)
+    if asks & {"ok", "cancel"}:
+        return Reply(NOTHING_WAITS, settled=True)
+    if "img" in asks:
+        return Reply(NO_IMAGE, settled=True, unanswered=[{"ask": WORDS["img"], "reason": "no image is attached"}])
+    if found := definitions(question):
+        text = "\n\n".join(f"{item['text']} (Source: {item['reference']})" for item in found)
+        sources = [{"title": item["reference"], "url": "", "id": item["term"]} for item in found]
+        return Reply(text, settled=True, definition=text, sources=sources)
+    if asks == {"oos"}:
+        return Reply(
+            OUT_OF_SCOPE, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": "outside what this assistant does"}]
+        )
+    if asks == {"chat"}:
+        return Reply(GREETING if set(plain(question).split()) & GREETS else THANKS)
+    if asks & {"find", "may"} or not asks - {"fix"}:
+        return Reply(WHO, settled=bool(asks & {"find", "may"}))
+    return Reply(NEEDS_FULL_MODEL, unanswered=[{"ask": WORDS["gk"], "reason": "not in the offline definitions"}])
+
+
+def definitions(question: str) -> list[dict[str, str]]:
+    """The curated entries that answer a question whole: besides their terms it has only words that ask. At most two."""
+    words = plain(question).replace("'", " ").replace("-", " ").split()
+    found: list[dict[str, str]] = []
+    at, rest = 0, []
+    while at < len(words):
+        for end in range(min(len(words), at + 6), at, -1):
+            entry = index().get(" ".join(words[at:end])) or index().get(" ".join(words[at:end]).removesuffix("s"))
+            if entry and not set(words[at:end]) <= ASKING:
+                found += [entry] if entry not in found else []
+                at = end
+                break
+        else:
+            rest.append(words[at])
+            at += 1
+    whole = set(rest) <= ASKING | {"s", "r", "u"}
+    return found if whole and 0 < len(found) <= 2 else []
+
+
+@cache
+def index() -> dict[str, dict[str, str]]:
+    """Term or alias, folded -> its entry, with `text` and the `reference` where it can be checked."""
+    found: dict[str, dict[str, str]] = {}
+    for line in data_file("edge", "definitions.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        for name in (entry["term"], *entry["aliases"]):
+            found[plain(name).replace("'", " ").replace("-", " ")] = entry
+    return found

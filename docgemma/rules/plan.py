@@ -1,0 +1,222 @@
+"""The plan of a turn: what was asked, and what completeness and safety add, less what was done. Code adds steps; it never
+takes one away that the model chose. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.rules import known
+from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
+from docgemma.state import AgentState, OrderRef, Request, ToolResult
+
+ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
+WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
+KNOWLEDGE = ("check_drug_interactions", "check_drug_safety", "search_medical_literature", "find_clinical_trials")
+NOT_SPECIFIED = "not specified"
+
+
+class Step(NamedTuple):
+    """One call of the plan. `ask` is what it serves. A missing argument is asked for by the call itself."""
+
+    tool: str
+    args: dict[str, Any]
+    ask: str
+
+
+def planned(state: AgentState) -> list[Step]:
+    """Every step of the turn, in working order: who is meant, the charts, knowledge, entries."""
+    request = known.request(state)
+    people = known.people(state)
+    steps = [*_searches(state, request), *_charts(state, request, people)]
+    steps += _knowledge(state, request)
+    nobody = bool(request["unclear"]) and not people
+    if not nobody:
+        steps += _writes(request, people[0] if people else None)
+    return steps
+
+
+def missing(state: AgentState) -> list[Step]:
+    """Steps that were not tried in this turn, in order; after a failed one nothing is tried twice."""
+    tried = [(item["tool_name"], same(item["args"])) for item in state.get("tool_results") or []]
+    return [step for step in planned(state) if not _tried(step, tried)]
+
+
+def complete(state: AgentState) -> bool:
+    """Whether the turn goes to its answer: nothing is missing, or the limit of calls is reached."""
+    if state.get("step_count", 0) >= MAX_STEPS:
+        return True
+    return not missing(state) and not _suggested_left(state)
+
+
+def wanted_by_model(state: AgentState) -> str | None:
+    """The tool that the model named with the intent, until it ran."""
+    name = state.get("suggested_tool")
+    tried = {item["tool_name"] for item in state.get("tool_results") or []}
+    return name if name and name not in tried and not state.get("proposed_none") else None
+
+
+def _suggested_left(state: AgentState) -> bool:
+    name = wanted_by_model(state)
+    return bool(name) and name in runnable(state)
+
+
+def runnable(state: AgentState) -> set[str]:
+    """Tools that the model may choose now: the plan's, and look-ups for which something to look up was said.
+
+    A write that the reader did not find plainly ordered is none of them, unless nothing was read of it at all
+    (`unsure`): the person who approves then decides.
+    """
+    request = known.request(state)
+    names = {step.tool for step in missing(state)}
+    if known.people(state):
+        names.add("get_patient_chart")
+    if known.drugs(state):
+        names.add("check_drug_safety")
+    if len(known.drugs(state)) > 1:
+        names.add("check_drug_interactions")
+    if not request["patients"]:
+        names |= {"search_medical_literature", "find_clinical_trials"}
+    return names
+
+
+def is_repeat(name: str, args: Mapping[str, Any], state: AgentState) -> bool:
+    """Whether a call that is about to be made was made in this turn, and succeeded."""
+    return any(
+        item["tool_name"] == name and not item["error"] and same(item["args"]) == same(args)
+        for item in state.get("tool_results") or []
+    )
+
+
+def same(args: Mapping[str, Any]) -> str:
+    """Arguments without differences that change nothing: case, blanks, the order of drugs, absent options."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return sorted(plain(item) for item in value)
+        return " ".join(str(value).casefold().split())
+
+    return json.dumps({key: plain(value) for key, value in sorted(args.items()) if value not in (None, "", [])})
+
+
+def _searches(state: AgentState, request: Request) -> list[Step]:
+    """Everybody who was named, or who is asked for; an id needs no search unless the patient is all that is asked."""
+    if not set(request["asks"]) & {*ABOUT_PATIENT, "find"} and not request["patients"] and not request["unclear"]:
+        return []
+    only_find = set(request["asks"]) <= {"find", "chat"}
+    said = [patient["search"] or (patient["said"] if only_find else "") for patient in request["patients"]]
+    return [Step("search_patient", {"name": name}, "find") for name in [*said, *request["unclear"]] if name]
+
+
+def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[Step]:
+    """The chart is the default: one patient and anything asked beyond finding them."""
+    asks = set(request["asks"])
+    whom = {"change"} if people or not known.drugs(state) else set()
+    about = asks & {*TOPICS, *({"may"} if people or not known.drugs(state) else ()), *whom} or (
+        known.drugs(state) and asks & {"safe", "ddi"}
+    )
+    only_named = bool(request["patients"]) and not asks - {"chat", "gk"}
+    checked = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
+    trial = asks & {"trial"} and request["patients"]
+    if not (about or only_named or checked or trial):
+        return []
+    if not people:
+        return (
+            []
+            if known.searched_in_vain(state) or request["unclear"] or not (asks & ABOUT_PATIENT)
+            else [Step("get_patient_chart", {}, "chart")]
+        )
+    return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
+
+
+def _knowledge(state: AgentState, request: Request) -> list[Step]:
+    asks, drugs = set(request["asks"]), known.drugs(state)
+    considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
+    names = known.unique([*drugs, *considered])[:MAX_DRUGS]
+    steps: list[Step] = []
+    checked = "may" in asks or bool(considered)
+    active = known.chart_medications(state)
+    if "ddi" in asks or (checked and names):
+        together = known.unique([*names, *active])[:MAX_DRUGS]
+        if len(together) > 1:
+            waits = checked and known.people(state) and not known.charts(state)  # for what the chart says
+            steps += [] if waits else [Step("check_drug_interactions", {"drug_names": together}, "ddi")]
+    alone = "ddi" in asks and len(names) < 2 and not checked
+    if "safe" in asks or checked or alone or (not asks - {"chat"} and names and not request["patients"]):
+        steps += [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names]
+        if "safe" in asks and not names:
+            steps.append(Step("check_drug_safety", {}, "safe"))
+    if "lit" in asks:
+        steps.append(
+            Step("search_medical_literature", _said(query=private(request["query"] or request["said"], request)), "lit")
+        )
+    if "trial" in asks or request["trials"]:
+        conditions = request["trials"] or [
+            private(request["condition"] or request["query"] or request["said"], request)
+        ]
+        steps += [
+            Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
+            for name in conditions
+        ]
+    if "img" in asks and known.entities(state)["has_image"]:
+        steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
+    return steps
+
+
+def _writes(request: Request, person: str | None) -> list[Step]:
+    """Entries that are plainly ordered. One that is asked about, refused or unsure is never a card."""
+    if request["meant"] != "ordered" or "cancel" in request["asks"]:
+        return []
+    who = {"patient_id": person} if person else {}
+    steps = []
+    if "rx" in request["asks"]:
+        steps += [Step(WRITE_TOOLS["rx"], who | order_args(order), "rx") for order in request["orders"]]
+    if "allergy" in request["asks"]:
+        steps += [Step(WRITE_TOOLS["allergy"], who | _said(**item), "allergy") for item in request["allergies"]]
+    if "note" in request["asks"]:
+        steps += [Step(WRITE_TOOLS["note"], who | _said(**item), "note") for item in request["notes"]]
+    for ask in WRITES:
+        if ask in request["asks"] and not any(step.ask == ask for step in steps):
+            steps.append(Step(WRITE_TOOLS[ask], dict(who), ask))  # the call asks for what is missing
+    return steps
+
+
+def order_args(order: OrderRef) -> dict[str, Any]:
+    """An order's arguments as said. An order without a frequency goes to a person with that finding, never a guess."""
+    notes = "; ".join(part for part in (order["route"], order["notes"]) if part)
+    return _said(
+        medication_name=order["said"], dosage=order["dose"], frequency=order["frequency"] or NOT_SPECIFIED, notes=notes
+    )
+
+
+def private(text: str, request: Request) -> str:
+    """A query without the patient: no name, id or birth date leaves for an outside service."""
+    for patient in request["patients"]:
+        for part in known.unique([patient["said"], patient["name"], patient["id"], *patient["name"].split()]):
+            text = _without(text, part)
+    return " ".join(text.split())
+
+
+def _without(text: str, part: str) -> str:
+    at = text.casefold().find(part.casefold())
+    while at >= 0:
+        end = at + len(part)
+        whole = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+        text = text[:at] + text[end:] if whole else text
+        at = text.casefold().find(part.casefold(), at if whole else end)
+    return text
+
+
+def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
+    wanted = same(step.args)
+    if step.tool == "check_drug_interactions":
+        return any(name == step.tool for name, _ in tried)
+    return any(name == step.tool and args == wanted for name, args in tried)
+
+
+def _said(**args: Any) -> dict[str, Any]:
+    return {name: value for name, value in args.items() if value}
+
+
+def by_tool(results: Sequence[ToolResult], name: str) -> list[ToolResult]:
+    return [item for item in results if item["tool_name"] == name and not item["error"]]
