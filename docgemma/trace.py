@@ -21,6 +21,7 @@ LABELS = {
     "router": "Deciding what is still needed",
     "error_handler": "Handling a problem",
     "synthesize": "Writing the answer",
+    "reopen_card": "Showing the waiting entry again",
 }
 
 QUALITY_WORDS = {

@@ -60,6 +60,9 @@ class RecordStore(Protocol):
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
         """Patients whose name fits, best first; [] if none."""
 
+    def born(self, days: Sequence[str]) -> list[PatientMatch]:
+        """Patients born on one of these ISO days; at most `NAMED`."""
+
     def patient(self, patient_id: str) -> PatientMatch | None:
         """The patient with exactly this id, or None."""
 

@@ -58,6 +58,7 @@ def allergy(resource: Resource) -> dict[str, Any] | None:
         "severity": next((item["severity"] for item in reactions if item.get("severity")), ""),
         "criticality": resource.get("criticality", ""),
         "active": code(resource.get("clinicalStatus")) not in CLOSED,
+        "recorded": (resource.get("recordedDate") or "")[:10],
     }
 
 

@@ -25,7 +25,7 @@ from docgemma.ehr.fhir import (
 )
 from docgemma.ehr.names import query_tokens
 from docgemma.ehr.outcome import RemoteError
-from docgemma.ehr.remote_search import find_patients, identified, named_patients
+from docgemma.ehr.remote_search import born_on, find_patients, identified, named_patients
 from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.settings import Settings
@@ -95,6 +95,9 @@ class RemoteStore:
     def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
         """As in the SQLite store, for the dozen first words; a lower-case name far into a long text may be missed."""
         return self._server.run(lambda session: named_patients(session, groups, born)) if groups else []
+
+    def born(self, days: Sequence[str]) -> list[PatientMatch]:
+        return self._server.run(lambda session: born_on(session, days)) if days else []
 
     def chart(self, patient_id: str) -> Chart | None:
         return self._server.run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None

@@ -87,6 +87,11 @@ class SqliteStore:
         with self._db.reading():
             return self._names.named(groups, born)
 
+    def born(self, days: Sequence[str]) -> list[PatientMatch]:
+        query = "SELECT patient_id, name, birth_date, sex FROM person WHERE birth_date = ? ORDER BY name LIMIT ?"
+        with self._db.reading():
+            return [PatientMatch(*row) for day in days for row in self._db.execute(query, (day, NAMED))]
+
     def chart(self, patient_id: str) -> Chart | None:
         query = "SELECT body FROM resource WHERE patient_id = ? AND section != '' ORDER BY rowid"
         with self._db.reading():

@@ -44,7 +44,7 @@ def after_selection(state: AgentState) -> str:
 
 def after_execution(state: AgentState) -> str:
     """A card that waits while another question is answered ends this run; it is shown again after that answer."""
-    return END if state.get("held") else "result_classify"
+    return END if state.get("held") and not state.get("current_tool") else "result_classify"
 
 
 def after_answer(state: AgentState) -> str:

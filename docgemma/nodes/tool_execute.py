@@ -6,7 +6,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from docgemma.errors import StoreError, ToolError
+from docgemma.ehr.summary import deceased
+from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_gate import findings_for
@@ -21,11 +22,13 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     retry = bool(state.get("retry_strategy"))
     seen: tuple[str, ...] | None = None
     before = [RESET, *state["reopened"]["results"]] if state.get("reopened") else []  # the card's own turn goes on
+    if tool.name == "prescribe_medication" and (died := _died(args, context)):
+        return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
         card = state["reopened"] or as_card(tool.name, args, context)
         args, findings, decision = decide_write(tool, card["args"], card["original"], context)
         if decision == "hold":
-            return {"held": _held(state, tool, args, card["original"])}
+            return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
         if decision == "reject":
             rejected = _rejected(tool, args, findings)
             return {**_done(state, retry), "tool_results": [*before, rejected], "status": "refused", "reopened": None}
@@ -135,3 +138,16 @@ def _rejected(tool: Tool, args: dict[str, Any], findings: list[str]) -> ToolResu
         error=None, error_type=None, details={}, empty=False, source=None, as_of=None, links=[],
         seconds=0.0, retries=0,
     )  # fmt: skip
+
+
+def _died(args: dict[str, Any], context: Context) -> ToolResult | None:
+    """Nothing is prescribed for somebody who is recorded as dead: the call as it was refused."""
+    try:
+        chart = context.store.chart(args.get("patient_id") or "")
+    except StoreError:
+        return None
+    if chart is None or not (date := deceased(chart.record)):
+        return None
+    day = f" on {date[:10]}" if date != "yes" else ""
+    reason = f"{chart.patient.name} is recorded as deceased{day}. Nothing was prescribed."
+    return context.toolbox.failed("prescribe_medication", args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))

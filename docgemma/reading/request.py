@@ -2,11 +2,13 @@
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from docgemma.ehr.base import RecordStore
+from docgemma.ehr.births import read_births
 from docgemma.reading.drugs import DrugLink, abbreviations, groups, link_drug, link_drugs
-from docgemma.reading.labels import WRITES
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, link_patients
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday
@@ -88,11 +90,46 @@ def _people(
         return [PatientLink(span.start, span.end, span.text, kind, (), False)
                 for kind, spans in (("name", names), ("id", ids)) for span in spans]  # fmt: skip
     taken = [*quoted, *((span.start, span.end) for span in reading.spans.get("query", []))]
+    ordinary = _ordinary(drugs, reader)
     found = link_patients(
         message, store, [(span.start, span.end) for span in names], [(span.start, span.end) for span in ids],
-        ordinary=_ordinary(drugs, reader),
+        ordinary=ordinary,
     )  # fmt: skip
-    return [link for link in found if not any(start <= link.start < end for start, end in taken)]
+    found = [link for link in found if not any(start <= link.start < end for start, end in taken)]
+    found = [_by_surname(link, store) for link in found if link.candidates or _is_name(link, ordinary)]
+    return found or _by_birth_alone(message, reading, store)
+
+
+def _is_name(link: PatientLink, ordinary: Callable[[str], bool]) -> bool:
+    """Whether somebody is named whom nobody here is: not "k", "ooh" or "drain"."""
+    words = plain(link.text).replace("'", " ").split()
+    if link.kind == "id":
+        return len(link.text) > 4
+    return any(len(word) > 2 and not ordinary(word) and not word.isdigit() for word in words)
+
+
+def _by_surname(link: PatientLink, store: RecordStore) -> PatientLink:
+    """A name that nobody has, as the one patient of that surname whose given name begins alike: "Len Abernathy"."""
+    words = plain(link.text).split()
+    if link.candidates or link.kind != "name" or link.by_birth or len(words) < 2:
+        return link
+    people = store.named([[words[-1]]])[0]
+    alike = [match for match in people if any(part[:2] == words[0][:2] for part in plain(match.name).split()[:-1])]
+    return replace(link, candidates=tuple(alike), exact=False) if len(alike) == 1 else link
+
+
+def _by_birth_alone(message: str, reading: Reading, store: RecordStore) -> list[PatientLink]:
+    """Who was born on a day that is given, where nobody is named."""
+    if not any(reading.asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change")):
+        return []
+    links = []
+    for birth in read_births(message):
+        days = [day for day in birth.days if len(day) == 10]
+        people = store.born(days) if days and birth.kind in ("stated", "date") else []
+        if people:
+            text = people[0].name
+            links.append(PatientLink(birth.start, birth.end, text, "name", tuple(people), True, True))
+    return links[:1]
 
 
 def _ordinary(drugs: DrugNames, reader: Reader) -> Callable[[str], bool]:
@@ -103,9 +140,10 @@ def _ordinary(drugs: DrugNames, reader: Reader) -> Callable[[str], bool]:
 def _patient(link: PatientLink) -> PatientRef:
     match = link.candidates[0]
     born = f", born {match.birth_date}" if link.kind == "name" and match.birth_date and link.by_birth else ""
+    name = match.name if not link.exact or link.text[:1].isdigit() else link.text
     return PatientRef(
         id=match.id, name=match.name, label=match.label, sex=match.sex, said=link.text,
-        search="" if link.kind == "id" else f"{link.text}{born}", exact=link.exact,
+        search="" if link.kind == "id" else f"{name}{born}", exact=link.exact,
     )  # fmt: skip
 
 
@@ -120,6 +158,8 @@ def _meant(reading: Reading) -> str:
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or reading.polarity["refused"] <= PLAINLY):
         return ""
     best = max(reading.polarity, key=reading.polarity.__getitem__)
+    if best == "ordered" and reading.asks["may"] > SURE and not reading.asks["note"] > SURE:
+        return "unsure"
     return "unsure" if best == "ordered" and reading.polarity["ordered"] < PLAINLY else best
 
 

@@ -6,6 +6,7 @@ from docgemma.reading.words import clinical, plain
 
 # of "7/7", "2/52", "3/12": days, weeks, months (BNF, prescription writing)
 FRACTIONS = {"7": "day", "52": "week", "12": "month"}
+LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 SUFFIXES = {"d": "day", "days": "day", "day": "day", "w": "week", "wk": "week", "wks": "week", "weeks": "week", "week": "week", "months": "month", "month": "month"}  # fmt: skip
 
 
@@ -28,7 +29,10 @@ def expand(text: str, *kinds: str) -> str:
     whole = plain(text.replace(".", ""))
     if whole in known:
         return known[whole]
-    return " ".join(known.get(plain(word.replace(".", "")), word) for word in text.split())
+    words = [plain(word.replace(".", "")) for word in text.split()]
+    return " ".join(
+        known.get(word, said) if len(word) <= LETTERS else said for word, said in zip(words, text.split(), strict=True)
+    )
 
 
 def duration(text: str) -> str | None:

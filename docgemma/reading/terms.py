@@ -52,7 +52,13 @@ def measures_in(text: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _measures_and_groups() -> list[Entry]:
     lists = clinical("measures")
-    return [*lists["measures"], *lists["groups"]]
+    known = {entry["name"]: entry for entry in [*lists["measures"], *lists["groups"]]}
+    usual = [  # of an ambiguous word in a chart question, the first reading
+        {**known[entry["readings"][0]], "said": [entry["said"]], "name": entry["readings"][0]}
+        for entry in lists["ambiguous"]
+        if entry["readings"][0] in known and len(entry["said"]) > 1
+    ]
+    return [*known.values(), *usual]
 
 
 @lru_cache(maxsize=4000)

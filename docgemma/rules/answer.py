@@ -13,8 +13,8 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.reading.words import plain
 from docgemma.rules import known
-from docgemma.rules.chart_answer import chart_lines, problem
-from docgemma.rules.drugs import DrugNames
+from docgemma.rules.chart_answer import allergy, chart_lines, medication, problem
+from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.plan import by_tool
 from docgemma.state import AgentState, Request, ToolResult
@@ -33,8 +33,6 @@ OUT_OF_SCOPE = (
     "trials, and prepare prescriptions, allergies and notes."
 )
 NO_IMAGE = "No image is attached to this message."
-CLIP = 5  # articles, trials
-FULL_LABEL = 6  # contraindications, warnings
 WORDS = {
     "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
     "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
@@ -101,6 +99,7 @@ def _people(
         about = [drug for patient, drug in checks if patient == chart["patient"]["id"]]
         for drug in about:
             lines += check_lines(drug, checks[chart["patient"]["id"], drug], chart)
+        lines += beside_check(known.drugs(state), chart, drugs) if about else []
         lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
         blocks.append(lines)
     searched = [item for item in by_tool(state.get("tool_results") or [], "search_patient")]
@@ -121,8 +120,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
         asks = ["chart"]
     if "change" in request["asks"] and not asks:
         asks = ["meds", "alg"]
-    measures = [] if checked and not asks else request["measures"]
-    return Request(**{**request, "asks": asks, "measures": measures})
+    return Request(**{**request, "asks": asks})
 
 
 def check_lines(drug: str, findings: Sequence[str], chart: Mapping[str, Any]) -> list[str]:
@@ -131,12 +129,21 @@ def check_lines(drug: str, findings: Sequence[str], chart: Mapping[str, Any]) ->
     head = f"{name} for {chart['patient']['name']}: " + (
         "check these findings first." if findings else "no finding, which does not prove that it is safe."
     )
+    return [head, *(f"- {line}" for line in findings)]
+
+
+def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) -> list[str]:
+    """What a check is read with: the drugs that are taken already, allergies and active problems."""
+    asked = {part for name in names for part in ingredients(name, drugs)}
+    taken = [medication(item) for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
+    listed = [allergy(item).removeprefix("Allergy: ").rstrip(".") for item in chart["allergies"] if item["active"]]
     active = [
         problem(item).removeprefix("Active problem: ").rstrip(".") for item in chart["conditions"] if item["active"]
     ]
+    none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
-        head,
-        *(f"- {line}" for line in findings),
+        *taken,
+        f"Recorded allergies: {'; '.join(listed)}." if listed else none,
         f"Active problems: {'; '.join(active)}." if active else "No active problems are recorded.",
     ]
 
@@ -189,28 +196,31 @@ def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
     data, lines = item["result"], item["formatted_result"].splitlines()
     name = f"{data['drug'][:1].upper()}{data['drug'][1:]}"
     asked_as = f" (asked as {data['asked']})" if plain(data["asked"]) not in plain(data["drug"]) else ""
-    full = [
-        f"{name}{asked_as} has an FDA boxed warning: {data['boxed_warning']}."
-        if data["has_boxed_warning"]
-        else f"{name}{asked_as} has no boxed warning on the current label.",
-        *(f"{name} contraindication: {text}." for text in data["contraindications"]),
-        *(f"{name} warning: {text}." for text in data["warnings"]),
-        f"{name} maximum adult daily dose: {data['max_daily_dose']}."
-        if data["max_daily_dose"]
-        else f"No maximum daily dose of {data['drug']} is in this source.",
-        f"{name} interactions: {data['interactions']}." if data["interactions"] else "",
+    boxed = "has no boxed warning on the current label."
+    if data["has_boxed_warning"]:
+        boxed = f"has an FDA boxed warning: {data['boxed_warning'].rstrip('.')}."
+    head = f"{name}{asked_as} {boxed}"
+    dose = f"No maximum daily dose of {data['drug']} is in this source."
+    if data["max_daily_dose"]:
+        dose = f"{name} maximum adult daily dose: {data['max_daily_dose']}."
+    pairs = f"{name} interactions: {data['interactions'].rstrip('.')}." if data["interactions"] else ""
+    against, warnings = data["contraindications"], data["warnings"]
+    single = [f"{name} contraindication: {text.rstrip('.')}." for text in against]
+    single += [*(f"{name} warning: {text.rstrip('.')}." for text in warnings), dose, pairs]
+    told: list[str] = []
+    for topic in [] if brief else label_topics_in(" ; ".join([*request["measures"], request["said"]])):
+        found = [line for line in single if line and names(topic["match"], line)]
+        absent = f"What is stored of the label of {data['drug']} does not mention {topic['name']}."
+        told += found or ([] if names(topic["match"], head) else [absent])
+    whole = [
+        f"{name} contraindications: {'; '.join(against)}."
+        if against
+        else f"{name}: no contraindications are listed in this source."
     ]
-    full = [line.replace("..", ".") for line in full if line]
-    if brief:
-        return full[:1] + [line for line in full if "contraindication:" in line][:FULL_LABEL] + lines[len(lines) :]
-    topics = label_topics_in(" ; ".join([*request["measures"], request["said"]]))
-    told = []
-    for topic in topics:
-        found = [line for line in full if names(topic["match"], line)]
-        told += found or [f"What is stored of the label of {data['drug']} does not mention {topic['name']}."]
-    rest = full[1 : 1 + FULL_LABEL] if not told else [line for line in full if "contraindication:" in line][:3]
+    whole += [f"{name} warnings: {'; '.join(warnings)}."] if warnings else []
+    rest = [*whole, *([] if brief or told else [dose, pairs])]
     fallback = [line for line in lines if line.startswith("The live service")]
-    return known.unique([full[0], *told, *rest, *([] if told else full[-2:]), *fallback])
+    return [line for line in known.unique([head, *told, *rest, *fallback]) if line]
 
 
 def _entries(state: AgentState) -> list[str]:

@@ -82,20 +82,24 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     asks = [ask for ask in request["asks"] if ask in SECTIONS]
     if "change" in request["asks"] and request["drugs"]:
         return _mentioned(request, chart, drugs)
-    text = " ; ".join(request["measures"]) if request["measures"] else request["said"]
     lines: list[str] = []
     served: set[str] = set()
+    unmatched: list[str] = []
     for measure in request["measures"]:
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
-    if not request["measures"]:
-        for name in measures_in(text) if {"labs", "vit"} & set(asks) else []:
+        unmatched += [] if found or _generic(measure) else [measure]
+    if {"labs", "vit"} & set(asks):
+        for name in measures_in(request["said"]):
             lines += _measured(name, chart)
             served |= {"labs", "vit"}
     for ask in asks:
         if ask not in served:
             lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
+    if unmatched and asks and not {"notes", "chart", "seen"} & set(asks):
+        lines += [f"Nothing is recorded under {', '.join(unmatched)}."] if not lines or served else []
+        lines += [f"Latest note: {note(chart['notes'][0])}"] if chart["notes"] else []
     return list(dict.fromkeys(lines))
 
 
@@ -135,8 +139,6 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
             return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
     if found := _anywhere(measure, chart):
         return found, set()
-    if set(asks) & {"prob", "labs", "vit", "notes"} and not _generic(measure):
-        return [f"Nothing on {measure} is recorded in this chart."], set(asks) & {"prob", "labs", "vit", "notes"}
     return [], set()
 
 
@@ -216,10 +218,11 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
         return [note(item) for item in written[:NOTES_SHOWN]] or [f"No {name} note is recorded.", *notes(chart)]
     taken = [item for item in chart["medications"] if names(match, item["name"])]
     active = [item for item in taken if item["active"]]
-    return [medication(item) for item in active] or [
-        f"No active {name} are recorded.",
-        *(medication(item) for item in taken),
-    ]
+    others = [item["name"] for item in chart["medications"] if item["active"] and item not in taken]
+    rest = [f"Other active medications: {', '.join(others)}."] if others else []
+    if active:
+        return [*(medication(item) for item in active), *rest]
+    return [f"No active {name} are recorded.", *(medication(item) for item in taken), *rest]
 
 
 def _problems_like(measure: str, chart: Chart) -> list[str]:
@@ -309,7 +312,7 @@ def demographics(chart: Chart, today: date, *_: Any) -> list[str]:
     if len(born) == 10 and not died:
         parts.append(f"{age(born, today)} years old")
     parts += [part for part in (patient["sex"], f"patient ID {patient['id']}") if part]
-    parts += [f"MRN {patient['mrn']}"] if patient.get("mrn") and patient["mrn"] != patient["id"] else []
+    parts += [f"preferred language {chart['language']}"] if chart.get("language") else []
     return [f"{', '.join(parts)}."]
 
 
@@ -338,12 +341,17 @@ SECTIONS = {
 
 def medication(item: dict[str, Any]) -> str:
     since = f", since {item['started']}" if item.get("started") else ""
-    return f"{'Active' if item['active'] else 'Past'} medication: {item['name']} {item['dosage']}".strip() + f"{since}."
+    ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
+    return (
+        f"{'Active' if item['active'] else 'Past'} medication{ended}: {item['name']} {item['dosage']}".strip()
+        + f"{since}."
+    )
 
 
 def allergy(item: dict[str, Any]) -> str:
     detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
-    return f"{'Allergy' if item['active'] else 'Past allergy'}: {item['substance']}{f' ({detail})' if detail else ''}."
+    since = f", recorded {item['recorded']}" if item.get("recorded") else ""
+    return f"{'Allergy' if item['active'] else 'Past allergy'}: {item['substance']}{f' ({detail})' if detail else ''}{since}."
 
 
 def problem(item: dict[str, Any]) -> str:

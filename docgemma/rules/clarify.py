@@ -163,9 +163,9 @@ def _place(words: list[str], count: int) -> int | None:
 def _by_birth(text: str, words: list[str], options: list[Option]) -> str | None:
     """By date of birth, or its year; a name said beside it must fit as well."""
     given = {day for birth in read_births(text) for day in birth.days if len(day) == 10}
-    years = (
-        set() if given else {word for word in words if len(word) == 4 and word[:2] in ("19", "20") and word.isdigit()}
-    )
+    ages = {day for birth in read_births(text) if birth.kind == "age" for day in birth.days}
+    spelt = {word for word in words if len(word) == 4 and word[:2] in ("19", "20") and word.isdigit()}
+    years = set() if given else ages | spelt
     name = {word for word in words if word.isalpha() and word not in FILLER and len(word) > 3}
     fitting = [
         item["id"] for item in options

@@ -83,7 +83,7 @@ def error_message(
     suggestions = [_line(item) for item in details.get("suggestions") or []]
     if kind == "missing_required_args" and missing in ([], ["patient_id"]):
         kind = "missing_patient_id" if missing else "invalid_args"
-    if kind == "invalid_args" and details.get("reason"):
+    if kind in ("invalid_args", "not_permitted") and details.get("reason"):
         kind = "unreadable"
     if kind == "multiple_patient_matches" and not options:
         return "Multiple patients found. Which patient did you mean?"

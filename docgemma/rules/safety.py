@@ -172,7 +172,7 @@ def _none_listed(medication: str, none_listed: Mapping[str, str]) -> list[str]:
     for source in dict.fromkeys(none_listed.values()):
         names = ", ".join(name for name in none_listed if none_listed[name] == source)
         lines.append(
-            f"{drug} with {names}: no interaction is listed ({source}), which does not prove that there is none."
+            f"{drug} with {names}: nothing is listed ({source}), which does not prove that they do not interact."
         )
     return lines
 

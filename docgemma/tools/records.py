@@ -56,7 +56,9 @@ def format_search(data: dict[str, Any]) -> str:
         return f"No patient named {data['name']} was found."
     lines = [f"Found patient {item['label']}, patient ID {item['id']}." for item in data["patients"]]
     if data["patients"][0]["guessed"]:
-        lines.append(f"The name was not found as written ({data['name']}); this is the closest match. Please confirm.")
+        lines.append(
+            f"The record spells the name otherwise than typed ({data['name']}); this is the closest match. Please confirm."
+        )
     return bound(lines)
 
 
@@ -73,6 +75,7 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
             each kind, with `earlier: [{"value", "date"}]`, the two before it;
             `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
         `social: [...]` of the same shape: smoking status and the like
+        `language: str` (preferred, "" if none is recorded)
         `deceased: str` (date, "yes" if only the fact is known, "" if the record does not say so)
         `notes: [{"type", "date", "author", "text"}]`, `immunizations: [{"name", "date"}]`
     Texts are "" and dates partial or "" where the record does not say.
@@ -98,6 +101,9 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "vitals": _latest(map(fhir.observation, chart.vitals)),
         "social": _latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
+        "language": ", ".join(
+            filter(None, (fhir.concept(item.get("language")) for item in chart.record.get("communication", [])))
+        ),
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }
