@@ -40,7 +40,7 @@ def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, 
         no_known_allergies=bool(chart and chart["no_known_allergies"]), not_checked=pairs.unknown,
         none_listed=pairs.none_listed,
     )  # fmt: skip
-    problems = label_conflicts(drug, label, chart) if label and chart else []
+    problems = label_conflicts(drug, label, chart, context.drugs) if label and chart else []
     severe = sum(line.startswith("Contraindicated") for line in problems)
     return [*problems[:severe], *findings, *problems[severe:]]
 

@@ -13,7 +13,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.reading.words import plain
 from docgemma.rules import known
-from docgemma.rules.chart_answer import allergy, chart_lines, medication, problem
+from docgemma.rules.chart_answer import allergy, chart_lines, medication, problem, unmatched
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.plan import by_tool
@@ -56,7 +56,7 @@ def compose(
     request = known.request(state)
     blocks = [_notices(state, request), *_people(state, request, drugs, checks), _knowledge(state, request, drugs)]
     blocks += [_entries(state), [definition] if definition else [], unavailable(state)]
-    missing = unanswered(state, request, bool(definition))
+    missing = unanswered(state, request, bool(definition), drugs)
     blocks.append([f"Not answered: {item['ask']} ({item['reason']})." for item in missing])
     return "\n\n".join("\n".join(known.unique(block)) for block in blocks if block), missing
 
@@ -253,7 +253,7 @@ def _final(item: ToolResult) -> str:
     return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
 
 
-def unanswered(state: AgentState, request: Request, defined: bool) -> list[dict[str, str]]:
+def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNames) -> list[dict[str, str]]:
     """Each ask that nothing of this turn serves, with the reason."""
     results = [item["tool_name"] for item in state.get("tool_results") or []]
     read = set(results)
@@ -271,6 +271,11 @@ def unanswered(state: AgentState, request: Request, defined: bool) -> list[dict[
             miss(ask, "outside what this assistant does")
         elif ask == "img" and "analyze_medical_image" not in read:
             miss(ask, "no image is attached")
+    for item in known.charts(state):
+        for measure in unmatched(request, item["result"], drugs):
+            found.append(
+                {"ask": measure, "reason": "matched to no entry of this chart; that does not prove that there is none"}
+            )
     for drug in request["drugs"]:
         if drug["how"] == "unknown":
             found.append({"ask": drug["said"], "reason": "not recognised as a drug"})

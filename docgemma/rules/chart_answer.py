@@ -84,23 +84,31 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         return _mentioned(request, chart, drugs)
     lines: list[str] = []
     served: set[str] = set()
-    unmatched: list[str] = []
     for measure in request["measures"]:
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
-        unmatched += [] if found or _generic(measure) else [measure]
     if {"labs", "vit"} & set(asks):
         for name in measures_in(request["said"]):
             lines += _measured(name, chart)
             served |= {"labs", "vit"}
+    if lines:
+        served.add("chart")
     for ask in asks:
         if ask not in served:
             lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
-    if unmatched and asks and not {"notes", "chart", "seen"} & set(asks):
-        lines += [f"Nothing is recorded under {', '.join(unmatched)}."] if not lines or served else []
-        lines += [f"Latest note: {note(chart['notes'][0])}"] if chart["notes"] else []
+    if asks and unmatched(request, chart, drugs) and not {"notes", "chart", "seen"} & set(asks):
+        lines += [f"Latest note: {note(item)}" for item in chart["notes"][:2]]
     return list(dict.fromkeys(lines))
+
+
+def unmatched(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
+    """What was asked of the chart by a name that fits none of its entries. That proves no absence."""
+    asks = [ask for ask in request["asks"] if ask in SECTIONS]
+    return [
+        measure for measure in request["measures"]
+        if asks and not _generic(measure) and not _measure(measure, asks, chart, drugs)[0]
+    ]  # fmt: skip
 
 
 def _mentioned(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:

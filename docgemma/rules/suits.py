@@ -1,33 +1,70 @@
-"""Set a label's contraindications and warnings beside the problems of a patient. Pure; which words mean the same is data.
+"""Set a label's contraindications and warnings beside a patient's problems, kidney function and age. Pure.
 
-Not covered here: doses by kidney function, age or weight.
+Which words mean the same is data. A line that only may fit is shown as a caution, never as a contraindication.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
-from docgemma.reading.terms import measure_named, names
+from docgemma.reading.terms import fits, measure_named, names
 from docgemma.reading.words import clinical, plain
+from docgemma.rules.chart_answer import age
+from docgemma.rules.drugs import DrugNames, ingredients
+
+HEAD_WORDS = 5  # of a contraindication: what stands later qualifies it
+OLD, YOUNG = 65, 18  # years
+OLDER = ("elderly", "older", "geriatric", "65 years", "age 65")
+YOUNGER = (
+    "children",
+    "child",
+    "pediatric",
+    "paediatric",
+    "adolescent",
+    "infant",
+    "neonat",
+    "under 12",
+    "below 12",
+    "below 18",
+)
 
 
-def label_conflicts(drug: str, label: Mapping[str, Any], chart: Mapping[str, Any]) -> list[str]:
-    """Lines of a label that name an active problem of the patient, the gravest first, one line each.
+def label_conflicts(
+    drug: str, label: Mapping[str, Any], chart: Mapping[str, Any], drugs: DrugNames, today: date | None = None
+) -> list[str]:
+    """Lines of a label that speak of the patient, contraindications first, one line each.
 
     Args:
         drug: as ordered.
         label: `boxed_warning`, `contraindications`, `warnings`.
-        chart: data of `get_patient_chart`; its active problems count.
+        chart: data of `get_patient_chart`; its active problems, latest eGFR and the birth date count.
+        drugs: a line that names a drug which the patient does not take speaks of somebody else.
     """
     lines = [("Contraindicated", text) for text in label["contraindications"]]
     lines += [("Boxed warning", label["boxed_warning"])] if label["boxed_warning"] else []
     lines += [("Warning", text) for text in label["warnings"]]
+    years = _years(chart, today or date.today())
     found = []
     for kind, text in lines:
+        told = f"({drug}): {text.rstrip('.')}."
+        if _names_other_drug(text, drug, chart, drugs):
+            continue
         if limit := _kidney_limit(text):
-            found += _by_kidney(kind, drug, text, limit, chart)
-        elif problem := _named(text, chart["conditions"]):
-            found.append(f"{kind} ({drug}): {text.rstrip('.')}. The patient has: {problem}.")
-    return list(dict.fromkeys(found))
+            found += [f"{kind} {told} {line}" for line in _kidney(limit, chart)]
+        elif problems := _problems(text, chart["conditions"]):
+            certain = kind != "Contraindicated" or _heads(text, problems[0][1])
+            found.append(
+                f"{kind if certain else 'Caution'} {told} The patient has: {', '.join(name for name, _ in problems)}."
+            )
+        elif years is not None and ((years >= OLD and names(OLDER, text)) or (years < YOUNG and names(YOUNGER, text))):
+            found.append(f"{'Caution' if kind == 'Contraindicated' else kind} {told} The patient is {years} years old.")
+    return sorted(dict.fromkeys(found), key=lambda line: not line.startswith("Contraindicated"))
+
+
+def _names_other_drug(text: str, drug: str, chart: Mapping[str, Any], drugs: DrugNames) -> bool:
+    named = {part for item in drugs.find(text) for part in drugs.ingredients(item.name)} - ingredients(drug, drugs)
+    taken = {part for item in chart["medications"] if item["active"] for part in ingredients(item["name"], drugs)}
+    return bool(named) and not named & taken
 
 
 def _kidney_limit(text: str) -> float | None:
@@ -39,22 +76,34 @@ def _kidney_limit(text: str) -> float | None:
     return max(numbers[:2]) if numbers else None
 
 
-def _by_kidney(kind: str, drug: str, text: str, limit: float, chart: Mapping[str, Any]) -> list[str]:
-    """The line where the latest eGFR is below its limit; unknown is never normal."""
+def _kidney(limit: float, chart: Mapping[str, Any]) -> list[str]:
+    """The latest eGFR where it is below the limit; unknown is never normal."""
     latest = next((item for item in chart["labs"] if measure_named(item["name"]) == "egfr"), None)
     if latest is None:
-        return [f"{kind} ({drug}): {text.rstrip('.')}. No eGFR is recorded for this patient."]
+        return ["No eGFR is recorded for this patient."]
     value = float("".join(char for char in latest["value"] if char.isdigit() or char == ".") or "nan")
-    below = not value >= limit
-    return [f"{kind} ({drug}): {text.rstrip('.')}. Latest eGFR: {latest['value']} ({latest['date']})."] if below else []
+    return [] if value >= limit else [f"Latest eGFR: {latest['value']} ({latest['date']})."]
 
 
-def _named(text: str, conditions: Sequence[Mapping[str, Any]]) -> str:
-    """The active problem that a line speaks of."""
+def _problems(text: str, conditions: Sequence[Mapping[str, Any]]) -> list[tuple[str, Sequence[str]]]:
+    """The active problems that a line speaks of, with the fragments by which it does; at most two."""
+    found: dict[str, Sequence[str]] = {}
     for entry in clinical("problems")["problems"]:
-        if not names(entry["label"], text):
-            continue
-        for item in conditions:
-            if item["active"] and names(entry["chart"], item["name"]):
-                return item["name"]
-    return ""
+        if names(entry["label"], text):
+            for item in conditions:
+                if item["active"] and names(entry["chart"], item["name"]):
+                    found.setdefault(item["name"], entry["label"])
+    return list(found.items())[:2]
+
+
+def _heads(text: str, fragments: Sequence[str]) -> bool:
+    """Whether a contraindication begins with the condition and sets no limit of its own: "pregnancy", not "neutrophils
+    below 1500 in solid tumors"."""
+    words = plain(text).split()
+    head = " ".join(words[:HEAD_WORDS])
+    return not any(char.isdigit() for char in text) and any(fits(str(fragment), head) >= 0 for fragment in fragments)
+
+
+def _years(chart: Mapping[str, Any], today: date) -> int | None:
+    born = chart["patient"]["birth_date"]
+    return age(born, today) if len(born) == 10 else None
