@@ -29,6 +29,7 @@ from docgemma.paths import data_file
 from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
+from docgemma.reading.words import keep_in
 from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
@@ -70,6 +71,7 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = shared_drug_names(self.settings.home)
+        keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
         self.toolbox.warm()
@@ -140,8 +142,10 @@ class Agent:
         state = self.app.get_state(self._config(thread)).values
         request = understand(message, state, context)
         decision = amendment(request, state["request"], pending)
-        self._run(Command(resume=decision), thread, actor, on_event if decision["decision"] != "hold" else None, stop)
-        return None if decision["decision"] == "hold" else self._report(thread, 0.0)
+        first = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
+        goes_on = first and decision["decision"] != "amend"  # the message asks something of its own
+        self._run(Command(resume=decision), thread, actor, None if goes_on else on_event, stop)
+        return None if goes_on else self._report(thread, 0.0)
 
     def decide(
         self,

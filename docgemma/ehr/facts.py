@@ -28,7 +28,7 @@ def condition(resource: Resource) -> dict[str, Any]:
 
 
 def medication(resource: Resource) -> dict[str, Any]:
-    """`name, dosage, active, status, started`. `dosage` is the instruction as one text, "500 mg twice daily".
+    """`name, dosage, active, status, started, reason`. `dosage` is the instruction as one text, "500 mg twice daily".
 
     A MedicationRequest, or a MedicationStatement (a drug taken, ordered elsewhere).
     """
@@ -42,6 +42,7 @@ def medication(resource: Resource) -> dict[str, Any]:
         "active": status not in STOPPED,
         "status": status,
         "started": (resource.get("authoredOn") or resource.get("effectiveDateTime") or "")[:10],
+        "reason": ", ".join(filter(None, (item.get("display", "") for item in resource.get("reasonReference", [])))),
     }
 
 
@@ -112,7 +113,7 @@ def code(value: Resource | None) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value)
 
 
 def _wrong(resource: Resource) -> bool:

@@ -24,7 +24,9 @@ from docgemma.state import (
     ToolResult,
 )
 from docgemma.tools.images import describe_image
+from docgemma.tools.records import chart_data
 
+MAX_CHARTS = 6  # looked at to tell patients of one name apart
 NAME_CHARS = 80  # a longer message is no name
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"})
@@ -124,6 +126,10 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
         )  # fmt: skip
         return clarify.read_missing(_named(state["message"], request, context), question, ask)
     chosen = clarify.read_answer(state["message"], question)
+    if not chosen and question["kind"] == "patient":
+        chosen = clarify.described(state["message"], question, {
+            item["id"]: chart_data(chart) for item in question["options"][:MAX_CHARTS] if (chart := context.store.chart(item["id"]))
+        })  # fmt: skip
     return {"choice": chosen} if chosen else None
 
 

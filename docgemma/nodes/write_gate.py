@@ -55,15 +55,16 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
 
 
 def _label(drug: str, context: Context) -> dict[str, Any] | None:
-    """What the label says, or None: the rules then say what could not be checked."""
-    try:
-        records = context.knowledge.label(drug).records
-    except DocGemmaError:
-        return None
-    if not records:
-        return None
-    label = records[0]
-    return {
-        "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
-        "warnings": label.warnings, "boxed_warning": label.boxed_warning,
-    }  # fmt: skip
+    """What the label says, or None: the rules then say what could not be checked. "ibuprofen susp" is ibuprofen."""
+    for name in dict.fromkeys([drug, *(item.text for item in context.drugs.find(drug))]):
+        try:
+            records = context.knowledge.label(name).records
+        except DocGemmaError:
+            continue
+        if records:
+            label = records[0]
+            return {
+                "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
+                "warnings": label.warnings, "boxed_warning": label.boxed_warning,
+            }  # fmt: skip
+    return None

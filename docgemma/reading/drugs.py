@@ -95,6 +95,13 @@ def groups() -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=1)
+def group_names() -> dict[str, str]:
+    """What a group of drugs is called -> the name that labels and literature use."""
+    entries = clinical("drug_groups")["groups"]
+    return {plain(str(said)): entry["name"] for entry in entries for said in entry["said"]}
+
+
+@lru_cache(maxsize=1)
 def foods() -> dict[str, dict]:
     """What a food or habit is called -> its entry: the drugs that it matters for."""
     entries = clinical("drug_groups")["foods"]

@@ -1,13 +1,11 @@
 """The reader's encoder in numpy: WordPiece, six layers of BERT (MiniLM-L6), two heads. No torch, no I/O but its weights."""
 
 import json
-import os
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small only wait for one another's threads
 import numpy as np
 
 from docgemma.errors import ConfigError

@@ -110,7 +110,7 @@ def _is_name(link: PatientLink, ordinary: Callable[[str], bool]) -> bool:
 
 def _by_surname(link: PatientLink, store: RecordStore) -> PatientLink:
     """A name that nobody has, as the one patient of that surname whose given name begins alike: "Len Abernathy"."""
-    words = plain(link.text).split()
+    words = plain(link.text).removesuffix("'s").split()
     if link.candidates or link.kind != "name" or link.by_birth or len(words) < 2:
         return link
     people = store.named([[words[-1]]])[0]

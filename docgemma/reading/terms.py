@@ -31,7 +31,7 @@ def names(fragments: Iterable[str], text: str) -> bool:
 
 def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
     """The entries whose `said` stands in a text as whole words, the longest phrase first, in order of appearance."""
-    folded = f" {plain(text)} "
+    folded = f" {plain(text)}  {plain(text).replace('/', ' ')} "  # "crp/hb/alb" are three
     places: list[tuple[int, int, Entry]] = []
     for phrase, entry in _phrases(id(entries), entries):
         at = folded.find(f" {phrase} ")
@@ -97,6 +97,13 @@ _LISTS: dict[int, tuple[Sequence[Entry], list[tuple[str, Entry]]]] = {}  # of li
 
 def _phrases(key: int, entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     if key not in _LISTS or _LISTS[key][0] is not entries:
-        pairs = [(plain(str(said)), entry) for entry in entries for said in [entry["name"], *(entry.get("said") or [])]]
+        pairs = [
+            (plain(str(said)), entry) for entry in entries for said in [*_named(entry), *(entry.get("said") or [])]
+        ]
         _LISTS[key] = entries, sorted(pairs, key=lambda pair: -len(pair[0]))
     return _LISTS[key][1]
+
+
+def _named(entry: Entry) -> list[str]:
+    """A measure, kind or label topic is also asked for by its own name; a part of the chart is not."""
+    return [entry["name"]] if "name" in entry else []

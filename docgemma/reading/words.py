@@ -1,32 +1,76 @@
 """The word lists of `data/clinical`: what clinicians say, and what charts, labels and dictionaries call it. Data only."""
 
+import hashlib
+import json
+import os
+import tempfile
+import unicodedata
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 
+_HOME: list[Path] = []  # where the lists are kept compiled; YAML takes a hundred times as long to read
 
-@lru_cache(maxsize=16)
-def clinical(name: str) -> dict[str, Any]:
-    """One file of `data/clinical` as it stands; read at its first use.
+
+def keep_in(home: Path) -> None:
+    """Keep the lists compiled in a folder, from now on. One that cannot be written is gone without."""
+    _HOME[:] = [home]
+
+
+@lru_cache(maxsize=1)
+def _lists() -> dict[str, Any]:
+    """Every list, from its compiled file where it is as new as the YAML.
 
     Raises:
-        ConfigError: it is missing or is no YAML.
+        ConfigError: one is missing or is no YAML.
     """
+    files = sorted(data_file("clinical").glob("*.yaml"))
+    state = repr([(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files])
+    kept = _HOME[0] / f"clinical-{hashlib.sha256(state.encode()).hexdigest()[:12]}.json" if _HOME else None
+    try:
+        return json.loads(kept.read_text(encoding="utf-8")) if kept else _compile(files)
+    except (OSError, ValueError):
+        lists = _compile(files)
+        _keep(kept, lists)
+        return lists
+
+
+def clinical(name: str) -> dict[str, Any]:
+    """One file of `data/clinical` as it stands."""
+    return _lists()[name]
+
+
+def _compile(files: list[Path]) -> dict[str, Any]:
     import yaml
 
-    path = data_file("clinical", f"{name}.yaml")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return {path.stem: yaml.load(path.read_text(encoding="utf-8"), Loader=loader) for path in files}
     except yaml.YAMLError as error:
-        raise ConfigError(f"The word list {path.name} cannot be read.", hint="Reinstall docgemma.") from error
+        raise ConfigError("A word list of data/clinical cannot be read.", hint="Reinstall docgemma.") from error
 
 
+def _keep(path: Path, lists: dict[str, Any]) -> None:
+    """Atomically; a copy that cannot be kept is only slower."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in path.parent.glob("clinical-*.json"):
+            old.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            json.dump(lists, file, ensure_ascii=False)
+        os.replace(file.name, path)
+    except OSError:
+        return
+
+
+@lru_cache(maxsize=20_000)
 def plain(text: str) -> str:
     """For comparing: lower case, without accents, single blanks; `+`, `-` and `/` stay ("k+", "x-ray")."""
-    import unicodedata
-
-    folded = "".join(char for char in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(char))
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
     kept = "".join(char if char.isalnum() or char in "+-/'&%" else " " for char in folded.replace("’", "'"))
     return " ".join(kept.split())

@@ -5,6 +5,7 @@ is no evidence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from docgemma.errors import RETRYABLE
@@ -13,7 +14,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.reading.words import plain
 from docgemma.rules import known
-from docgemma.rules.chart_answer import allergy, chart_lines, medication, problem, unmatched
+from docgemma.rules.chart_answer import age, allergy, chart_lines, medication, problem, unmatched
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.plan import by_tool
@@ -91,7 +92,7 @@ def _people(
     charts = known.charts(state)
     for item in charts:
         chart = item["result"]
-        lines = [f"Patient: {chart['patient']['label']}, patient ID {chart['patient']['id']}."]
+        lines = [f"Patient: {chart['patient']['label']}{_aged(chart)}, patient ID {chart['patient']['id']}."]
         if chart["deceased"]:
             lines.append(
                 f"This patient is recorded as deceased{'' if chart['deceased'] == 'yes' else ' on ' + chart['deceased'][:10]}."
@@ -107,6 +108,12 @@ def _people(
     for item in searched:
         blocks += [[line] for line in _search_lines(item, seen, request)]
     return blocks
+
+
+def _aged(chart: Mapping[str, Any]) -> str:
+    """Age in years behind the birth date, of the living."""
+    born = chart["patient"]["birth_date"]
+    return f" ({age(born, date.today())} years)" if len(born) == 10 and not chart["deceased"] else ""
 
 
 def _of_chart(request: Request, checked: bool) -> Request:
@@ -236,10 +243,13 @@ def unavailable(state: AgentState) -> list[str]:
     """What could not be done in this turn, one clear line each, in the order it happened."""
     results = state.get("tool_results") or []
     done = {item["tool_name"] for item in results if not item["error"]}
+    settled = "search_patient" in done  # a name that was ambiguous, and that a person settled
     lines = list(state.get("error_messages") or [])
     named = " ".join(lines)
     for item in results:
         if not item["error"] or (item["tool_name"] in done and item["error_type"] in RETRYABLE):
+            continue
+        if settled and item["error_type"] == "multiple_patient_matches":
             continue
         if item["tool_label"] not in named and item["error"] not in lines:
             lines.append(_final(item))

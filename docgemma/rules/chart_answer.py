@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
-from docgemma.reading.terms import kinds_in, measure_named, measures_in, names
-from docgemma.reading.words import plain
+from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, said_in
+from docgemma.reading.words import clinical, plain
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.safety import check_order_allergies
 from docgemma.state import Request
@@ -89,8 +89,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         lines += found
         served |= topics
     if {"labs", "vit"} & set(asks):
-        for name in measures_in(request["said"]):
-            lines += _measured(name, chart)
+        if named := measures_in(request["said"]):
+            lines += _measured(named, chart)
             served |= {"labs", "vit"}
     if lines:
         served.add("chart")
@@ -131,13 +131,16 @@ def overview(chart: Chart) -> list[str]:
 
 def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
     """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
+    named = measures_in(measure)
+    if any(measure_named(item["name"]) in named for item in [*chart["labs"], *chart["vitals"]]):
+        return _measured(named, chart), {"labs", "vit"}
     if found := _drug(measure, asks, chart, drugs):
         return found
     for ask, topic in TOPIC_OF_KIND.items():
         if ask in asks and (kinds := kinds_in(measure, topic)):
             return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
-    if named := measures_in(measure):
-        return [line for name in named for line in _measured(name, chart)], {"labs", "vit"}
+    if named:
+        return _measured(named, chart), {"labs", "vit"}
     if ("alg" in asks or not asks) and (line := _allergy(measure, chart, drugs)):
         return [line], {"alg"}
     if found := _problems_like(measure, chart):
@@ -150,14 +153,16 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
     return [], set()
 
 
-def _measured(name: str, chart: Chart) -> list[str]:
-    found = [
-        item for item in [*chart["labs"], *chart["vitals"], *chart["social"]] if measure_named(item["name"]) == name
-    ]
-    if not found:
-        mentioned = _anywhere(name, chart)
-        return mentioned or [f"No {name} is recorded."]
-    return [measured(item) for item in found]
+def _measured(names_: Sequence[str], chart: Chart) -> list[str]:
+    """The results of these measures, and in one line those of which none is recorded."""
+    everything = [*chart["labs"], *chart["vitals"], *chart["social"]]
+    lines, missing = [], []
+    for name in names_:
+        found = [measured(item) for item in everything if measure_named(item["name"]) == name]
+        lines += found
+        missing += [] if found else [name]
+    told = [line for name in missing for line in _anywhere(name, chart)] if not lines else []
+    return [*lines, *told, *([f"Not recorded: {', '.join(missing)}."] if missing else [])]
 
 
 def measured(item: dict[str, Any]) -> str:
@@ -228,6 +233,7 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
     active = [item for item in taken if item["active"]]
     others = [item["name"] for item in chart["medications"] if item["active"] and item not in taken]
     rest = [f"Other active medications: {', '.join(others)}."] if others else []
+    rest += [allergy(item) for item in chart["allergies"] if names(match, item["substance"])]
     if active:
         return [*(medication(item) for item in active), *rest]
     return [f"No active {name} are recorded.", *(medication(item) for item in taken), *rest]
@@ -247,11 +253,7 @@ def _anywhere(measure: str, chart: Chart) -> list[str]:
     entries = [*(measured(item) for item in [*chart["social"], *chart["labs"], *chart["vitals"]]),
                *map(problem, chart["conditions"]), *map(medication, chart["medications"]), *map(allergy, chart["allergies"])]  # fmt: skip
     found = [line for line in entries if all(names([word], line) for word in words)]
-    for item in chart["notes"]:
-        told = [
-            part for part in item["text"].replace("\n", " ").split(". ") if all(names([word], part) for word in words)
-        ]
-        found += [f"{dated(item['type'], item['date'])}: {'. '.join(told).rstrip('.')}."] if told else []
+    found += [note(item) for item in chart["notes"] if all(names([word], item["text"]) for word in words)]
     return found[:4]
 
 
@@ -261,7 +263,7 @@ def _telling(measure: str) -> list[str]:
 
 def _generic(measure: str) -> bool:
     """Words for a whole section ("bloods", "meds") are no measure of their own."""
-    return not _telling(measure)
+    return not _telling(measure) or bool(said_in(measure, clinical("topics")["topics"]))
 
 
 # whole sections
@@ -349,6 +351,7 @@ SECTIONS = {
 
 def medication(item: dict[str, Any]) -> str:
     since = f", since {item['started']}" if item.get("started") else ""
+    reason = f", for {item['reason']}" if item.get("reason") else ""
     ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
     return (
         f"{'Active' if item['active'] else 'Past'} medication{ended}: {item['name']} {item['dosage']}".strip()

@@ -6,7 +6,8 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from docgemma.ehr.births import read_births
-from docgemma.reading.words import plain
+from docgemma.reading.terms import names
+from docgemma.reading.words import clinical, plain
 from docgemma.state import Clarification, Option, Request
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
@@ -101,6 +102,13 @@ FILLER = frozenset(
 )
 
 
+PEOPLE = frozenset(
+    ["chap", "guy", "lady", "man", "woman", "bloke", "gentleman", "boy", "girl", "fellow", "lad", "meant", "oops"]
+)
+OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
+DESCRIBED = 5  # telling words of a description
+
+
 def read_answer(text: str, clarification: Clarification) -> str | None:
     """The id of the option that an answer means, or None if it means none of them, or more than one.
 
@@ -118,6 +126,28 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
     if (place := _place(rest, len(options))) is not None:
         return options[place]["id"]
     return _by_birth(text, words, options) or _by_name([word for word in rest if word != "one"], options)
+
+
+def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
+    """The id of the one option whose chart has what a short answer says: "the warfarin one", "the older one with AF"."""
+    words = [word for word in plain(text).split() if word not in FILLER and word not in PEOPLE]
+    ages = [word for word in words if word in OLDER | YOUNGER]
+    telling = [word for word in words if word not in ages]
+    if not words or len(words) > DESCRIBED or not charts:
+        return None
+    fitting = {option: chart for option, chart in charts.items() if all(_in_chart(word, chart) for word in telling)}
+    if ages and fitting:
+        born = {option: chart["patient"]["birth_date"] for option, chart in fitting.items()}
+        pick = min if ages[0] in OLDER else max
+        return pick(born, key=born.__getitem__) if len(set(born.values())) == len(born) else None
+    return _only(fitting) if telling else None
+
+
+def _in_chart(word: str, chart: dict[str, Any]) -> bool:
+    """Whether a medicine or a problem of the chart is called so, by a synonym of `data/clinical` too."""
+    entries = [item["name"] for item in [*chart["medications"], *chart["conditions"]] if item["active"]]
+    synonyms = [entry["chart"] for entry in clinical("problems")["problems"] if word in entry["chart"]]
+    return any(names([word], name) or any(names(said, name) for said in synonyms) for name in entries)
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:

@@ -5,7 +5,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from docgemma.reading.drugs import abbreviations, group_names
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
 from docgemma.state import AgentState, OrderRef, Request, ToolResult
@@ -103,7 +105,7 @@ def _searches(state: AgentState, request: Request) -> list[Step]:
     """Everybody who was named, or who is asked for; an id needs no search unless the patient is all that is asked."""
     if not set(request["asks"]) & {*ABOUT_PATIENT, "find"} and not request["patients"] and not request["unclear"]:
         return []
-    only_find = set(request["asks"]) <= {"find", "chat"}
+    only_find = set(request["asks"]) <= {"find", "chat"} and not request["measures"]
     said = [patient["search"] or (patient["said"] if only_find else "") for patient in request["patients"]]
     return [Step("search_patient", {"name": name}, "find") for name in [*said, *request["unclear"]] if name]
 
@@ -115,7 +117,9 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     about = asks & {*TOPICS, *({"may"} if people or not known.drugs(state) else ()), *whom} or (
         known.drugs(state) and asks & {"safe", "ddi"}
     )
-    only_named = bool(request["patients"]) and not asks - {"chat", "gk"}
+    only_named = bool(request["patients"]) and (
+        not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"})
+    )
     checked = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
     trial = asks & {"trial"} and request["patients"]
     if not (about or only_named or checked or trial):
@@ -148,7 +152,11 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
             steps.append(Step("check_drug_safety", {}, "safe"))
     if "lit" in asks:
         steps.append(
-            Step("search_medical_literature", _said(query=private(request["query"] or request["said"], request)), "lit")
+            Step(
+                "search_medical_literature",
+                _said(query=spelt_out(private(request["query"] or request["said"], request))),
+                "lit",
+            )
         )
     if "trial" in asks or request["trials"]:
         conditions = request["trials"] or [
@@ -187,6 +195,13 @@ def order_args(order: OrderRef) -> dict[str, Any]:
     return _said(
         medication_name=order["said"], dosage=order["dose"], frequency=order["frequency"] or NOT_SPECIFIED, notes=notes
     )
+
+
+def spelt_out(query: str) -> str:
+    """A query with ward abbreviations of drugs and groups in words: "benzos" is benzodiazepines."""
+    known_as = {**abbreviations(), **group_names()}
+    words = [word.strip("?!.,;:+") for word in query.split()]
+    return " ".join(known_as.get(plain(word), word) for word in words if word)
 
 
 def private(text: str, request: Request) -> str:

@@ -62,7 +62,8 @@ def label_conflicts(
 
 
 def _names_other_drug(text: str, drug: str, chart: Mapping[str, Any], drugs: DrugNames) -> bool:
-    named = {part for item in drugs.find(text) for part in drugs.ingredients(item.name)} - ingredients(drug, drugs)
+    head = " ".join(text.split()[:HEAD_WORDS])
+    named = {part for item in drugs.find(head) for part in drugs.ingredients(item.name)} - ingredients(drug, drugs)
     taken = {part for item in chart["medications"] if item["active"] for part in ingredients(item["name"], drugs)}
     return bool(named) and not named & taken
 
