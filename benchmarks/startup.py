@@ -3,9 +3,9 @@
     python benchmarks/startup.py [--repeats N]
 
 `ask` runs on a terminal of its own, as for a person, and is timed from the start of the process until "Reading the
-request" stands on it. The first generation loads the weights, which is after that; so `answered`, until the process
-has ended, is timed too. Warm: the files are in the page cache. Cold: before each run the pages of Python, of its
-packages, of this project and of its data home are given back (posix_fadvise); what a running process has mapped stays.
+request" stands on it; `answered`, until the process has ended, is timed too. Warm: the files are in the page cache.
+Cold: before each run the pages of Python, of its packages, of this project and of its data home are given back
+(posix_fadvise); what a running process has mapped stays.
 """
 
 import argparse
@@ -22,7 +22,6 @@ from pathlib import Path
 from common import Report, middle, prepared, say, spread
 
 import docgemma
-from docgemma.llm.load import edge_weights
 from docgemma.paths import data_root
 
 FIRST_NODE = b"Reading the request"
@@ -89,7 +88,7 @@ def evict(home: Path) -> None:
     """Give back the clean pages of everything that a start reads."""
     paths = sysconfig.get_paths()
     folders = {Path(paths["stdlib"]), Path(paths["purelib"]), Path(docgemma.__file__).parent, data_root(), home}
-    folders |= {edge_weights().parent, Path(sys.executable).resolve().parent}
+    folders.add(Path(sys.executable).resolve().parent)
     for folder in folders:
         for path in (item for item in folder.rglob("*") if item.is_file()):
             try:

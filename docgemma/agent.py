@@ -140,7 +140,7 @@ class Agent:
         """
         context = self._context(thread, actor, stop)
         state = self.app.get_state(self._config(thread)).values
-        request = understand(message, state, context)
+        request = understand(message, state, context, waiting=True)
         decision = amendment(request, state["request"], pending)
         first = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
         goes_on = first and decision["decision"] != "amend"  # the message asks something of its own

@@ -134,14 +134,6 @@ def mcp(
     run_mcp(http, host, port)
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
-def edge(context: typer.Context) -> None:
-    """The edge model's adapter: train, eval, preview; `docgemma edge --help` says more."""
-    from docgemma.edge.__main__ import main as run
-
-    sys.exit(run(context.args))
-
-
 @ehr.command("load")
 def ehr_load(
     files: Annotated[list[Path], typer.Argument(help="FHIR R4 bundles, NDJSON or single resources.")],

@@ -10,7 +10,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError
 from docgemma.settings import Settings
 
-ADAPTER_FIX = "In a checkout: git checkout -- data/edge/adapter.gguf. Else install docgemma again."
+READER_FIX = "In a checkout: git checkout -- data/edge/reader.npz. Else install docgemma again."
 EXTRAS = (  # what it is for, the extra that brings it, modules that must be there
     ("Browser demo", "demo", ("gradio",)),
     ("REST API", "serve", ("fastapi", "multipart", "uvicorn")),
@@ -35,8 +35,9 @@ class Check:
 def examine(settings: Settings) -> list[Check]:
     """Every check, in the order a newcomer needs them. Never raises: a check that fails says so."""
     return [
-        _edge(settings),
+        _edge(),
         _medgemma(settings),
+        _llamacpp(),
         _server(settings),
         _database("Record store", settings.ehr_location, lambda: _try_store(settings)),
         _database("Conversations", settings.db_location, lambda: _try_memory(settings)),
@@ -48,18 +49,21 @@ def examine(settings: Settings) -> list[Check]:
     ]
 
 
-def _edge(settings: Settings) -> Check:
-    from docgemma.llm.load import edge_adapter, edge_weights
+def _edge() -> Check:
+    from docgemma.paths import data_file
+    from docgemma.reading.reader import load_reader
 
-    if find_spec("xllamacpp") is None:
-        return Check("Edge model", False, "llama.cpp is not installed", "pip install xllamacpp", needed=True)
     try:
-        weights, adapter = edge_weights(), edge_adapter()
+        load_reader(data_file("edge", "reader.npz")).read("hello")
     except DocGemmaError as error:
-        return Check("Edge model", False, str(error), error.hint, needed=True)
-    trained = "with its adapter" if adapter else "without its adapter: it cannot choose tools"
-    found = f"{weights.name} on llama.cpp {_version('xllamacpp')}, {trained}"
-    return Check("Edge model", adapter is not None, found, "" if adapter else ADAPTER_FIX, True)
+        return Check("Edge model", False, str(error), READER_FIX, needed=True)
+    return Check("Edge model", True, "the reader is here; code writes its answers", needed=True)
+
+
+def _llamacpp() -> Check:
+    if find_spec("xllamacpp") is None:
+        return Check("GGUF models", False, "llama.cpp is not installed", "pip install xllamacpp")
+    return Check("GGUF models", True, f"llama.cpp {_version('xllamacpp')}: --model FILE.gguf")
 
 
 def _medgemma(settings: Settings) -> Check:

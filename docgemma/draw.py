@@ -25,6 +25,7 @@ SAYS = {  # what a step does, one line
     "router": "What is missing? Enough? Must a person decide?",
     "error_handler": "Ask, skip or retry; the model picks the kind of retry",
     "synthesize": "Held to the evidence; a missing warning is added",
+    "reopen_card": "An entry that was put aside waits for a person again",
 }
 WHEN = {  # what a condition means
     ("input_assembly", "intent_classify"): "a new question",
@@ -34,11 +35,15 @@ WHEN = {  # what a condition means
     ("intent_classify", "synthesize"): "a general question",
     ("tool_select", "tool_execute"): "this tool",
     ("tool_select", "router"): "nothing more to look up",
+    ("tool_execute", "result_classify"): "a result or a decision",
+    ("tool_execute", END): "a card is put aside",
     ("router", "tool_select"): "another step",
     ("router", "error_handler"): "a problem",
     ("router", "synthesize"): "enough, or ask a person",
     ("error_handler", "tool_select"): "try again, go on",
     ("error_handler", "synthesize"): "say what failed",
+    ("synthesize", "reopen_card"): "a card waits",
+    ("synthesize", END): "nothing waits",
 }
 KINDS = {
     "code": "code decides",

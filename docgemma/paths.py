@@ -28,7 +28,7 @@ def data_root() -> Path:
 
 
 def data_file(*parts: str) -> Path:
-    """One file or folder of `data/`, `data_file("edge", "adapter.gguf")`.
+    """One file or folder of `data/`, `data_file("edge", "reader.npz")`.
 
     Raises:
         ConfigError: it is not there.

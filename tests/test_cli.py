@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docgemma.llm.load import edge_weights
+from tests.models import smollm2_weights
 
 ENV = {key: value for key, value in os.environ.items() if not key.startswith("DOCGEMMA_")}
 
@@ -118,7 +118,7 @@ def test_a_database_that_cannot_be_written_gets_one_line(home: Path) -> None:
 
 
 def test_a_model_that_llama_cpp_refuses_gets_one_line(home: Path, tmp_path: Path) -> None:
-    whole, cut = edge_weights().read_bytes(), tmp_path / "cut.gguf"
+    whole, cut = smollm2_weights().read_bytes(), tmp_path / "cut.gguf"
     cut.write_bytes(whole[: len(whole) // 2])  # its header is whole; the weights are missed when they are loaded
     done = run(home, "ask", "What is hypertension?", "--model", str(cut))
     assert_one_clear_line(done, 1, "llama.cpp cannot load", "Check the file")

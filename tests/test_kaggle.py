@@ -105,7 +105,7 @@ def test_the_sizes_are_under_kaggles_limits(built: Path) -> None:
     (package,) = (built / "dataset").glob("*.whl")
     assert sent_bytes(notebook) < LIMIT / 10
     assert LIMIT < package.stat().st_size < 100e6  # too large for the notebook, which is why there is a dataset
-    assert "docgemma/data/edge/adapter.gguf" in zipfile.ZipFile(package).namelist()
+    assert "docgemma/data/edge/reader.npz" in zipfile.ZipFile(package).namelist()
 
 
 def test_the_notebook_is_a_valid_one_with_no_output(built: Path) -> None:

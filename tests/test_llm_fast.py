@@ -42,7 +42,6 @@ from docgemma.llm.fast import Decoded, FastDecoder, Request  # noqa: E402
 from docgemma.llm.grammar import grammar  # noqa: E402
 from docgemma.llm.kv_cache import KVCache, UnsupportedError, layer_windows  # noqa: E402
 from docgemma.llm.layout import Layout, parse  # noqa: E402
-from docgemma.llm.load import edge_weights  # noqa: E402
 from docgemma.llm.sampling import Sampler  # noqa: E402
 from docgemma.prompts import INTENT_SYSTEM, selection_schema  # noqa: E402
 from docgemma.schemas import Schema  # noqa: E402
@@ -85,7 +84,9 @@ class RealModel:
 
 @pytest.fixture(scope="session")
 def smollm2() -> RealModel:
-    return RealModel(as_safetensors(edge_weights(), models.MODEL_HOME, print), ["<|im_end|>", "<|endoftext|>"])
+    return RealModel(
+        as_safetensors(models.smollm2_weights(), models.MODEL_HOME, print), ["<|im_end|>", "<|endoftext|>"]
+    )
 
 
 @pytest.fixture(scope="session")

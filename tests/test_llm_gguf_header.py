@@ -6,12 +6,11 @@ import pytest
 
 from docgemma.errors import ModelError
 from docgemma.llm.gguf_header import read_header
-from docgemma.llm.load import edge_weights
 from tests import models
 
 
 def test_the_edge_models_header():
-    header = read_header(edge_weights())
+    header = read_header(models.smollm2_weights())
     assert (header.architecture, header.context_length, header.bos) == ("llama", 8192, "<|im_start|>")
     assert {"<|im_start|>", "<|im_end|>", "<|endoftext|>"} <= set(header.control_tokens)
     assert "add_generation_prompt" in header.chat_template
@@ -44,6 +43,6 @@ def test_a_broken_file_is_a_typed_error(tmp_path, content):
 
 def test_a_cut_download_is_a_typed_error(tmp_path):
     path = tmp_path / "model.gguf"
-    path.write_bytes(edge_weights().read_bytes()[:100_000])
+    path.write_bytes(models.smollm2_weights().read_bytes()[:100_000])
     with pytest.raises(ModelError):
         read_header(path)

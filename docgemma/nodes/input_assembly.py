@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context
+from docgemma.reading.labels import TOPICS
 from docgemma.reading.request import read_request
 from docgemma.reading.words import plain
 from docgemma.rules import clarify, known
@@ -27,6 +28,7 @@ from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
+LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
 NAME_CHARS = 80  # a longer message is no name
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"})
@@ -67,15 +69,24 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
     return update
 
 
-def understand(message: str, state: AgentState, context: Context) -> Request:
-    """What a message asks for, completed from the conversation before it."""
+def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
+    """What a message asks for, completed from the conversation before it.
+
+    Args:
+        waiting: an entry waits, so that a bare detail ("mild", "25 mg") completes it.
+    """
     history, active = state.get("history") or [], state.get("active_patient")
     request = read_request(
         message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
-    if "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
+    bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
+    if waiting and bare:
+        request = Request(**{**request, "asks": ["fix"]})
+    if not waiting and "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
         return Request(**{**request, "asks": ["change"]})
+    if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
+        request = Request(**{**request, "asks": [*request["asks"], "notes"]})  # what was written about the picture
     return carried(request, state.get("request"), bool(active))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError, StoreError
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_interactions import check_interactions
+from docgemma.rules.chart_answer import results_to_weigh
 from docgemma.rules.safety import check_allergy_entry, check_order
 from docgemma.rules.suits import label_conflicts
 from docgemma.tools.records import chart_data
@@ -42,7 +43,8 @@ def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, 
     )  # fmt: skip
     problems = label_conflicts(drug, label, chart, context.drugs) if label and chart else []
     severe = sum(line.startswith("Contraindicated") for line in problems)
-    return [*problems[:severe], *findings, *problems[severe:]]
+    weighed = [results_to_weigh(chart)] if chart and chart["labs"] else []
+    return [*problems[:severe], *findings, *problems[severe:], *weighed]
 
 
 def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:

@@ -70,6 +70,7 @@ def read_request(
         details=_loose(reading, quoted),
         measures=[span.text for span in _outside(reading, ("measure",), quoted)],
         condition=_text(reading, "condition"),
+        conditions=[span.text for span in _outside(reading, ("condition",), quoted)],
         status=_closed(_text(reading, "status"), STATUSES),
         query=_text(reading, "query"),
         trials=_trial_ids(message),
@@ -96,6 +97,7 @@ def _people(
         ordinary=ordinary,
     )  # fmt: skip
     found = [link for link in found if not any(start <= link.start < end for start, end in taken)]
+    found = [_by_year(link, message) for link in found]
     found = [_by_surname(link, store) for link in found if link.candidates or _is_name(link, ordinary)]
     return found or _by_birth_alone(message, reading, store)
 
@@ -106,6 +108,15 @@ def _is_name(link: PatientLink, ordinary: Callable[[str], bool]) -> bool:
     if link.kind == "id":
         return len(link.text) > 4
     return any(len(word) > 2 and not ordinary(word) and not word.isdigit() for word in words)
+
+
+def _by_year(link: PatientLink, message: str) -> PatientLink:
+    """An ambiguous name with a year or age anywhere in the message that only some of its candidates fit."""
+    if len(link.candidates) < 2:
+        return link
+    days = [day for birth in read_births(message) for day in birth.days]
+    fit = tuple(match for match in link.candidates if any(match.birth_date.startswith(day) for day in days))
+    return replace(link, candidates=fit, by_birth=True) if fit and len(fit) < len(link.candidates) else link
 
 
 def _by_surname(link: PatientLink, store: RecordStore) -> PatientLink:
@@ -282,6 +293,17 @@ def empty_request(message: str = "") -> Request:
     """Nothing was read yet."""
     blank: dict[str, Any] = {
         name: []
-        for name in ("asks", "patients", "unclear", "drugs", "orders", "allergies", "notes", "measures", "trials")
+        for name in (
+            "asks",
+            "patients",
+            "unclear",
+            "drugs",
+            "orders",
+            "allergies",
+            "notes",
+            "measures",
+            "trials",
+            "conditions",
+        )
     }
     return Request(**blank, details={}, corrects=False, meant="", condition="", status="", query="", said=message)

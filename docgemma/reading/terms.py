@@ -49,6 +49,21 @@ def measures_in(text: str) -> list[str]:
     return list(dict.fromkeys(listed))
 
 
+def near_measures(text: str) -> list[str]:
+    """Measures of which a word of the text is a near misspelling: "egrf", "creatinin"."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    known = {plain(str(said)): entry for entry in _measures_and_groups() for said in entry.get("said") or []}
+    single = [word for word in known if " " not in word and len(word) > SHORT - 1]
+    found: list[str] = []
+    for word in plain(text).replace("/", " ").split():
+        if len(word) >= SHORT and word not in known:
+            near = process.extractOne(word, single, scorer=OSA.distance, score_cutoff=1 if len(word) < 8 else 2)
+            found += (known[near[0]].get("group") or [known[near[0]]["name"]]) if near else []
+    return list(dict.fromkeys(found))
+
+
 @lru_cache(maxsize=1)
 def _measures_and_groups() -> list[Entry]:
     lists = clinical("measures")

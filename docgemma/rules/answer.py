@@ -14,7 +14,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.reading.words import plain
 from docgemma.rules import known
-from docgemma.rules.chart_answer import age, allergy, chart_lines, medication, problem, unmatched
+from docgemma.rules.chart_answer import age, allergy, chart_lines, medication, problem, results_to_weigh, unmatched
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.plan import by_tool
@@ -99,7 +99,10 @@ def _people(
             )
         about = [drug for patient, drug in checks if patient == chart["patient"]["id"]]
         for drug in about:
-            lines += check_lines(drug, checks[chart["patient"]["id"], drug], chart)
+            findings = [
+                line for line in checks[chart["patient"]["id"], drug] if not line.startswith("Results to weigh")
+            ]
+            lines += check_lines(drug, findings, chart)
         lines += beside_check(known.drugs(state), chart, drugs) if about else []
         lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
         blocks.append(lines)
@@ -152,6 +155,7 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
         *taken,
         f"Recorded allergies: {'; '.join(listed)}." if listed else none,
         f"Active problems: {'; '.join(active)}." if active else "No active problems are recorded.",
+        results_to_weigh(chart),
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
-from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, said_in
+from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, near_measures, said_in
 from docgemma.reading.words import clinical, plain
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.safety import check_order_allergies
@@ -67,6 +67,9 @@ STOP = frozenset(
         "still",
     ]
 )
+WEIGHED = frozenset(["egfr", "potassium", "inr"])
+UNREMARKABLE = frozenset(["", "normal", "negative"])
+SHORT = frozenset(["alg", "prob", "imm", "soc"])
 TOPIC_OF_KIND = {"imm": "immunizations", "soc": "social", "notes": "notes", "meds": "medications"}
 
 
@@ -95,9 +98,10 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     if lines:
         served.add("chart")
     for ask in asks:
-        if ask not in served:
+        if ask not in served or ask in SHORT:  # a short list is given whole, whatever was asked of it
             lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
-    if asks and unmatched(request, chart, drugs) and not {"notes", "chart", "seen"} & set(asks):
+    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not recorded") for line in lines))
+    if asks and lost and not {"notes", "chart", "seen"} & set(asks):
         lines += [f"Latest note: {note(item)}" for item in chart["notes"][:2]]
     return list(dict.fromkeys(lines))
 
@@ -115,7 +119,17 @@ def _mentioned(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
     """The entries on record of the drugs that a request names."""
     named = {part for drug in request["drugs"] for part in ingredients(drug["name"], drugs)}
     lines = [allergy(item) for item in chart["allergies"] if named & ingredients(item["substance"], drugs)]
-    return lines + [medication(item) for item in chart["medications"] if named & ingredients(item["name"], drugs)]
+    lines += [medication(item) for item in chart["medications"] if named & ingredients(item["name"], drugs)]
+    return lines or [*allergies(chart), *medications(chart)]
+
+
+def results_to_weigh(chart: Chart) -> str:
+    """Kidney function, potassium, INR and whatever is abnormal, on one line: what an order is read with."""
+    kept = [
+        item for item in chart["labs"] if measure_named(item["name"]) in WEIGHED or item["flag"] not in UNREMARKABLE
+    ]
+    told = [f"{item['name']} {item['value']} {item['unit']}".strip() + f" ({item['date']})" for item in kept]
+    return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
 
 
 def overview(chart: Chart) -> list[str]:
@@ -131,7 +145,9 @@ def overview(chart: Chart) -> list[str]:
 
 def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
     """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
-    named = measures_in(measure)
+    named = (
+        measures_in(measure) if not {"labs", "vit"} & set(asks) else [*measures_in(measure), *near_measures(measure)]
+    )
     if any(measure_named(item["name"]) in named for item in [*chart["labs"], *chart["vitals"]]):
         return _measured(named, chart), {"labs", "vit"}
     if found := _drug(measure, asks, chart, drugs):
@@ -199,8 +215,7 @@ def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> 
     if not asked or (set(asks) & {"labs", "vit"} and measures_in(measure)):
         return None
     if "alg" in asks:
-        line = _allergy(measure, chart, drugs)
-        return [line or f"No allergy to {measure} is recorded.", *([] if line else allergies(chart))], {"alg"}
+        return [_allergy(measure, chart, drugs) or f"No allergy to {measure} is recorded."], {"alg"}
     mine = [item for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
     if mine:
         return [medication(item) for item in mine], {"meds"}
@@ -242,7 +257,8 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
 def _problems_like(measure: str, chart: Chart) -> list[str]:
     words = _telling(measure)
     found = [item for item in chart["conditions"] if words and all(names([word], item["name"]) for word in words)]
-    return [problem(item) for item in found]
+    told = [note(item) for item in chart["notes"] if all(names([word], item["text"]) for word in words)]
+    return [*(problem(item) for item in found), *(told[:2] if found else [])]
 
 
 def _anywhere(measure: str, chart: Chart) -> list[str]:
@@ -353,10 +369,8 @@ def medication(item: dict[str, Any]) -> str:
     since = f", since {item['started']}" if item.get("started") else ""
     reason = f", for {item['reason']}" if item.get("reason") else ""
     ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
-    return (
-        f"{'Active' if item['active'] else 'Past'} medication{ended}: {item['name']} {item['dosage']}".strip()
-        + f"{since}."
-    )
+    kind = "Active medication" if item["active"] else f"Past medication{ended}"
+    return f"{kind}: {item['name']} {item['dosage']}".strip() + f"{reason}{since}."
 
 
 def allergy(item: dict[str, Any]) -> str:

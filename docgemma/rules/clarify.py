@@ -102,11 +102,8 @@ FILLER = frozenset(
 )
 
 
-PEOPLE = frozenset(
-    ["chap", "guy", "lady", "man", "woman", "bloke", "gentleman", "boy", "girl", "fellow", "lad", "meant", "oops"]
-)
 OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
-DESCRIBED = 5  # telling words of a description
+DESCRIBED = 8  # words of a description
 
 
 def read_answer(text: str, clarification: Clarification) -> str | None:
@@ -130,17 +127,18 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
 
 def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
     """The id of the one option whose chart has what a short answer says: "the warfarin one", "the older one with AF"."""
-    words = [word for word in plain(text).split() if word not in FILLER and word not in PEOPLE]
+    words = [word for word in plain(text).split() if word not in FILLER]
     ages = [word for word in words if word in OLDER | YOUNGER]
-    telling = [word for word in words if word not in ages]
     if not words or len(words) > DESCRIBED or not charts:
         return None
+    telling = [word for word in words if any(_in_chart(word, chart) for chart in charts.values())]
     fitting = {option: chart for option, chart in charts.items() if all(_in_chart(word, chart) for word in telling)}
-    if ages and fitting:
-        born = {option: chart["patient"]["birth_date"] for option, chart in fitting.items()}
-        pick = min if ages[0] in OLDER else max
-        return pick(born, key=born.__getitem__) if len(set(born.values())) == len(born) else None
-    return _only(fitting) if telling else None
+    if telling and len(fitting) == 1:
+        return next(iter(fitting))
+    born = {option: chart["patient"]["birth_date"] for option, chart in fitting.items()}
+    if not ages or not born or len(set(born.values())) < len(born):
+        return None
+    return (min if ages[0] in OLDER else max)(born, key=born.__getitem__)
 
 
 def _in_chart(word: str, chart: dict[str, Any]) -> bool:

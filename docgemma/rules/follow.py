@@ -17,6 +17,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         last: of the message before, completed itself; None in a new conversation.
         patient_open: whether a patient is open.
     """
+    if "allergy" in request["asks"] and not request["allergies"]:  # no entry without its substance: the list is meant
+        request = Request(**{**request, "asks": unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])})
     asks = set(request["asks"])
     if "fix" in asks and last:
         return corrected(request, last)

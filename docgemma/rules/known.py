@@ -10,7 +10,7 @@ NO_ENTITIES = ExtractedEntities(
     patient_ids=[], patient_names=[], drug_mentions=[], action_verbs=[], nct_ids=[], has_image=False
 )
 NOTHING = Request(
-    asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False, details={}, measures=[], condition="",
+    asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False, details={}, measures=[], conditions=[], condition="",
     status="", query="", trials=[], said="",
 )  # fmt: skip
 
@@ -53,7 +53,7 @@ def people(state: AgentState) -> list[str]:
     if named or asked["unclear"]:
         return named
     active = state.get("turn_patient") or state.get("active_patient")
-    about = set(asked["asks"]) & {*TOPICS, *WRITES, "may", "change", "trial"} or not asked["asks"]
+    about = set(asked["asks"]) & {*TOPICS, *WRITES, "may", "change", "trial", "safe", "ddi"} or not asked["asks"]
     return [active["id"]] if active and about else []
 
 

@@ -140,7 +140,8 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     steps: list[Step] = []
     checked = "may" in asks or bool(considered)
     active = known.chart_medications(state)
-    if "ddi" in asks or (checked and names):
+    among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
+    if "ddi" in asks or (checked and names) or among or ("safe" in asks and len(names) > 1):
         together = known.unique([*names, *active])[:MAX_DRUGS]
         if len(together) > 1:
             waits = checked and known.people(state) and not known.charts(state)  # for what the chart says
@@ -159,9 +160,11 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
             )
         )
     if "trial" in asks or request["trials"]:
-        conditions = request["trials"] or [
-            private(request["condition"] or request["query"] or request["said"], request)
-        ]
+        conditions = (
+            request["trials"]
+            or [private(name, request) for name in request["conditions"]]
+            or [private(request["condition"] or request["query"] or request["said"], request)]
+        )
         steps += [
             Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
             for name in conditions
@@ -183,8 +186,9 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         steps += [Step(WRITE_TOOLS["allergy"], who | _said(**item), "allergy") for item in request["allergies"]]
     if "note" in request["asks"]:
         steps += [Step(WRITE_TOOLS["note"], who | _said(**item), "note") for item in request["notes"]]
+    others = set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}
     for ask in WRITES:
-        if ask in request["asks"] and not any(step.ask == ask for step in steps):
+        if ask in request["asks"] and not any(step.ask == ask for step in steps) and not others and not steps:
             steps.append(Step(WRITE_TOOLS[ask], dict(who), ask))  # the call asks for what is missing
     return steps
 

@@ -8,36 +8,32 @@ taken for found. Saves every item to `data/edge/results/heldout.jsonl`, the figu
     found {"id", "name"}: whom a search returns; image: true; any_order: true; steps: [{"tool", "args"}]
 
 An expected value is the exact text; a list gives several that are right, null among them an absent one; a plain null
-means that any value is right. Case, blanks, quotes and marks at the ends do not count.
+accepts any. Case, blanks, and quotes and marks at the ends do not count.
 """
 
 import argparse
 import hashlib
 import json
 import statistics
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-KIT = Path(__file__).parent
-sys.path.insert(0, str(KIT.parents[2]))
+from docgemma.experiments.statistics import wilson
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.reading.reader import load_reader
+from docgemma.reading.request import read_request
+from docgemma.rules.follow import carried
+from docgemma.rules.known import NO_ENTITIES
+from docgemma.rules.plan import NOT_SPECIFIED, Step, missing
+from docgemma.state import AgentState, PatientRef, Request
 
-from docgemma.experiments.statistics import wilson  # noqa: E402
-from docgemma.knowledge.drug_names import load_drug_names  # noqa: E402
-from docgemma.reading.reader import load_reader  # noqa: E402
-from docgemma.reading.request import read_request  # noqa: E402
-from docgemma.rules.follow import carried  # noqa: E402
-from docgemma.rules.known import NO_ENTITIES  # noqa: E402
-from docgemma.rules.plan import NOT_SPECIFIED, Step, missing  # noqa: E402
-from docgemma.state import AgentState, PatientRef, Request  # noqa: E402
-
-FOLDER = KIT.parent
+FOLDER = Path(__file__).parents[1]
+RESULTS = FOLDER / "results"
 KINDS = ("direct", "tool", "several")
 OPTIONAL = {"notes", "severity", "status"}  # an item need not name them
 MOST_CALLS = 8
-NOBODY_KNOWN = "found"  # id of a patient whom the item gives none
 Item = dict[str, Any]
 
 
@@ -61,7 +57,8 @@ class Evaluation:
             right = any(call.tool == step["tool"] and same_args(step["args"], call.args) for call in calls)
             marks += [("arguments", right), (f"arguments {step['tool']}", right)]
         said = [{"tool": call.tool, "args": call.args} for call in calls]
-        return {"id": item["id"], "difficulty": item["difficulty"], "calls": said, "marks": marks, "seconds": seconds}
+        kept = {name: item.get(name) for name in ("id", "difficulty", "question", "steps")}
+        return {**kept, "calls": said, "marks": marks, "seconds": round(seconds, 4)}
 
     def state(self, item: Item) -> AgentState:
         """The state as the first node leaves it; the message before was read in its own turn."""
@@ -75,21 +72,22 @@ class Evaluation:
         )  # fmt: skip
 
     def request(self, message: str, item: Item, before: str) -> Request:
-        """What the reader finds; every name and id is taken for a patient who exists."""
+        """What the reader finds. Whoever is named is taken for a patient who exists; a name beside an id is the same."""
         active = item.get("patient")
-        request = read_request(
-            message, reader=self.reader, drugs=self.drugs, store=None, before=before, active=active
-        )  # fmt: skip
-        spans = self.reader.read(message, before=before, patient=active["name"] if active else "").spans
-        ids = {span.text for span in spans.get("id", [])}
-        people = [patient(text, text in ids, item) for text in request["unclear"]]
+        request = read_request(message, reader=self.reader, drugs=self.drugs, store=None, before=before, active=active)
+        said = [text for text in request["unclear"] if text.upper() not in request["trials"]]
+        ids = [text for text in said if any(char.isdigit() for char in text)]
+        people = [
+            PatientRef(id=text if ids else person(item), name=text, label=text, sex="", said=text,
+                       search="" if ids else text, exact=True)
+            for text in ids or said
+        ]  # fmt: skip
         return Request(**{**request, "patients": people, "unclear": []})
 
 
-def patient(text: str, is_id: bool, item: Item) -> PatientRef:
-    given = text if is_id else item.get("found", {}).get("id", NOBODY_KNOWN)
-    search = "" if is_id else text
-    return PatientRef(id=given, name=text, label=text, sex="", said=text, search=search, exact=True)
+def person(item: Item) -> str:
+    """Id of the patient whom a search returns."""
+    return item.get("found", {}).get("id", "somebody")
 
 
 def follow(state: AgentState, item: Item) -> list[Step]:
@@ -97,10 +95,8 @@ def follow(state: AgentState, item: Item) -> list[Step]:
     calls: list[Step] = []
     while (left := missing(state)) and len(calls) < MOST_CALLS:
         calls.append(left[0])
-        found = {"id": item.get("found", {}).get("id", NOBODY_KNOWN), "name": "", "label": ""}
-        result = {"patients": [found]} if left[0].tool == "search_patient" else {"medications": []}
-        if left[0].tool == "search_patient" and (named := state["request"]["patients"]):
-            result["patients"][0]["id"] = named[0]["id"]
+        searched = left[0].tool == "search_patient"
+        result = {"patients": [{"id": person(item)}]} if searched else {"medications": []}
         made = {"tool_name": left[0].tool, "args": left[0].args, "result": result, "error": None}
         state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
     return calls
@@ -135,8 +131,9 @@ def table(judged: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for (capability, difficulty), marks in groups.items():
         low, high = wilson(sum(marks), len(marks))
-        rows.append({"capability": capability, "difficulty": difficulty, "n": len(marks), "right": sum(marks),
-                     "share": round(sum(marks) / len(marks), 4), "low": round(low, 4), "high": round(high, 4)})  # fmt: skip
+        row = {"capability": capability, "difficulty": difficulty, "n": len(marks), "right": sum(marks)}
+        share = round(sum(marks) / len(marks), 4)
+        rows.append({**row, "share": share, "low": round(low, 4), "high": round(high, 4)})
     return rows
 
 
@@ -146,19 +143,23 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=FOLDER / "reader.npz")
     args = parser.parse_args()
     lines = (FOLDER / f"{args.set}.jsonl").read_text(encoding="utf-8").splitlines()
-    evaluation = Evaluation(args.weights)
-    judged = [evaluation.judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
+    judge = Evaluation(args.weights).judge
+    judged = [judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
     rows = table(judged)
-    for row in sorted((row for row in rows if row["difficulty"] == "all"), key=lambda row: row["capability"]):
-        print(f"{row['capability']:45} {row['right']:4}/{row['n']:<4} {row['share']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})")
+    for row in (row for row in rows if row["difficulty"] == "all"):
+        share = f"{row['share']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
+        print(f"{row['capability']:38} {row['right']:4}/{row['n']:<4} {share}")
     if args.set == "heldout":
-        out = FOLDER / "results"
-        out.mkdir(exist_ok=True)
-        (out / "heldout.jsonl").write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in judged))
-        digest = hashlib.sha256(args.weights.read_bytes()).hexdigest()
-        median = round(statistics.median(item["seconds"] for item in judged), 4)
-        summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
-        (out / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        save(judged, rows, hashlib.sha256(args.weights.read_bytes()).hexdigest())
+
+
+def save(judged: list[dict[str, Any]], rows: list[dict[str, Any]], digest: str) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in judged)
+    (RESULTS / "heldout.jsonl").write_text("".join(lines), encoding="utf-8")
+    median = round(statistics.median(item["seconds"] for item in judged), 4)
+    summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
+    (RESULTS / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
