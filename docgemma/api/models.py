@@ -24,12 +24,20 @@ class Query(Model):
     )
 
 
+class PatientShown(Model):
+    id: str
+    name: str
+    birth_date: str
+
+
 class PendingWrite(Model):
     """A record entry that waits for a person, with what the safety check found."""
 
     name: str
     label: str
+    patient: PatientShown
     args: dict[str, Any]
+    original: dict[str, str] = Field(description="Arguments that were written otherwise, as they were written.")
     findings: list[str]
 
 
@@ -73,6 +81,13 @@ class Grounding(Model):
     removed: list[str]
 
 
+class Unanswered(Model):
+    """A part of the question that the answer does not serve, and why."""
+
+    ask: str
+    reason: str
+
+
 class Step(Model):
     label: str
     detail: str
@@ -98,6 +113,7 @@ class Report(Model):
     quality: list[str]
     options: list[Option]
     pending_write: Optional[PendingWrite]
+    unanswered: list[Unanswered]
     grounding: Grounding
     sources: list[dict[str, Any]]
     confidence: Optional[float]

@@ -103,7 +103,13 @@ def _entities(request: Request, has_image: bool) -> ExtractedEntities:
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
     """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named."""
     active = state.get("active_patient")
-    if not active or request["patients"] or request["unclear"] or not known.people({**state, "request": request}):
+    if (
+        not active
+        or "note" in request["asks"]
+        or request["patients"]
+        or request["unclear"]
+        or not known.people({**state, "request": request})
+    ):
         return None
     words = set(plain(state["message"]).replace("'s", "").split())
     patient = context.store.patient(active["id"])

@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
+from docgemma.nodes.medicine_effects import medicine_effects
 from docgemma.nodes.order_checks import order_checks
 from docgemma.rules import known
 from docgemma.rules.answer import compose
@@ -49,7 +50,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if images.get("unread"):
         return {"final_response": images["formatted"], "grounding": _grounding([])}
     reply = direct_reply(known.request(state), state["user_query"])
-    if context.profile.reads or reply.settled:
+    if context.profile.reads or (reply.settled and not images):
         return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources, "unanswered": reply.unanswered,
                 **({"status": "refused"} if reply.refused else {})}  # fmt: skip
     prompt = context.profile.synthesize(state)
@@ -75,7 +76,9 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
     reply = direct_reply(known.request(state), state["user_query"])
-    composed, missing = compose(state, context.drugs, order_checks(state, context), reply.definition)
+    composed, missing = compose(
+        state, context.drugs, order_checks(state, context), reply.definition, medicine_effects(state, context)
+    )
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     if context.profile.reads or several:  # a text about two people written as one could mix them

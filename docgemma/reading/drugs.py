@@ -39,7 +39,7 @@ def link_drugs(
         beside: places that name no drug: patients, the text of a note.
     """
     marked = [span for span in spans if not _inside(span.start, span.end, beside)]
-    found = [(link_drug(span.text, drugs, span.start), span.score) for span in marked]
+    found = [(link_drug(part, drugs, start), span.score) for span in marked for part, start in _parts(span, drugs)]
     found = [link for link, score in found if link.how != "unknown" or (score > SURE and len(link.text) >= MIN_CHARS)]
     for item in drugs.find(text):
         if not _inside(item.start, item.end, [*beside, *((link.start, link.end) for link in found)]):
@@ -48,6 +48,15 @@ def link_drugs(
     for link in sorted(found, key=lambda link: link.start):
         distinct.setdefault(drugs.ingredients(link.name), link)
     return list(distinct.values())
+
+
+def _parts(span: Span, drugs: DrugNames) -> list[tuple[str, int]]:
+    """A marked place, or each of the drugs in it: "warfarin ibuprofen" names two."""
+    if span.text in drugs:
+        return [(span.text, span.start)]
+    inside = drugs.find(span.text)
+    several = len({drugs.ingredients(item.name) for item in inside}) > 1
+    return [(item.text, span.start + item.start) for item in inside] if several else [(span.text, span.start)]
 
 
 def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
@@ -99,6 +108,12 @@ def group_names() -> dict[str, str]:
     """What a group of drugs is called -> the name that labels and literature use."""
     entries = clinical("drug_groups")["groups"]
     return {plain(str(said)): entry["name"] for entry in entries for said in entry["said"]}
+
+
+@lru_cache(maxsize=1)
+def condition_names() -> dict[str, str]:
+    """Abbreviation of a condition -> the name that literature and registries use."""
+    return {plain(str(said)): entry["name"] for entry in clinical("conditions")["conditions"] for said in entry["said"]}
 
 
 @lru_cache(maxsize=1)

@@ -41,10 +41,14 @@ def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
     return [entry for number, entry in enumerate(found) if entry not in found[:number]]
 
 
-def measures_in(text: str) -> list[str]:
-    """Names of the measures that a text asks for, groups opened: "U&Es" is creatinine, urea, sodium, potassium."""
+def measures_in(text: str, *, sure: bool = False) -> list[str]:
+    """Names of the measures that a text asks for, groups opened: "U&Es" is creatinine, urea, sodium, potassium.
+
+    Args:
+        sure: leave out words that may mean something else ("vs"), as they do outside of a marked measure.
+    """
     listed: list[str] = []
-    for entry in said_in(text, _measures_and_groups()):
+    for entry in said_in(text, _unambiguous() if sure else _measures_and_groups()):
         listed += entry.get("group") or [entry["name"]]
     return list(dict.fromkeys(listed))
 
@@ -58,16 +62,23 @@ def near_measures(text: str) -> list[str]:
     single = [word for word in known if " " not in word and len(word) > SHORT - 1]
     found: list[str] = []
     for word in plain(text).replace("/", " ").split():
-        if len(word) >= SHORT and word not in known:
+        if len(word) >= SHORT and word not in known and word not in everyday():
             near = process.extractOne(word, single, scorer=OSA.distance, score_cutoff=1 if len(word) < 8 else 2)
+            near = near if near and near[0][0] == word[0] else None
             found += (known[near[0]].get("group") or [known[near[0]]["name"]]) if near else []
     return list(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=1)
+def _unambiguous() -> list[Entry]:
+    lists = clinical("measures")
+    return [*lists["measures"], *lists["groups"]]
+
+
+@lru_cache(maxsize=1)
 def _measures_and_groups() -> list[Entry]:
     lists = clinical("measures")
-    known = {entry["name"]: entry for entry in [*lists["measures"], *lists["groups"]]}
+    known = {entry["name"]: entry for entry in _unambiguous()}
     usual = [  # of an ambiguous word in a chart question, the first reading
         {**known[entry["readings"][0]], "said": [entry["said"]], "name": entry["readings"][0]}
         for entry in lists["ambiguous"]

@@ -14,7 +14,16 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.reading.words import plain
 from docgemma.rules import known
-from docgemma.rules.chart_answer import age, allergy, chart_lines, medication, problem, results_to_weigh, unmatched
+from docgemma.rules.chart_answer import (
+    age,
+    allergy,
+    chart_lines,
+    medication,
+    overview,
+    problem,
+    results_to_weigh,
+    unmatched,
+)
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
 from docgemma.rules.plan import by_tool
@@ -45,17 +54,26 @@ WORDS = {
 
 
 def compose(
-    state: AgentState, drugs: DrugNames, checks: Mapping[tuple[str, str], Sequence[str]], definition: str = ""
+    state: AgentState,
+    drugs: DrugNames,
+    checks: Mapping[tuple[str, str], Sequence[str]],
+    definition: str = "",
+    effects: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, list[dict[str, str]]]:
     """The answer, and {"ask", "reason"} of each part that it does not serve.
 
     Args:
         state: of the turn.
         checks: (patient id, drug) -> findings of the order check, the worst first.
+        effects: patient id -> label lines of active medicines that bear on the results asked for.
         definition: what a curated definition says to a general question.
     """
     request = known.request(state)
-    blocks = [_notices(state, request), *_people(state, request, drugs, checks), _knowledge(state, request, drugs)]
+    blocks = [
+        _notices(state, request),
+        *_people(state, request, drugs, checks, effects or {}),
+        _knowledge(state, request, drugs),
+    ]
     blocks += [_entries(state), [definition] if definition else [], unavailable(state)]
     missing = unanswered(state, request, bool(definition), drugs)
     blocks.append([f"Not answered: {item['ask']} ({item['reason']})." for item in missing])
@@ -85,7 +103,11 @@ def _notices(state: AgentState, request: Request) -> list[str]:
 
 
 def _people(
-    state: AgentState, request: Request, drugs: DrugNames, checks: Mapping[tuple[str, str], Sequence[str]]
+    state: AgentState,
+    request: Request,
+    drugs: DrugNames,
+    checks: Mapping[tuple[str, str], Sequence[str]],
+    effects: Mapping[str, Sequence[str]],
 ) -> list[list[str]]:
     """One block a patient: whom it is about, whether a drug suits, then what was asked of the chart."""
     blocks = []
@@ -105,7 +127,10 @@ def _people(
             lines += check_lines(drug, findings, chart)
         lines += beside_check(known.drugs(state), chart, drugs) if about else []
         lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
-        blocks.append(lines)
+        if told := effects.get(chart["patient"]["id"]):
+            lines.append(f"Labels of the active medicines on this: {'; '.join(told)}.")
+        alone = len(lines) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
+        blocks.append([*lines, *overview(chart)] if alone else lines)
     searched = [item for item in by_tool(state.get("tool_results") or [], "search_patient")]
     seen = {item["result"]["patient"]["id"] for item in charts}
     for item in searched:
@@ -124,7 +149,9 @@ def _of_chart(request: Request, checked: bool) -> Request:
     asks = [ask for ask in request["asks"] if ask in TOPICS]
     if "chart" in asks and len(asks) > 1:
         asks.remove("chart")
-    if not asks and request["measures"] and not checked:
+    if not asks and "may" in request["asks"] and not checked:
+        asks = ["meds", "alg", "prob"]
+    elif not asks and request["measures"] and not checked:
         return request
     if not asks and not checked and not set(request["asks"]) & {"change", "trial", *WRITES}:
         asks = ["chart"]

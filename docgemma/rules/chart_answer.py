@@ -67,6 +67,7 @@ STOP = frozenset(
         "still",
     ]
 )
+FEW = 3
 WEIGHED = frozenset(["egfr", "potassium", "inr"])
 UNREMARKABLE = frozenset(["", "normal", "negative"])
 SHORT = frozenset(["alg", "prob", "imm", "soc"])
@@ -92,7 +93,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         lines += found
         served |= topics
     if {"labs", "vit"} & set(asks):
-        if named := measures_in(request["said"]):
+        if named := measures_in(request["said"], sure=True):
             lines += _measured(named, chart)
             served |= {"labs", "vit"}
     if lines:
@@ -178,7 +179,8 @@ def _measured(names_: Sequence[str], chart: Chart) -> list[str]:
         lines += found
         missing += [] if found else [name]
     told = [line for name in missing for line in _anywhere(name, chart)] if not lines else []
-    return [*lines, *told, *([f"Not recorded: {', '.join(missing)}."] if missing else [])]
+    many = bool(lines) and len(missing) > FEW  # of a group, what there is
+    return [*lines, *told, *([f"Not recorded: {', '.join(missing)}."] if missing and not many else [])]
 
 
 def measured(item: dict[str, Any]) -> str:
@@ -239,15 +241,21 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
         ]
     if ask == "soc":
         said = [item for item in chart["social"] if names(match, item["name"]) or names([name], item["name"])]
-        return [measured(item) for item in said] or _anywhere(name, chart) or [f"Nothing on {name} is recorded."]
+        told = [note(item) for item in chart["notes"] if names(match, item["text"])]
+        return (
+            [*(measured(item) for item in said), *told[:2]]
+            or _anywhere(name, chart)
+            or [f"No {name} status is recorded."]
+        )
     if ask == "notes":
         written = [item for item in chart["notes"] if names(match, f"{item['type']} {item.get('author', '')}")]
         written = written or [item for item in chart["notes"] if names(match, item["text"])]
         return [note(item) for item in written[:NOTES_SHOWN]] or [f"No {name} note is recorded.", *notes(chart)]
     taken = [item for item in chart["medications"] if names(match, item["name"])]
     active = [item for item in taken if item["active"]]
-    others = [item["name"] for item in chart["medications"] if item["active"] and item not in taken]
-    rest = [f"Other active medications: {', '.join(others)}."] if others else []
+    left = [item for item in chart["medications"] if item["active"] and item not in taken]
+    others = [f"{item['name']} {item['dosage']}".strip() for item in left]
+    rest = [f"Other active medications: {'; '.join(others)}."] if others else []
     rest += [allergy(item) for item in chart["allergies"] if names(match, item["substance"])]
     if active:
         return [*(medication(item) for item in active), *rest]

@@ -29,6 +29,8 @@ def check_dose(medication: str, dosage: str, frequency: str, max_daily_dose: str
         findings.append(
             "Methotrexate is ordered daily; outside oncology it is given once weekly, and daily use can be fatal."
         )
+    if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)):
+        findings.append(f"The dose {dosage} has no unit; add it before approving.")
     limit = _amount(max_daily_dose or "")
     if limit is None:
         return [*findings, f"The dose could not be checked: no maximum daily dose of {medication} is known."]

@@ -21,7 +21,7 @@ ERROR_TEMPLATES: dict[str, str] = {
     "service_unavailable": "{tool_label} is currently unavailable.",
     "invalid_response": "The {tool_label} gave an answer that could not be read. The system will retry automatically.",
     "missing_required_args": "I need more information: {fields}",
-    "missing_patient_id": "I need a patient ID to proceed. Could you provide one?",
+    "missing_patient_id": "I need a patient ID to proceed. Could you provide one? A name or a birth date will do.",
     "multiple_patient_matches": "I found {n} patients matching '{name}'. Which one did you mean? {list}",
     "ambiguous_drug_name": "Did you mean {options}?",
     "drug_not_in_database": "{drug} was not found in the drug database.",

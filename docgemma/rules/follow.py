@@ -3,9 +3,11 @@
 from typing import Any
 
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.words import plain
 from docgemma.rules.known import unique
 from docgemma.state import AgentState, OrderRef, Request
 
+PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers"])
 ORDER_FIELDS = {"dose": "dose", "route": "route", "frequency": "frequency", "notes": "notes"}
 
 
@@ -40,6 +42,19 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
             new["drugs"] = last["drugs"] or [_as_drug(order) for order in last["orders"]]
         elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
             new["drugs"] = _distinct([*request["drugs"], *last["drugs"]])
+    if last and "trial" in asks and not (request["conditions"] or request["trials"]):
+        new |= {"conditions": last["conditions"], "condition": last["condition"]}
+    if request["drugs"] and (somebody or patient_open) and asks <= {"chart", "chat", "gk", "oos", "find", "demo"}:
+        new["asks"] = ["may"]  # a patient and a drug is an order check
+    about_them = PRONOUNS & set(plain(request["said"]).replace("'s", "").split())
+    if (
+        "asks" not in new
+        and patient_open
+        and not somebody
+        and about_them
+        and asks <= {"chat", "gk", "oos", "find", "fix"}
+    ):
+        new["asks"] = ["chart"]  # somebody who is open is spoken of, and nothing else was understood
     if "may" in asks and not somebody and not patient_open:  # nobody to check it for: what the labels say in general
         drugs = new.get("drugs", request["drugs"])
         general = ["safe", *(["ddi"] if len(drugs) > 1 else [])] if drugs else []

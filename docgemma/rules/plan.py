@@ -2,10 +2,11 @@
 takes one away that the model chose. Pure."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.reading.drugs import abbreviations, group_names
+from docgemma.reading.drugs import abbreviations, condition_names, group_names
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
 from docgemma.rules import known
@@ -15,6 +16,7 @@ from docgemma.state import AgentState, OrderRef, Request, ToolResult
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 KNOWLEDGE = ("check_drug_interactions", "check_drug_safety", "search_medical_literature", "find_clinical_trials")
+AMOUNTS = frozenset(["vs", "versus", "day", "days", "week", "weeks", "+"])  # no subject of a query
 NOT_SPECIFIED = "not specified"
 
 
@@ -39,9 +41,23 @@ def planned(state: AgentState) -> list[Step]:
 
 
 def missing(state: AgentState) -> list[Step]:
-    """Steps that were not tried in this turn, in order; after a failed one nothing is tried twice."""
-    tried = [(item["tool_name"], same(item["args"])) for item in state.get("tool_results") or []]
-    return [step for step in planned(state) if not _tried(step, tried)]
+    """Steps that were not tried in this turn, in order; after a failed one nothing is tried twice.
+
+    Entries are counted: what a person approved or rejected may read otherwise than it was asked for, and it is not
+    asked for again.
+    """
+    results = state.get("tool_results") or []
+    tried = [(item["tool_name"], same(item["args"])) for item in results]
+    made = Counter(item["tool_name"] for item in results if item["tool_name"] in WRITE_TOOLS.values())
+    left = []
+    for step in planned(state):
+        if step.tool in WRITE_TOOLS.values():
+            made[step.tool] -= 1
+            if made[step.tool] < 0:
+                left.append(step)
+        elif not _tried(step, tried):
+            left.append(step)
+    return left
 
 
 def complete(state: AgentState) -> bool:
@@ -169,6 +185,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
             Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
             for name in conditions
         ]
+        found = by_tool(state.get("tool_results") or [], "find_clinical_trials")
+        if request["status"] and any(item["empty"] for item in found):  # what there is of another status
+            steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in conditions]
     if "img" in asks and known.entities(state)["has_image"]:
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps
@@ -202,10 +221,11 @@ def order_args(order: OrderRef) -> dict[str, Any]:
 
 
 def spelt_out(query: str) -> str:
-    """A query with ward abbreviations of drugs and groups in words: "benzos" is benzodiazepines."""
-    known_as = {**abbreviations(), **group_names()}
+    """A query with abbreviations of drugs, groups and conditions in words: "benzos" is benzodiazepines."""
+    known_as = {**abbreviations(), **group_names(), **condition_names()}
     words = [word.strip("?!.,;:+") for word in query.split()]
-    return " ".join(known_as.get(plain(word), word) for word in words if word)
+    told = [word for word in words if word and not word.isdigit() and plain(word) not in AMOUNTS]
+    return " ".join(known_as.get(plain(word), word) for word in told)
 
 
 def private(text: str, request: Request) -> str:
@@ -228,7 +248,7 @@ def _without(text: str, part: str) -> str:
 
 def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
     wanted = same(step.args)
-    if step.tool == "check_drug_interactions":
+    if step.tool in ("check_drug_interactions", "search_medical_literature"):  # a model may word it otherwise
         return any(name == step.tool for name, _ in tried)
     return any(name == step.tool and args == wanted for name, args in tried)
 

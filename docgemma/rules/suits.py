@@ -57,7 +57,8 @@ def label_conflicts(
                 f"{kind if certain else 'Caution'} {told} The patient has: {', '.join(name for name, _ in problems)}."
             )
         elif years is not None and ((years >= OLD and names(OLDER, text)) or (years < YOUNG and names(YOUNGER, text))):
-            found.append(f"{'Caution' if kind == 'Contraindicated' else kind} {told} The patient is {years} years old.")
+            certain = kind != "Contraindicated" or _below(years, text)
+            found.append(f"{kind if certain else 'Caution'} {told} The patient is {years} years old.")
     return sorted(dict.fromkeys(found), key=lambda line: not line.startswith("Contraindicated"))
 
 
@@ -103,6 +104,12 @@ def _heads(text: str, fragments: Sequence[str]) -> bool:
     words = plain(text).split()
     head = " ".join(words[:HEAD_WORDS])
     return not any(char.isdigit() for char in text) and any(fits(str(fragment), head) >= 0 for fragment in fragments)
+
+
+def _below(years: int, text: str) -> bool:
+    """Whether a contraindication names an age that the patient has not reached: "children below 12"."""
+    ages = [int(word) for word in plain(text).split() if word.isdigit() and int(word) <= YOUNG]
+    return bool(ages) and years < max(ages)
 
 
 def _years(chart: Mapping[str, Any], today: date) -> int | None:

