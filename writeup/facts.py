@@ -15,9 +15,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 CARD = "data/edge/card.json"
+HELD_OUT = "data/edge/results/heldout.json"
+NATURAL = "data/results/natural.json"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 ALL = "all"
-MODELS = {"edge": "heldout", "rules": "heldout_rules", "base": "heldout_base"}  # as the card names them
 
 
 @dataclass(frozen=True)
@@ -57,48 +58,11 @@ class Facts:
         path = f"data/results/{name}.json"
         return self.read(path) if (self.root / path).is_file() else self._lacks(path)
 
-    def row(self, name: str, title: str, *start: str) -> dict[str, Any] | None:
-        """One line of a benchmark's table, found by its first cells; None with a warning while it is not stored."""
-        stored = self.results(name)
-        if stored is None:
-            return None
-        table = stored["tables"].get(title, {"head": [], "rows": []})
-        found = [row for row in table["rows"] if row[: len(start)] == list(start)]
-        if not found:
-            return self._lacks(f"{title!r}, {start} in data/results/{name}.json")
-        # the first column of a name counts: "middle half" of the seconds stands before that of the ratios
-        return dict(reversed(list(zip(table["head"], found[0], strict=True))))
-
     def _lacks(self, what: str) -> None:
         if what not in self.missing:
             self.missing.append(what)
             if self.warn:
                 print(f"warning: not stored: {what}; what would quote it is left out", file=sys.stderr)
-
-    def look_up(self, column: str = "s") -> str:
-        """Of a whole turn with one tool on llama.cpp: median seconds; `n`, how many turns."""
-        row = self.look_ups()
-        return self.say(f"a turn with one tool: {column}", row[column], "data/results/paths.json")
-
-    def look_up_load(self) -> str:
-        """How busy the machine was: the load average at the end of the table."""
-        found = self.results("paths")["tables"]["single-tool turns"]["load"]
-        return self.say("a turn with one tool: load average", found, "data/results/paths.json")
-
-    def look_ups(self) -> dict[str, Any] | None:
-        return self.row("paths", "single-tool turns", "one tool", "llama.cpp")
-
-    def reacts(self) -> dict[str, dict[str, Any]] | None:
-        """This graph and a ReAct agent on the same questions and weights; None unless both are stored."""
-        names = {"here": "v3, adapter", "plain": "ReAct, no adapter", "adapted": "ReAct, adapter"}
-        found = {key: self.row("react", "v3 and ReAct", name) for key, name in names.items()}
-        return found if all(found.values()) else None
-
-    def react(self, agent: str, column: str = "right first tool (95 %)") -> str:
-        """`51/60`. `agent`: here, plain or adapted."""
-        value = self.reacts()[agent][column]
-        text = value.split(" = ")[0] if isinstance(value, str) else value
-        return self.say(f"comparison with ReAct, {agent}: {column}", text, "data/results/react.json")
 
     def load(self, what: str) -> str:
         """Of the run with many users at once: `users`, `turns`, `errors`, `crosstalk`, `median_s`, `rss_mb.end` …"""
@@ -114,82 +78,70 @@ class Facts:
         self.quotes.append(Quote(what, text, source))
         return text
 
-    def rows(self, model: str) -> dict[tuple[str, str], dict[str, Any]]:
-        """Held-out rows by capability and difficulty. `model`: one of `MODELS`."""
-        key = MODELS[model]
-        if key not in self.card:
-            raise KeyError(f"{CARD} has no {key}: run docgemma edge eval --model {model}")
-        found = self.card[key]["rows"]
-        return {(row["capability"], row["difficulty"]): row for row in found}
+    def natural(self) -> dict[str, Any] | None:
+        """The latest graded round on requests as people type them; None while there is none."""
+        found = self.results("natural")
+        return found["rounds"][-1] if found and found.get("rounds") else None
 
-    def share(self, capability: str, model: str = "edge", difficulty: str = ALL) -> str:
+    def graded(self, name: str) -> str:
+        """A figure of the latest round: "n", "date", or the share of a grade, "A"."""
+        latest = self.natural()
+        value = latest[name]
+        text = f"{100 * value / latest['n']:.0f} %" if len(name) == 1 and name.isupper() else value
+        return self.say(f"graded requests, latest round: {name}", text, NATURAL)
+
+    @cached_property
+    def rows(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Held-out rows by capability and difficulty; none while nothing was evaluated."""
+        if not (self.root / HELD_OUT).is_file():
+            self._lacks(HELD_OUT)
+            return {}
+        return {(row["capability"], row["difficulty"]): row for row in self.read(HELD_OUT)["rows"]}
+
+    def share(self, capability: str, difficulty: str = ALL) -> str:
         """`93.3 %`: the share that was right."""
-        row = self.rows(model)[capability, difficulty]
-        return self.say(f"{capability} ({difficulty}), {model}: right", percent(row), CARD)
+        return self.say(f"{capability} ({difficulty}): right", percent(self.rows[capability, difficulty]), HELD_OUT)
 
-    def interval(self, capability: str, model: str = "edge", difficulty: str = ALL) -> str:
+    def interval(self, capability: str, difficulty: str = ALL) -> str:
         """`89.9–95.6`: its 95 % interval (Wilson), in percent."""
-        row = self.rows(model)[capability, difficulty]
+        row = self.rows[capability, difficulty]
         text = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"
-        return self.say(f"{capability} ({difficulty}), {model}: interval", text, CARD)
+        return self.say(f"{capability} ({difficulty}): interval", text, HELD_OUT)
 
-    def right(self, capability: str, model: str = "edge", difficulty: str = ALL) -> str:
+    def right(self, capability: str, difficulty: str = ALL) -> str:
         """`291/312`."""
-        row = self.rows(model)[capability, difficulty]
-        return self.say(f"{capability} ({difficulty}), {model}: count", f"{row['right']}/{row['n']}", CARD)
+        row = self.rows[capability, difficulty]
+        return self.say(f"{capability} ({difficulty}): count", f"{row['right']}/{row['n']}", HELD_OUT)
 
     def items(self, capability: str, difficulty: str = ALL) -> str:
         """How many decisions were judged."""
-        return self.say(f"{capability} ({difficulty}): n", self.rows("edge")[capability, difficulty]["n"], CARD)
+        return self.say(f"{capability} ({difficulty}): n", self.rows[capability, difficulty]["n"], HELD_OUT)
 
-    def behind(self, capability: str, model: str = "edge", than: str = "rules") -> bool:
-        """Whether one does worse than the other at it: by default the edge model than the rules alone."""
-        first, second = (self.rows(name)[capability, ALL]["share"] for name in (model, than))
-        return first < second
+    def judged(self) -> str:
+        """How many items were judged."""
+        return self.say("held-out items that were judged", self.read(HELD_OUT)["items"], HELD_OUT)
 
-    def has(self, capability: str, difficulty: str = ALL, model: str = "edge") -> bool:
-        return MODELS[model] in self.card and (capability, difficulty) in self.rows(model)
+    def has(self, capability: str, difficulty: str = ALL) -> bool:
+        return (capability, difficulty) in self.rows
 
     def training(self, name: str) -> str:
-        """A figure of the training run, `training("turns")`; a recipe's by `training("recipe.rank")`."""
-        found: Any = self.card["training"]
+        """A figure of the reader's card, `training("requests")`; a recipe's by `training("recipe.seed")`."""
+        found: Any = self.card
         for part in name.split("."):
             found = found[part]
-        text = str(found) if name == "recipe.seed" or isinstance(found, float) else f"{found:,}"
-        return self.say(f"training: {name}", text, CARD)
+        return self.say(f"reader: {name}", f"{found:,}" if isinstance(found, int) else str(found), CARD)
 
-    def training_minutes(self) -> str:
-        return self.say("training: minutes", round(self.card["training"]["seconds"] / 60), CARD)
+    def millions(self, name: str) -> str:
+        return self.say(f"reader: {name}, millions", round(self.card[name] / 1e6), CARD)
 
-    def training_calls(self) -> str:
-        calls = self.card["training"]["calls"]
-        text = ", ".join(f"{count:,} {name}" for name, count in calls.items())
-        return self.say("training: model calls", text, CARD)
-
-    def base(self) -> str:
-        return self.say("base model", self.card["base"], CARD)
-
-    def adapter_format(self) -> str:
-        return self.say("adapter's format", self.card["format"], CARD)
-
-    def adapter_hash(self) -> str:
-        return self.say("adapter's SHA-256", self.card["adapter_sha256"], CARD)
+    def sources(self) -> str:
+        """How many files the training lines come from."""
+        return self.say("files of training lines", len(self.card["lines"]), CARD)
 
     def tools_measured(self) -> list[str]:
         """Tools whose arguments were judged, the best first."""
-        rows = [row for (name, level), row in self.rows("edge").items() if "arguments " in name and level == ALL]
+        rows = [row for (name, level), row in self.rows.items() if "arguments " in name and level == ALL]
         return [row["capability"].split()[1] for row in sorted(rows, key=lambda row: -row["right"] / row["n"])]
-
-    def settled_results(self) -> str:
-        """How many of the judged results code classifies by their content, so that the edge model is not asked."""
-        from docgemma.edge import items
-        from docgemma.edge.quality import settled_quality
-        from docgemma.rules.routing import known_quality
-
-        judged = [item for item in items.load("heldout") if item["kind"] == "result" and item["quality"]]
-        last = [(item["question"], items.stored_result(item["results"][-1])) for item in judged]
-        settled = sum(bool(known_quality(result) or settled_quality(asked, result)) for asked, result in last)
-        return self.say("results that code classifies", settled, "data/edge/heldout.jsonl")
 
     def weakest_tools(self) -> str:
         """The two tools whose arguments are least often right, with their counts."""
@@ -197,16 +149,6 @@ class Facts:
 
         named = [f"{label(tool)} ({self.right(f'arguments {tool}')})" for tool in self.tools_measured()[-2:]]
         return " and ".join(reversed(named))
-
-    def no_better(self) -> str:
-        """Where the model adds nothing that could be shown, in words."""
-        from plots import PLAIN
-
-        edge, rules = self.rows("edge"), self.rows("rules")
-        over = [name for name in PLAIN if edge[name, ALL]["low"] <= rules[name, ALL]["share"]]
-        if not over:
-            return "It is better than the rules everywhere, beyond chance."
-        return "No gain could be shown for: " + "; ".join(f"“{PLAIN[name]}”" for name in over) + "."
 
     def count(self, kind: str) -> str:
         """How many there are of what ships with the project."""

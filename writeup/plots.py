@@ -10,36 +10,15 @@ from facts import ALL, Facts, percent
 PLAIN = {  # capability -> what it decides, in plain words
     "intent": "Is a look-up needed?",
     "first tool": "Which tool first?",
-    "next tool": "Which tool next, or done?",
+    "exact set of tools": "Exactly the tools needed",
     "arguments": "Arguments, exactly right",
-    "result class": "How good is the result?",
-    "answer has the critical fact": "Answer has the critical fact",
-    "nothing invented": "Answer invents nothing",
 }
-LATER = {"triage": "Which route? (of a graph that is still to come)"}  # learnt and judged, not used yet
 LEVELS = {
     "easy": ("#2e7d32", "o"),
     "medium": ("#b26a00", "D"),
     "hard": ("#b71c1c", "s"),
 }  # told apart without colour too
-EDGE, RULES, GRID = ("#1565c0", "o"), ("#6b6b6b", "s"), "#e4e4e4"
-
-
-def against_rules(facts: Facts) -> Any:
-    """Each decision: the edge model beside the rules alone, with 95 % intervals."""
-    names = [name for name in PLAIN if facts.has(name)]
-    figure, axes = _axes(0.62 * len(names) + 1.3)
-    for model, look, shift, name_of in (
-        ("edge", EDGE, 0.15, "edge model with the rules around it"),
-        ("rules", RULES, -0.15, "rules alone, no model"),
-    ):
-        rows = facts.rows(model)
-        for place, name in enumerate(reversed(names)):
-            _point(axes, rows[name, ALL], place + shift, look, name_of if place == 0 else None)
-    _labels(axes, [f"{PLAIN[name]}\nn = {facts.rows('edge')[name, ALL]['n']}" for name in reversed(names)])
-    axes.legend(loc="upper center", bbox_to_anchor=(0.35, -0.1), ncols=2, frameon=False, fontsize=10)
-    axes.set_title("Held-out items: share right, with 95 % intervals", loc="left", fontsize=11)
-    return figure
+EDGE, GRID = ("#1565c0", "o"), "#e4e4e4"
 
 
 def by_difficulty(facts: Facts) -> Any:
@@ -48,7 +27,7 @@ def by_difficulty(facts: Facts) -> Any:
     figure, axes = _axes(0.78 * len(names) + 1.3)
     for place, name in enumerate(reversed(names)):
         for number, (level, look) in enumerate(LEVELS.items()):
-            row = facts.rows("edge")[name, level]
+            row = facts.rows[name, level]
             _point(axes, row, place + 0.24 * (1 - number), look, level if place == 0 else None)
     _labels(axes, [PLAIN[name] for name in reversed(names)])
     axes.legend(loc="upper center", bbox_to_anchor=(0.35, -0.08), ncols=3, frameon=False, fontsize=10)
@@ -58,7 +37,7 @@ def by_difficulty(facts: Facts) -> Any:
 
 def arguments_by_tool(facts: Facts) -> Any:
     """How often every argument of a tool was exactly right, the weakest at the bottom."""
-    rows = [row for (name, level), row in facts.rows("edge").items() if name.startswith("arguments ") and level == ALL]
+    rows = [row for (name, level), row in facts.rows.items() if name.startswith("arguments ") and level == ALL]
     rows.sort(key=lambda row: row["right"] / row["n"])
     figure, axes = _axes(0.42 * len(rows) + 1.0)
     for place, row in enumerate(rows):
@@ -68,7 +47,7 @@ def arguments_by_tool(facts: Facts) -> Any:
     return figure
 
 
-FIGURES = {"held_out": against_rules, "difficulty": by_difficulty, "arguments": arguments_by_tool}
+FIGURES = {"difficulty": by_difficulty, "arguments": arguments_by_tool}
 
 
 def label(tool: str) -> str:
@@ -80,8 +59,7 @@ def label(tool: str) -> str:
 
 def fingerprint(facts: Facts) -> str:
     """Of the data that the figures show: stored in each file, so that a stale figure is seen."""
-    shown = {model: [row for row in sorted(facts.rows(model).items())] for model in ("edge", "rules")}
-    return hashlib.sha256(json.dumps(list(shown.items()), default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(sorted(facts.rows.items())).encode()).hexdigest()[:16]
 
 
 def save(folder: Path, facts: Facts) -> None:

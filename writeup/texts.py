@@ -5,7 +5,7 @@ from typing import Any
 
 import jinja2
 from facts import Facts
-from plots import LATER, PLAIN, label
+from plots import PLAIN, label
 
 HERE = Path(__file__).resolve().parent
 TEXTS = ("writeup.md", "model_card.md")
@@ -37,4 +37,4 @@ def render(text: str, facts: Facts) -> str:
 def names() -> dict[str, Any]:
     """What templates may use beside `facts`: plain words, and the recordings that are there, else None."""
     there = {name: path if (HERE / path).is_file() else None for name, path in MEDIA.items()}
-    return {"decisions": PLAIN, "later": LATER, "label": label, "levels": ("easy", "medium", "hard"), **there}
+    return {"decisions": PLAIN, "label": label, "levels": ("easy", "medium", "hard"), **there}

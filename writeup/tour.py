@@ -1,15 +1,12 @@
-"""Tables of the judge's tour, as Markdown: held-out figures, wrong decisions, the safety case, every quoted figure."""
+"""Tables of the judge's tour, as Markdown: held-out figures, the safety case, every quoted figure."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from facts import ALL, Facts, Quote
+from facts import Facts, Quote
 from IPython.display import Markdown
-from plots import PLAIN, label
-
-from docgemma.schemas import TOOL_ARG_SCHEMAS
+from plots import PLAIN
 
 SAFETY = Path(__file__).resolve().parent / "safety_case.md"
 TEST = re.compile(r"`(tests/\w+\.py)::(\w+)`")
@@ -21,55 +18,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Markdown:
 
 
 def held_out(facts: Facts) -> Markdown:
-    """Each decision: edge model and rules alone."""
+    """Each decision of the edge model."""
     return table(
-        ["decision", "right", "edge model (95 % interval)", "rules alone"],
-        [
-            [words, facts.right(name), f"{facts.share(name)} ({facts.interval(name)})", facts.share(name, "rules")]
-            for name, words in PLAIN.items()
-        ],
+        ["decision", "right", "share (95 % interval)"],
+        [[words, facts.right(name), f"{facts.share(name)} ({facts.interval(name)})"] for name, words in PLAIN.items()],
     )
-
-
-def wrong(facts: Facts, capability: str, count: int) -> Markdown:
-    """Stored held-out decisions that were wrong, at even distances: question, what was right, what was said."""
-    items = {item["id"]: item for item in _lines(facts, "data/edge/heldout.jsonl")}
-    found = [
-        entry
-        for entry in _lines(facts, "data/edge/results/heldout-edge.jsonl")
-        if entry.get("capability") == capability and not entry["right"]
-    ]
-    chosen = found[:: max(1, len(found) // count)][:count]
-    return table(
-        ["question", "difficulty", "right", "said"],
-        [
-            [items[entry["item"]]["question"], entry["difficulty"], _said(entry["expected"]), _said(entry["got"])]
-            for entry in chosen
-        ],
-    )
-
-
-def _said(decision: str) -> str:
-    """A tool by its label; arguments as `drug name: venlafaxine`, accepted forms side by side."""
-    if not decision.startswith("{"):
-        return label(decision) if decision in TOOL_ARG_SCHEMAS else decision
-    shown = []
-    for name, value in json.loads(decision).items():
-        forms = value if isinstance(value, list) else [value]
-        shown.append(
-            f"{name.replace('_', ' ')}: {' / '.join('(none)' if form is None else str(form) for form in forms)}"
-        )
-    return "; ".join(shown)
-
-
-def stored(facts: Facts, name: str, title: str, columns: Sequence[str]) -> Markdown:
-    """Some columns of a benchmark's table as it was stored, or a line that says that it was not."""
-    found = facts.results(name)
-    if not found or title not in found["tables"]:
-        return Markdown(f"*Not measured yet: `data/results/{name}.json`, {title}.*")
-    kept = found["tables"][title]
-    places = [kept["head"].index(column) for column in columns]
-    return table(columns, [[_number(row[place]) for place in places] for row in kept["rows"]])
 
 
 def users(facts: Facts) -> Markdown:
@@ -101,20 +54,6 @@ def quoted(quotes: Iterable[Quote]) -> Markdown:
     return table(
         ["figure", "as quoted", "read from"], [[item.what, item.text, f"`{item.source}`"] for item in distinct]
     )
-
-
-def count_of(facts: Facts, capability: str) -> tuple[int, int]:
-    """Right decisions, and all of them."""
-    row = facts.rows("edge")[capability, ALL]
-    return row["right"], row["n"]
-
-
-def _lines(facts: Facts, path: str) -> list[dict]:
-    return [json.loads(line) for line in (facts.root / path).read_text(encoding="utf-8").splitlines()]
-
-
-def _number(value: object) -> object:
-    return f"{value:.3g}" if isinstance(value, float) else value
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The edge profile: the reader has understood the request, so code settles each of the graph's questions; no model call."""
+"""The edge profile: the reader has understood the request, so code settles each question of the graph."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -3,9 +3,7 @@
 import re
 import unicodedata
 
-TITLES = frozenset(
-    """mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split()  # noqa: SIM905
-)
+TITLES = frozenset("""mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split())
 APOSTROPHES = re.compile(r"['’‘`´ʼʻ]")
 # letters that NFKD does not take apart
 FOLDS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ß": "ss", "þ": "th", "ð": "d"})

@@ -28,7 +28,7 @@ NODES = {
 
 
 def after_input(state: AgentState) -> str:
-    """A new question is classified; an answered clarification goes on where the work stopped; a doubt is asked about."""
+    """A new question is classified; an answered clarification goes on where the work stopped; a doubt is asked."""
     if state.get("clarification"):
         return "router"
     return state["next_node"] if state.get("resumed") and state.get("next_node") else "intent_classify"

@@ -46,7 +46,7 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
 
 
 def _asked_about(unclear: str, state: AgentState, result: ToolResult) -> bool:
-    """Whether the doubt is about something that the clinician said: a medicine's name in the chart is not asked about."""
+    """Whether the doubt is about what the clinician said: a medicine's name in the chart is not asked about."""
     if result["error_type"] != ErrorType.AMBIGUOUS_DRUG_NAME:
         return True
     return plain(unclear) in plain(state["user_query"]) or not known.charts(state)

@@ -118,7 +118,8 @@ def _contradicts(state: AgentState, request: Request, context: Context) -> Clari
     if patient is None or not words & other or words & own:
         return None
     return Clarification(
-        kind="patient", question=f"The open patient is {patient.label}. Whom do you mean? Give a name or an ID, or say yes.",
+        kind="patient",
+        question=f"The open patient is {patient.label}. Whom do you mean? Give a name or an ID, or say yes.",
         options=[Option(id=patient.id, label=patient.label)], tool="search_patient", args={"name": patient.name},
         missing=["patient_id"], query=state["message"],
     )  # fmt: skip
@@ -139,13 +140,15 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
     if question["kind"] == "missing":
         ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
         request = read_request(
-            state["message"], reader=context.reader, drugs=context.drugs, store=context.store, before=question["question"]
+            state["message"], reader=context.reader, drugs=context.drugs, store=context.store,
+            before=question["question"],
         )  # fmt: skip
         return clarify.read_missing(_named(state["message"], request, context), question, ask)
     chosen = clarify.read_answer(state["message"], question)
     if not chosen and question["kind"] == "patient":
         chosen = clarify.described(state["message"], question, {
-            item["id"]: chart_data(chart) for item in question["options"][:MAX_CHARTS] if (chart := context.store.chart(item["id"]))
+            item["id"]: chart_data(chart)
+            for item in question["options"][:MAX_CHARTS] if (chart := context.store.chart(item["id"]))
         })  # fmt: skip
     return {"choice": chosen} if chosen else None
 

@@ -1,4 +1,4 @@
-"""Set the labels of a patient's medicines beside the results that were asked for: what may move them, what they limit."""
+"""Set the labels of a patient's medicines beside the results asked for: what may move them, what they limit."""
 
 from typing import Any
 

@@ -54,6 +54,6 @@ def _considered(request: Request, names: list[str]) -> list[OrderRef]:
                     route="",
                     frequency=details.get("frequency", ""),
                     notes="",
-                )  # fmt: skip
+                )
             )
     return orders

@@ -51,7 +51,8 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         return {"final_response": images["formatted"], "grounding": _grounding([])}
     reply = direct_reply(known.request(state), state["user_query"])
     if context.profile.reads or (reply.settled and not images):
-        return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources, "unanswered": reply.unanswered,
+        return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources,
+                "unanswered": reply.unanswered,
                 **({"status": "refused"} if reply.refused else {})}  # fmt: skip
     prompt = context.profile.synthesize(state)
     removed: list[str] = []

@@ -55,7 +55,8 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     return {
         "held": None, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
         "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],
-        "request": held["request"], "retry_strategy": None, "retry_count": 0, "proposed_none": False, "intent": "TOOL_NEEDED",
+        "request": held["request"], "retry_strategy": None, "retry_count": 0, "proposed_none": False,
+        "intent": "TOOL_NEEDED",
         "clarification": None,
     }  # fmt: skip
 

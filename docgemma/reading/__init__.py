@@ -2,5 +2,5 @@
 
 import os
 
-# before numpy is first imported: products this small only wait for one another's threads (ten times slower, on busy cores)
+# before numpy is first imported: products this small only wait for one another's threads (ten times slower when busy)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

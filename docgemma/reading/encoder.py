@@ -1,4 +1,4 @@
-"""The reader's encoder in numpy: WordPiece, six layers of BERT (MiniLM-L6), two heads. No torch, no I/O but its weights."""
+"""The reader's encoder in numpy: WordPiece, six layers of BERT (MiniLM-L6), two heads. No torch."""
 
 import json
 import unicodedata

@@ -21,12 +21,12 @@ PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
 MEMBERS = 4  # of a group of drugs that are looked up
 UNTYPED_NOTE = "clinical note"
 NOT_SPECIFIED = "not specified"
-SEVERITIES = {"mild": "mild", "mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
+SEVERITIES = {"mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
               "lif": "severe", "cri": "severe", "ana": "severe", "fat": "severe", "bad": "severe"}  # fmt: skip
-STATUSES = {"rec": "recruiting", "enr": "recruiting", "ope": "recruiting", "sta": "recruiting", "act": "active", "ong": "active",
-            "run": "active", "cur": "active", "com": "completed", "fin": "completed", "clo": "completed",
-            "con": "completed", "ter": "terminated", "wit": "withdrawn", "sus": "suspended", "not": "not yet recruiting",
-            "upc": "not yet recruiting"}  # fmt: skip
+STATUSES = {"rec": "recruiting", "enr": "recruiting", "ope": "recruiting", "sta": "recruiting", "act": "active",
+            "ong": "active", "run": "active", "cur": "active", "com": "completed", "fin": "completed",
+            "clo": "completed", "con": "completed", "ter": "terminated", "wit": "withdrawn", "sus": "suspended",
+            "not": "not yet recruiting", "upc": "not yet recruiting"}  # fmt: skip
 
 
 def read_request(

@@ -7,7 +7,7 @@ from docgemma.reading.words import clinical, plain
 # of "7/7", "2/52", "3/12": days, weeks, months (BNF, prescription writing)
 FRACTIONS = {"7": "day", "52": "week", "12": "month"}
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
-SUFFIXES = {"d": "day", "days": "day", "day": "day", "w": "week", "wk": "week", "wks": "week", "weeks": "week", "week": "week", "months": "month", "month": "month"}  # fmt: skip
+SUFFIXES = {"d": "day", "day": "day", "w": "week", "wk": "week", "week": "week", "mo": "month", "month": "month"}
 
 
 @lru_cache(maxsize=4)
@@ -42,7 +42,7 @@ def duration(text: str) -> str | None:
     if head.isdigit() and tail in FRACTIONS:
         return _lasting(int(head), FRACTIONS[tail])
     digits = "".join(char for char in words if char.isdigit())
-    unit = words.removeprefix(digits).strip(" -") if digits else ""
+    unit = words.removeprefix(digits).strip(" -").removesuffix("s") if digits else ""
     return _lasting(int(digits), SUFFIXES[unit]) if digits and unit in SUFFIXES else None
 
 

@@ -1,5 +1,7 @@
-"""Match what a clinician types with what charts and labels call it: synonyms of `data/clinical`, whole words. Data decides;
-no topic is named in code."""
+"""Match what a clinician types with what charts and labels call it: synonyms of `data/clinical`, whole words.
+
+Data decides; no topic is named in code.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

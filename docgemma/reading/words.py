@@ -1,4 +1,4 @@
-"""The word lists of `data/clinical`: what clinicians say, and what charts, labels and dictionaries call it. Data only."""
+"""The word lists of `data/clinical`: what clinicians say, and what charts, labels and dictionaries call it."""
 
 import hashlib
 import json

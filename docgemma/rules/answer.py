@@ -1,7 +1,7 @@
-"""The answer of a turn, composed from its findings, and what of the request it does not serve. Pure; no model writes here.
+"""The answer of a turn, composed from its findings, and what of the request it does not serve. Pure.
 
-Statements about a patient come from this turn's chart, "prescribed" and "recorded" from this turn's result. The question
-is no evidence.
+No model writes here. Statements about a patient come from this turn's chart, "prescribed" and "recorded" from this
+turn's result. The question is no evidence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,10 @@ UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
 )
-ASK_PLAINLY = "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} with dose and frequency."
+ASK_PLAINLY = (
+    "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
+    "with dose and frequency."
+)
 REFUSED = "No entry was prepared, as you said."
 NOT_APPROVED_IN_WORDS = "Words approve nothing: use Approve or Reject on the card."
 NOTHING_WAITS = "No entry is waiting for a decision."
@@ -116,9 +119,7 @@ def _people(
         chart = item["result"]
         lines = [f"Patient: {chart['patient']['label']}{_aged(chart)}, patient ID {chart['patient']['id']}."]
         if chart["deceased"]:
-            lines.append(
-                f"This patient is recorded as deceased{'' if chart['deceased'] == 'yes' else ' on ' + chart['deceased'][:10]}."
-            )
+            lines.append(f"This patient is recorded as deceased{_on(chart['deceased'])}.")
         about = [drug for patient, drug in checks if patient == chart["patient"]["id"]]
         for drug in about:
             findings = [
@@ -136,6 +137,10 @@ def _people(
     for item in searched:
         blocks += [[line] for line in _search_lines(item, seen, request)]
     return blocks
+
+
+def _on(day: str) -> str:
+    return "" if day == "yes" else f" on {day[:10]}"
 
 
 def _aged(chart: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ Every sentence is composed from the chart's own entries. Which entries are meant
 `data/clinical`, by names of drugs, and by the words of the entries themselves.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
@@ -19,53 +20,8 @@ MANY = 20  # entries of a list; what is longer says how many more
 NOTE_CHARS = 700
 NOTES_SHOWN = 3
 STOP = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "his",
-        "her",
-        "their",
-        "any",
-        "was",
-        "did",
-        "does",
-        "has",
-        "have",
-        "had",
-        "what",
-        "when",
-        "which",
-        "who",
-        "how",
-        "last",
-        "latest",
-        "recent",
-        "current",
-        "now",
-        "is",
-        "are",
-        "of",
-        "on",
-        "in",
-        "at",
-        "to",
-        "a",
-        "an",
-        "from",
-        "since",
-        "level",
-        "levels",
-        "result",
-        "results",
-        "value",
-        "status",
-        "history",
-        "test",
-        "check",
-        "dose",
-        "still",
-    ]
+    "the and for his her their any was did does has have had what when which who how last latest recent current now is "
+    "are of on in at to a an from since level levels result results value status history test check dose still".split()
 )
 FEW = 3
 WEIGHED = frozenset(["egfr", "potassium", "inr"])
@@ -92,10 +48,9 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
-    if {"labs", "vit"} & set(asks):
-        if named := measures_in(request["said"], sure=True):
-            lines += _measured(named, chart)
-            served |= {"labs", "vit"}
+    if {"labs", "vit"} & set(asks) and (named := measures_in(request["said"], sure=True)):
+        lines += _measured(named, chart)
+        served |= {"labs", "vit"}
     if lines:
         served.add("chart")
     for ask in asks:
@@ -206,9 +161,9 @@ def _direction(item: dict[str, Any]) -> str:
         values = [float(old["value"]) for old in reversed(item["earlier"])] + [float(item["value"])]
     except ValueError:
         return ""
-    if all(one < other for one, other in zip(values, values[1:], strict=False)):
+    if all(one < other for one, other in itertools.pairwise(values)):
         return " Rising."
-    return " Falling." if all(one > other for one, other in zip(values, values[1:], strict=False)) else ""
+    return " Falling." if all(one > other for one, other in itertools.pairwise(values)) else ""
 
 
 def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]] | None:
@@ -275,7 +230,8 @@ def _anywhere(measure: str, chart: Chart) -> list[str]:
     if not words:
         return []
     entries = [*(measured(item) for item in [*chart["social"], *chart["labs"], *chart["vitals"]]),
-               *map(problem, chart["conditions"]), *map(medication, chart["medications"]), *map(allergy, chart["allergies"])]  # fmt: skip
+               *map(problem, chart["conditions"]), *map(medication, chart["medications"]),
+               *map(allergy, chart["allergies"])]  # fmt: skip
     found = [line for line in entries if all(names([word], line) for word in words)]
     found += [note(item) for item in chart["notes"] if all(names([word], item["text"]) for word in words)]
     return found[:4]
@@ -384,7 +340,8 @@ def medication(item: dict[str, Any]) -> str:
 def allergy(item: dict[str, Any]) -> str:
     detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
     since = f", recorded {item['recorded']}" if item.get("recorded") else ""
-    return f"{'Allergy' if item['active'] else 'Past allergy'}: {item['substance']}{f' ({detail})' if detail else ''}{since}."
+    kind = "Allergy" if item["active"] else "Past allergy"
+    return f"{kind}: {item['substance']}{f' ({detail})' if detail else ''}{since}."
 
 
 def problem(item: dict[str, Any]) -> str:

@@ -14,91 +14,14 @@ MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
 TYPO_LEAD = 8  # points by which it must be nearer to one option than to all others
 ORDINALS = {word: place for place, words in enumerate(
-    ("first 1st one 1", "second 2nd two 2", "third 3rd three 3", "fourth 4th four 4", "fifth 5th five 5", "sixth 6th six 6",
-     "seventh 7th seven 7", "eighth 8th eight 8", "ninth 9th nine 9", "tenth 10th ten 10")) for word in words.split()}  # fmt: skip
-YES = frozenset(
-    [
-        "yes",
-        "yep",
-        "yeah",
-        "yup",
-        "correct",
-        "right",
-        "exactly",
-        "sure",
-        "ok",
-        "okay",
-        "affirmative",
-        "confirmed",
-        "him",
-        "her",
-        "that's",
-        "it",
-    ]
-)
+    ("first 1st one 1", "second 2nd two 2", "third 3rd three 3", "fourth 4th four 4", "fifth 5th five 5",
+     "sixth 6th six 6", "seventh 7th seven 7", "eighth 8th eight 8", "ninth 9th nine 9", "tenth 10th ten 10"))
+    for word in words.split()}  # fmt: skip
+YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
 FILLER = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "born",
-        "called",
-        "chart",
-        "date",
-        "dob",
-        "drug",
-        "for",
-        "from",
-        "he",
-        "her",
-        "him",
-        "his",
-        "i",
-        "id",
-        "in",
-        "is",
-        "it",
-        "it's",
-        "its",
-        "i'm",
-        "mean",
-        "meant",
-        "mr",
-        "mrs",
-        "ms",
-        "named",
-        "of",
-        "on",
-        "one",
-        "option",
-        "patient",
-        "please",
-        "s",
-        "she",
-        "sorry",
-        "that",
-        "that's",
-        "the",
-        "their",
-        "them",
-        "they",
-        "this",
-        "use",
-        "with",
-        "yes",
-        "year",
-        "years",
-        "number",
-        "no",
-        "nr",
-        "take",
-        "pick",
-        "choose",
-        "select",
-        "thanks",
-        "list",
-        "choice",
-    ]
+    "a an and born called chart date dob drug for from he her him his i id in is it it's its i'm mean meant mr mrs ms "
+    "named of on one option patient please s she sorry that that's the their them they this use with yes year years "
+    "number no nr take pick choose select thanks list choice".split()
 )
 
 
@@ -126,7 +49,7 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
 
 
 def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
-    """The id of the one option whose chart has what a short answer says: "the warfarin one", "the older one with AF"."""
+    """The id of the one option whose chart has what a short answer says: "the older one with AF"."""
     words = [word for word in plain(text).split() if word not in FILLER]
     ages = [word for word in words if word in OLDER | YOUNGER]
     if not words or len(words) > DESCRIBED or not charts:

@@ -18,73 +18,13 @@ NEEDS_FULL_MODEL = (
     "clinical terms."
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
-GREETS = frozenset(["hi", "hello", "hey", "hiya", "morning", "afternoon", "evening", "howdy", "greetings"])
+GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
 # words around a term that ask for nothing but its meaning
 ASKING = frozenset(
-    [
-        "what",
-        "whats",
-        "what's",
-        "is",
-        "are",
-        "a",
-        "an",
-        "the",
-        "of",
-        "does",
-        "do",
-        "mean",
-        "means",
-        "meant",
-        "stand",
-        "stands",
-        "for",
-        "define",
-        "definition",
-        "explain",
-        "describe",
-        "to",
-        "me",
-        "please",
-        "pls",
-        "again",
-        "remind",
-        "how",
-        "works",
-        "work",
-        "tell",
-        "about",
-        "in",
-        "simple",
-        "terms",
-        "words",
-        "short",
-        "briefly",
-        "quick",
-        "quickly",
-        "can",
-        "could",
-        "you",
-        "i",
-        "and",
-        "or",
-        "between",
-        "difference",
-        "differ",
-        "from",
-        "vs",
-        "it",
-        "by",
-        "term",
-        "exactly",
-        "actually",
-        "just",
-        "hi",
-        "hello",
-        "sorry",
-        "silly",
-        "question",
-    ]
+    "what whats what's is are a an the of does do mean means meant stand stands for define definition explain "
+    "describe to me please pls again remind how works work tell about in simple terms words short briefly quick "
+    "quickly can could you i and or between difference differ from vs it by term exactly actually just hi hello sorry "
+    "silly question".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""What a message takes over from the one before it: a correction's order, a follow-up's drugs, measures and patient. Pure."""
+"""What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
 from typing import Any
 

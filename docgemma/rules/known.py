@@ -1,4 +1,4 @@
-"""What a turn knows so far: patients, drugs and findings, from the request, the open patient and this turn's results."""
+"""What a turn knows so far: patients, drugs and findings, from the request, the open patient and the results."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,8 @@ NO_ENTITIES = ExtractedEntities(
     patient_ids=[], patient_names=[], drug_mentions=[], action_verbs=[], nct_ids=[], has_image=False
 )
 NOTHING = Request(
-    asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False, details={}, measures=[], conditions=[], condition="",
+    asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,
+    details={}, measures=[], conditions=[], condition="",
     status="", query="", trials=[], said="",
 )  # fmt: skip
 

@@ -1,5 +1,7 @@
-"""The plan of a turn: what was asked, and what completeness and safety add, less what was done. Code adds steps; it never
-takes one away that the model chose. Pure."""
+"""The plan of a turn: what was asked, and what completeness and safety add, less what was done. Pure.
+
+Code adds steps; it never takes one away that the model chose.
+"""
 
 import json
 from collections import Counter

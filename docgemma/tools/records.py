@@ -57,7 +57,7 @@ def format_search(data: dict[str, Any]) -> str:
     lines = [f"Found patient {item['label']}, patient ID {item['id']}." for item in data["patients"]]
     if data["patients"][0]["guessed"]:
         lines.append(
-            f"The record spells the name otherwise than typed ({data['name']}); this is the closest match. Please confirm."
+            f"The record spells it otherwise than typed ({data['name']}); this is the closest match. Please confirm."
         )
     return bound(lines)
 

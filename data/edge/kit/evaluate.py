@@ -72,7 +72,7 @@ class Evaluation:
         )  # fmt: skip
 
     def request(self, message: str, item: Item, before: str) -> Request:
-        """What the reader finds. Whoever is named is taken for a patient who exists; a name beside an id is the same."""
+        """What the reader finds. Whoever is named is taken for a patient who exists; a name beside an id is one."""
         active = item.get("patient")
         request = read_request(message, reader=self.reader, drugs=self.drugs, store=None, before=before, active=active)
         said = [text for text in request["unclear"] if text.upper() not in request["trials"]]
