@@ -117,7 +117,7 @@ def test_a_write_without_a_patient_asks_for_one_and_goes_on_with_the_answer(
     intent(scripted, "prescribe_medication")
     asked = valid(agent.ask("Prescribe lisinopril 10 mg once daily"))
     assert asked["status"] == "needs_clarification"
-    assert asked["answer"] == "I need a patient ID to proceed. Could you provide one?"
+    assert "patient ID" in asked["answer"] and asked["answer"].count("?") == 1
     waiting = valid(agent.ask("abc-123", thread=asked["thread"]))
     assert waiting["status"] == "needs_approval"
     assert waiting["pending_write"]["args"]["patient_id"] == "abc-123"

@@ -1,7 +1,7 @@
 """The scenarios of the specification once more, with the real edge model.
 
-Its paths may differ where a 135M model errs. What follows may not: an answer, no tool names, no raw errors, the call
-budget, no plan, no question "is this enough?".
+The reader and code decide, so that no model is called at all. What follows holds besides: an answer, no tool names,
+no raw errors, at most `MAX_STEPS` calls of tools, no question "is this enough?".
 """
 
 import json
@@ -9,6 +9,7 @@ import json
 import pytest
 
 from docgemma.agent import Agent
+from docgemma.rules.limits import MAX_STEPS
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 
 SCENARIOS = [
@@ -48,20 +49,17 @@ def assert_invariants(result: dict) -> None:
     assert result["answer"].strip()
     assert not [name for name in TOOL_ARG_SCHEMAS if name in result["answer"]]
     assert "Traceback" not in result["answer"] and "Error:" not in result["answer"]
-    executed = [tool for tool in result["tools"] if tool["retries"] == 0]
-    steps = len(executed) + bool(result["pending_write"])  # a call that waits for a person has been chosen already
-    budget = 2 if not steps else 5 + 3 * (steps - 1)
-    assert result["llm_calls"] <= budget + sum(2 for tool in result["tools"] if tool["retries"])
-    assert len(executed) <= 4
+    assert result["llm_calls"] == 0 and result["tokens"] == {"prompt": 0, "completion": 0}
+    assert len([tool for tool in result["tools"] if tool["retries"] == 0]) <= MAX_STEPS
     said = json.dumps(result["timeline"]).lower()
     assert "plan" not in said and "enough" not in said
 
 
 def test_two_charts_in_one_request_stay_two_peoples(edge_agent: Agent, valid) -> None:
     result = valid(edge_agent.ask("put the charts of abc-123 and def-456 up for me"))
-    first, second = (part for part in result["answer"].split("\n\n") if part.startswith("Patient "))
-    assert "abc-123" in first and "sulfamethoxazole" in first and "aspirin (" not in first
-    assert "def-456" in second and "aspirin (" in second and "sulfamethoxazole" not in second
+    first, second = (part for part in result["answer"].split("\n\n") if part.startswith("Patient:"))
+    assert "abc-123" in first and "sulfamethoxazole" in first and "Allergy: aspirin" not in first
+    assert "def-456" in second and "Allergy: aspirin" in second and "sulfamethoxazole" not in second
 
 
 def test_two_orders_in_one_request_wait_one_after_the_other(edge_agent: Agent, valid) -> None:
@@ -71,4 +69,4 @@ def test_two_orders_in_one_request_wait_one_after_the_other(edge_agent: Agent, v
         args = result["pending_write"]["args"]
         given.append((args["medication_name"], args["dosage"], args["frequency"]))
         result = valid(edge_agent.decide(result["thread"], "reject"))
-    assert given == [("bisoprolol", "1.25 mg", "od"), ("furosemide", "40 mg", "mane")]
+    assert given == [("bisoprolol", "1.25 mg", "once daily"), ("furosemide", "40 mg", "in the morning")]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.rules.clarify import birth_dates, read_answer, read_missing
+from docgemma.rules.clarify import described, read_answer, read_missing
 from docgemma.state import Clarification, Option
+from tests.rules_help import chart_of, drug, order, person, problem, request
 
 UUID = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
 JAMES = Option(id="p-1", label="James Wilson, male, born 1950-03-04")
@@ -83,34 +84,44 @@ def test_any_text_gives_an_option_or_none(said):
     assert read_answer(said, WILSONS) in {None, "p-1", "abc-123", UUID}
 
 
+SAID = [
+    (["patient_id"], {}, request(patients=[person()], said="abc-123"), {"patient_id": "abc-123"}),
+    (["patient_id"], {}, request(unclear=["James Wilson"], said="James Wilson"), {}),
+    (["dosage", "frequency"], {}, request(details={"dose": "500 mg", "frequency": "twice daily"}, said="500 mg twice daily"),
+     {"dosage": "500 mg", "frequency": "twice daily"}),
+    (["dosage", "frequency"], {}, request("rx", orders=[order("metformin", "500 mg")], said="metformin 500 mg"),
+     {"dosage": "500 mg"}),
+    (["reaction"], {}, request(said="hives"), {"reaction": "hives"}),
+    (["drug_names"], {}, request(drugs=[drug("warfarin"), drug("aspirin")], said="warfarin and aspirin"),
+     {"drug_names": ["warfarin", "aspirin"]}),
+    (["drug_names"], {"drug_names": ["warfarin"]}, request(drugs=[drug("aspirin")], said="aspirin"),
+     {"drug_names": ["warfarin", "aspirin"]}),
+    (["dosage"], {}, request("labs", patients=[person()], said="labs of abc-123"), {}),
+    (["reaction"], {}, request("safe", drugs=[drug("metformin")], said="Check metformin safety"), {}),
+    (["reaction"], {}, request("cancel", said="never mind"), {}),
+    (["reaction"], {}, request(said=""), {}),
+    (["reaction"], {}, request(said="y " * 1000), {}),
+    ([], {}, request(said="hives"), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("missing", "given", "asked", "values"), SAID)
+def test_missing_values_are_read_from_the_message_or_it_is_a_new_question(missing, given, asked, values):
+    found = read_missing(asked, question("missing", missing=tuple(missing), args=given), "rx")
+    assert {key: value for key, value in found.items() if value} == values
+
+
+CHARTS = {
+    "p-1": chart_of("warfarin", patient_id="p-1", conditions=[problem("Atrial fibrillation")]),
+    "abc-123": chart_of("metformin", conditions=[problem("Type 2 diabetes mellitus")]),
+}
+
+
 @pytest.mark.parametrize(
-    ("said", "missing", "given", "values"),
-    [
-        ("abc-123", ["patient_id"], {}, {"patient_id": "abc-123"}),
-        ("for DEF-456 please", ["patient_id"], {}, {"patient_id": "def-456"}),
-        ("John Smith", ["patient_id"], {}, {}),
-        ("500 mg twice daily", ["dosage", "frequency"], {}, {"dosage": "500 mg", "frequency": "twice daily"}),
-        ("500 mg", ["dosage", "frequency"], {}, {"dosage": "500 mg"}),
-        ("hives", ["reaction"], {}, {"reaction": "hives"}),
-        ("it's penicillin", ["substance"], {}, {"substance": "penicillin"}),
-        ("penicillin, hives", ["substance", "reaction"], {}, {"substance": "penicillin", "reaction": "hives"}),
-        ("warfarin and aspirin", ["drug_names"], {}, {"drug_names": ["warfarin", "aspirin"]}),
-        ("aspirin", ["drug_names"], {"drug_names": ["warfarin"]}, {"drug_names": ["warfarin", "aspirin"]}),
-        ("aspirin", ["drug_names"], {}, {}),
-        ("What is COPD?", ["reaction"], {}, {}),
-        ("Check metformin safety", ["reaction"], {}, {}),
-        ("never mind", ["reaction"], {}, {}),
-        ("", ["reaction"], {}, {}),
-        ("hives", [], {}, {}),
-        ("y" * 1000, ["reaction"], {}, {}),
-    ],
-)
-def test_missing_values_are_read_from_the_message_or_it_is_a_new_question(said, missing, given, values):
-    assert read_missing(said, question("missing", missing=tuple(missing), args=given)) == values
-
-
-def test_dates_in_every_notation_become_iso_dates():
-    assert (
-        birth_dates("12 March 1970") == birth_dates("March 12th, 1970") == birth_dates("1970-03-12") == {"1970-03-12"}
-    )
-    assert birth_dates("30 February 1970, 99/99/1970, 12 Foo 1970") == set()
+    ("said", "chosen"),
+    [("the warfarin one", "p-1"), ("the one with diabetes", "abc-123"), ("the one on aspirin", None), ("the man", None),
+     ("the older one", None), ("", None)],
+)  # fmt: skip
+def test_a_description_chooses_the_one_whose_chart_has_it(said, chosen):
+    """Both were born on the same day here, so that "the older one" is nobody."""
+    assert described(said, question("patient", JAMES, JAMES_A), CHARTS) == chosen

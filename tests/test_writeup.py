@@ -104,11 +104,13 @@ def test_without_a_measurement_its_sentence_is_left_out_and_that_is_said(copied:
 
 
 def test_the_latest_round_is_quoted_where_one_is_stored(copied: Path) -> None:
-    latest = {"date": "2026-11-22", "n": 150, "A": 120, "B": 20, "C": 5, "D": 5, "E": 0}
+    grades = {"n": 150, "A": 120, "B": 20, "C": 5, "D": 5, "E": 0}
+    latest = {"date": "2026-11-22", "requests": grades, "conversations": {**grades, "n": 200}}
     (copied / facts_of.NATURAL).parent.mkdir()
     (copied / facts_of.NATURAL).write_text(json.dumps({"rounds": [{}, latest]}), encoding="utf-8")
     text = texts.render("model_card.md", facts_of.Facts(copied, warn=False))
-    assert "150 requests, A\n80 %" in text and "E (could harm)\n0 %" in text
+    assert "| requests | 150 | 80 % | 13 % | 3 % | 3 % | 0 % |" in text
+    assert "| conversations | 200 | 60 % |" in text
 
 
 def test_the_card_is_of_the_weights_that_are_stored() -> None:

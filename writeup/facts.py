@@ -83,12 +83,14 @@ class Facts:
         found = self.results("natural")
         return found["rounds"][-1] if found and found.get("rounds") else None
 
-    def graded(self, name: str) -> str:
-        """A figure of the latest round: "n", "date", or the share of a grade, "A"."""
-        latest = self.natural()
-        value = latest[name]
-        text = f"{100 * value / latest['n']:.0f} %" if len(name) == 1 and name.isupper() else value
-        return self.say(f"graded requests, latest round: {name}", text, NATURAL)
+    def round_date(self) -> str:
+        return self.say("latest round: date", self.natural()["date"], NATURAL)
+
+    def graded(self, name: str, kind: str = "requests") -> str:
+        """Of the latest round: how many there were, "n", or the share of a grade, "A". `kind`: or "conversations"."""
+        latest = self.natural()[kind]
+        text = latest["n"] if name == "n" else f"{100 * latest[name] / latest['n']:.0f} %"
+        return self.say(f"graded {kind}, latest round: {name}", text, NATURAL)
 
     @cached_property
     def rows(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -130,6 +132,9 @@ class Facts:
         for part in name.split("."):
             found = found[part]
         return self.say(f"reader: {name}", f"{found:,}" if isinstance(found, int) else str(found), CARD)
+
+    def digest(self) -> str:
+        return self.say("reader: SHA-256", self.card["sha256"], CARD)
 
     def millions(self, name: str) -> str:
         return self.say(f"reader: {name}, millions", round(self.card[name] / 1e6), CARD)

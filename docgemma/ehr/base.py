@@ -60,6 +60,9 @@ class RecordStore(Protocol):
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
         """Patients whose name fits, best first; [] if none."""
 
+    def identifiers(self, patient_id: str) -> list[str]:
+        """Record numbers of a patient beside the id, as recorded: "S6534835"."""
+
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
         """Patients born on one of these ISO days; at most `NAMED`."""
 

@@ -60,6 +60,11 @@ def family_text(name: Resource) -> str:
     return name.get("family") or next(reversed(name_text(name).split()), "")
 
 
+def identifier_values(patient: Resource) -> list[str]:
+    """Record numbers of a Patient resource, as recorded."""
+    return [str(item["value"]) for item in patient.get("identifier") or [] if item.get("value")]
+
+
 def display_name(patient: Resource) -> str:
     names = patient.get("name") or []
     ranked = sorted(names, key=lambda n: NAME_ORDER.index(n.get("use")) if n.get("use") in NAME_ORDER else 9)

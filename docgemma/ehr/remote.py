@@ -15,6 +15,7 @@ from docgemma.ehr.fhir import (
     Resource,
     build_chart,
     checked_write,
+    identifier_values,
     key_identifier,
     local_reference,
     medication_named,
@@ -95,6 +96,12 @@ class RemoteStore:
     def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
         """As in the SQLite store, for the dozen first words; a lower-case name far into a long text may be missed."""
         return self._server.run(lambda session: named_patients(session, groups, born)) if groups else []
+
+    def identifiers(self, patient_id: str) -> list[str]:
+        read = (
+            self._server.run(lambda session: session.read("Patient", patient_id)) if ID.fullmatch(patient_id) else None
+        )
+        return identifier_values(read or {})
 
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
         return self._server.run(lambda session: born_on(session, days)) if days else []

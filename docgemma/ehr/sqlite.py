@@ -14,6 +14,7 @@ from docgemma.ehr.fhir import (
     checked_write,
     display_name,
     family_text,
+    identifier_values,
     is_error,
     local_reference,
     medication_named,
@@ -86,6 +87,10 @@ class SqliteStore:
     def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
         with self._db.reading():
             return self._names.named(groups, born)
+
+    def identifiers(self, patient_id: str) -> list[str]:
+        with self._db.reading():
+            return identifier_values(_body(self._db, "Patient", patient_id) or {})
 
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
         query = "SELECT patient_id, name, birth_date, sex FROM person WHERE birth_date = ? ORDER BY name LIMIT ?"

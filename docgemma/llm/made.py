@@ -12,10 +12,10 @@ PART = ".part"  # what is still being written
 ABANDONED, UNUSED = 3600, 30 * 86400  # seconds after which an unfinished file is nobody's, a finished one not needed
 
 
-def fingerprint(weights: Path, more: bytes = b"") -> str:
-    """Which file this is, without reading it; `more`: what else the made thing was made of."""
+def fingerprint(weights: Path) -> str:
+    """Which file this is, without reading it."""
     stat = weights.stat()
-    return hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode() + more).hexdigest()[:12]
+    return hashlib.sha256(f"{weights.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:12]
 
 
 def used(path: Path) -> Path:

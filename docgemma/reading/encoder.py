@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,12 @@ class Encoder:
 
     def __init__(self, path: Path):
         try:
-            with np.load(path) as stored:
+            with path.open("rb") as file, np.load(file) as stored:
                 self.weights = {
                     name: _dense(stored, name) for name in stored.files if not name.endswith(("|scale", "labels"))
                 }
                 self.labels: list[list[str]] = json.loads(stored["labels"].tobytes())
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ConfigError(f"The reader's weights at {path} cannot be read.", hint="Reinstall docgemma.") from error
         self.pieces = WordPiece(self.weights.pop("vocabulary").tobytes().decode().splitlines())
 
@@ -103,7 +104,7 @@ class Encoder:
         pooled = np.concatenate([states[0], states.mean(0), states.max(0)])
         hidden = _gelu(self._linear("hidden", pooled))
         tags = self._linear("tags", states[1 : len(first.ids) + 1])
-        return self._linear("sentence", hidden), tags.reshape(len(first.ids), -1, 3), first
+        return self._linear("sentence", hidden), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
 
     def _states(self, ids: np.ndarray, segments: np.ndarray) -> np.ndarray:
         weights, count = self.weights, len(ids)

@@ -58,7 +58,7 @@ def read_request(
         asks=reading.asked(SURE),
         meant=_meant(reading),
         patients=[_patient(link) for link in people if len(link.candidates) == 1],
-        unclear=[link.text for link in people if len(link.candidates) != 1],
+        unclear=[_unclear(link, message) for link in people if len(link.candidates) != 1],
         drugs=[_drug(link) for link in linked],
         orders=_orders(message, reading, quoted, drugs),
         allergies=_allergies(reading, quoted),
@@ -146,6 +146,12 @@ def _by_birth_alone(message: str, reading: Reading, store: RecordStore) -> list[
 def _ordinary(drugs: DrugNames, reader: Reader) -> Callable[[str], bool]:
     """Words that are no surname by themselves: drugs, ward abbreviations, measures, and words of everyday English."""
     return lambda word: reader.common(word) or word in drugs or word in abbreviations() or word in everyday()
+
+
+def _unclear(link: PatientLink, message: str) -> str:
+    """A name that nobody, or more than one, has; with the birth date that nobody of that name has."""
+    days = [day for birth in read_births(message) for day in birth.days if len(day) == 10]
+    return f"{link.text}, born {days[0]}" if days and link.kind == "name" and not link.candidates else link.text
 
 
 def _patient(link: PatientLink) -> PatientRef:

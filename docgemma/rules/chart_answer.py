@@ -113,6 +113,8 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
             return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
     if named:
         return _measured(named, chart), {"labs", "vit"}
+    if any(entry["topic"] == "demographics" for entry in said_in(measure, clinical("topics")["topics"])):
+        return demographics(chart, date.today()), {"demo"}
     if ("alg" in asks or not asks) and (line := _allergy(measure, chart, drugs)):
         return [line], {"alg"}
     if found := _problems_like(measure, chart):
@@ -302,6 +304,7 @@ def demographics(chart: Chart, today: date, *_: Any) -> list[str]:
     if len(born) == 10 and not died:
         parts.append(f"{age(born, today)} years old")
     parts += [part for part in (patient["sex"], f"patient ID {patient['id']}") if part]
+    parts += [f"MRN {', '.join(chart['identifiers'])}"] if chart.get("identifiers") else []
     parts += [f"preferred language {chart['language']}"] if chart.get("language") else []
     return [f"{', '.join(parts)}."]
 

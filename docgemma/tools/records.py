@@ -4,6 +4,7 @@ from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
+from docgemma.ehr.fhir import identifier_values
 from docgemma.ehr.lookup import find_people
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
@@ -47,19 +48,27 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
             count=len(matches),
             options=[{"id": item.id, "label": item.label} for item in matches],
         )
-    data = {"name": args.name, "patients": [_patient(item) | {"guessed": item.guessed} for item in matches]}
+    found = [
+        _patient(item) | {"guessed": item.guessed, "identifiers": context.store.identifiers(item.id)}
+        for item in matches
+    ]
+    data = {"name": args.name, "patients": found}
     return ToolOutput(data, context.store.name, empty=not matches)
 
 
 def format_search(data: dict[str, Any]) -> str:
     if not data["patients"]:
         return f"No patient named {data['name']} was found."
-    lines = [f"Found patient {item['label']}, patient ID {item['id']}." for item in data["patients"]]
+    lines = [f"Found patient {item['label']}, patient ID {item['id']}{_numbers(item)}." for item in data["patients"]]
     if data["patients"][0]["guessed"]:
         lines.append(
             f"The record spells it otherwise than typed ({data['name']}); this is the closest match. Please confirm."
         )
     return bound(lines)
+
+
+def _numbers(patient: dict[str, Any]) -> str:
+    return f", MRN {', '.join(patient['identifiers'])}" if patient.get("identifiers") else ""
 
 
 def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutput:
@@ -75,6 +84,7 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
             each kind, with `earlier: [{"value", "date"}]`, the two before it;
             `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
         `social: [...]` of the same shape: smoking status and the like
+        `identifiers: list[str]` (record numbers beside the id)
         `language: str` (preferred, "" if none is recorded)
         `deceased: str` (date, "yes" if only the fact is known, "" if the record does not say so)
         `notes: [{"type", "date", "author", "text"}]`, `immunizations: [{"name", "date"}]`
@@ -101,6 +111,7 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "vitals": _latest(map(fhir.observation, chart.vitals)),
         "social": _latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
+        "identifiers": identifier_values(chart.record),
         "language": ", ".join(
             filter(None, (fhir.concept(item.get("language")) for item in chart.record.get("communication", [])))
         ),

@@ -30,7 +30,7 @@ from docgemma.rules.plan import NOT_SPECIFIED, Step, missing
 from docgemma.state import AgentState, PatientRef, Request
 
 FOLDER = Path(__file__).parents[1]
-RESULTS = FOLDER / "results"
+WEIGHTS = FOLDER / "reader.npz"
 KINDS = ("direct", "tool", "several")
 OPTIONAL = {"notes", "severity", "status"}  # an item need not name them
 MOST_CALLS = 8
@@ -38,8 +38,8 @@ Item = dict[str, Any]
 
 
 class Evaluation:
-    def __init__(self, weights: Path):
-        self.reader, self.drugs = load_reader(weights), load_drug_names()
+    def __init__(self) -> None:
+        self.reader, self.drugs = load_reader(WEIGHTS), load_drug_names()
 
     def judge(self, item: Item) -> dict[str, Any]:
         """The calls planned for an item, and which of its decisions are right: [(capability, right)]."""
@@ -56,9 +56,8 @@ class Evaluation:
         for step in steps:
             right = any(call.tool == step["tool"] and same_args(step["args"], call.args) for call in calls)
             marks += [("arguments", right), (f"arguments {step['tool']}", right)]
-        said = [{"tool": call.tool, "args": call.args} for call in calls]
         kept = {name: item.get(name) for name in ("id", "difficulty", "question", "steps")}
-        return {**kept, "calls": said, "marks": marks, "seconds": round(seconds, 4)}
+        return {**kept, "calls": [call._asdict() for call in calls], "marks": marks, "seconds": round(seconds, 4)}
 
     def state(self, item: Item) -> AgentState:
         """The state as the first node leaves it; the message before was read in its own turn."""
@@ -77,16 +76,14 @@ class Evaluation:
         request = read_request(message, reader=self.reader, drugs=self.drugs, store=None, before=before, active=active)
         said = [text for text in request["unclear"] if text.upper() not in request["trials"]]
         ids = [text for text in said if any(char.isdigit() for char in text)]
-        people = [
-            PatientRef(id=text if ids else person(item), name=text, label=text, sex="", said=text,
-                       search="" if ids else text, exact=True)
-            for text in ids or said
-        ]  # fmt: skip
+        common = {"sex": "", "exact": True}
+        people = [PatientRef(id=text, name=text, label=text, said=text, search="", **common) for text in ids]
+        for text in [] if ids else said:
+            people.append(PatientRef(id=person(item), name=text, label=text, said=text, search=text, **common))
         return Request(**{**request, "patients": people, "unclear": []})
 
 
-def person(item: Item) -> str:
-    """Id of the patient whom a search returns."""
+def person(item: Item) -> str:  # whom a search returns
     return item.get("found", {}).get("id", "somebody")
 
 
@@ -97,7 +94,7 @@ def follow(state: AgentState, item: Item) -> list[Step]:
         calls.append(left[0])
         searched = left[0].tool == "search_patient"
         result = {"patients": [{"id": person(item)}]} if searched else {"medications": []}
-        made = {"tool_name": left[0].tool, "args": left[0].args, "result": result, "error": None}
+        made = {"tool_name": left[0].tool, "args": left[0].args, "result": result, "error": None, "empty": False}
         state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
     return calls
 
@@ -131,35 +128,30 @@ def table(judged: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for (capability, difficulty), marks in groups.items():
         low, high = wilson(sum(marks), len(marks))
-        row = {"capability": capability, "difficulty": difficulty, "n": len(marks), "right": sum(marks)}
-        share = round(sum(marks) / len(marks), 4)
-        rows.append({**row, "share": share, "low": round(low, 4), "high": round(high, 4)})
+        counted = {"n": len(marks), "right": sum(marks), "low": round(low, 4), "high": round(high, 4)}
+        rows.append({"capability": capability, "difficulty": difficulty, **counted})
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="heldout", choices=["heldout", "dev"], help="dev: for choosing; not saved")
-    parser.add_argument("--weights", type=Path, default=FOLDER / "reader.npz")
     args = parser.parse_args()
     lines = (FOLDER / f"{args.set}.jsonl").read_text(encoding="utf-8").splitlines()
-    judge = Evaluation(args.weights).judge
+    judge = Evaluation().judge
     judged = [judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
     rows = table(judged)
     for row in (row for row in rows if row["difficulty"] == "all"):
-        share = f"{row['share']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
+        share = f"{row['right'] / row['n']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
         print(f"{row['capability']:38} {row['right']:4}/{row['n']:<4} {share}")
     if args.set == "heldout":
-        save(judged, rows, hashlib.sha256(args.weights.read_bytes()).hexdigest())
-
-
-def save(judged: list[dict[str, Any]], rows: list[dict[str, Any]], digest: str) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in judged)
-    (RESULTS / "heldout.jsonl").write_text("".join(lines), encoding="utf-8")
-    median = round(statistics.median(item["seconds"] for item in judged), 4)
-    summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
-    (RESULTS / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        (FOLDER / "results").mkdir(exist_ok=True)
+        saved = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in judged)
+        (FOLDER / "results" / "heldout.jsonl").write_text(saved, encoding="utf-8")
+        digest = hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
+        median = round(statistics.median(item["seconds"] for item in judged), 4)
+        summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
+        (FOLDER / "results" / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

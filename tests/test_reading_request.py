@@ -1,0 +1,107 @@
+"""What a message asks for: who, which drugs, how a write is meant, and each order with its own details."""
+
+import pytest
+
+from docgemma.agent import Agent
+from docgemma.errors import StoreError
+from docgemma.reading.request import read_request
+from docgemma.state import Request
+from tests.rules_help import dictionary, the_reader
+
+
+@pytest.fixture
+def read(agent: Agent):
+    def reading(message: str, **given) -> Request:
+        return read_request(message, reader=the_reader(), drugs=agent.drugs, store=agent.store, **given)
+
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("message", "patients"),
+    [
+        ("chart of abc-123", ["abc-123"]), ("chart of ABC-123", ["abc-123"]), ("labs for John Smith", ["abc-123"]),
+        ("labs for smith john", ["abc-123"]), ("john smiths potassium", ["abc-123"]),
+        ("what are Garcia, Maria's meds", ["def-456"]), ("allergies of Maria García?", ["def-456"]),
+        ("compare the labs of abc-123 and def-456", ["abc-123", "def-456"]), ("What is hypertension?", []),
+        ("interactions of warfarin and aspirin", []),
+    ],
+)  # fmt: skip
+def test_patients_are_those_of_the_record_store(read, message: str, patients: list[str]) -> None:
+    assert [patient["id"] for patient in read(message)["patients"]] == patients
+
+
+def test_a_name_that_three_have_is_unclear_and_nobody_is_taken(read) -> None:
+    found = read("labs for James Wilson")
+    assert found["patients"] == [] and found["unclear"] == ["James Wilson"]
+
+
+def test_a_name_that_nobody_has_stays_one(read) -> None:
+    found = read("labs for Quentin Zzyzx please")
+    assert found["patients"] == [] and [name for name in found["unclear"] if "Zzyzx" in name]
+
+
+def test_an_unreachable_store_is_no_unknown_patient(read, agent: Agent, monkeypatch) -> None:
+    def unreachable(*args, **kwargs):
+        raise StoreError("The record store cannot be reached.")
+
+    for name in ("named", "by_identifier", "search_patients"):
+        monkeypatch.setattr(agent.store, name, unreachable)
+    with pytest.raises(StoreError):
+        read("labs for John Smith, abc-123")
+
+
+@pytest.mark.parametrize(
+    ("message", "drugs"),
+    [
+        ("is metformin safe", ["metformin"]), ("start vanc 1 g bd for abc-123", ["vancomycin"]), ("boxed warning of dofetilde", ["dofetilide"]),
+        ("interactions of warfarin, aspirin and ibuprofen", ["warfarin", "aspirin", "ibuprofen"]),
+        ("Is Coumadin safe with warfarin", ["Coumadin"]),
+    ],
+)  # fmt: skip
+def test_each_drug_is_linked_once(read, message: str, drugs: list[str]) -> None:
+    assert [drug["name"] for drug in read(message)["drugs"]] == drugs
+
+
+def test_a_drug_that_nobody_knows_is_kept_as_unknown(read) -> None:
+    found = read("What are the FDA warnings for blorbitol?")["drugs"]
+    assert [(drug["said"], drug["how"]) for drug in found] == [("blorbitol", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("message", "meant"),
+    [
+        ("Prescribe metformin 500 mg twice daily for abc-123", "ordered"),
+        ("Should I prescribe metformin 500 mg twice daily for abc-123?", "asked"),
+        ("Would metformin 500 mg twice daily be ok for abc-123?", "asked"),
+        ("Do not prescribe metformin for abc-123", "refused"),
+        ("What is the potassium of abc-123?", ""),
+    ],
+)
+def test_a_write_is_ordered_asked_about_or_refused(read, message: str, meant: str) -> None:
+    assert read(message)["meant"] in ({"asked", "unsure", ""} if meant == "asked" else {meant})
+
+
+def test_each_order_has_its_own_details(read) -> None:
+    orders = read("Start bisoprolol 1.25 mg od and furosemide 40 mg mane for def-456")["orders"]
+    assert [(item["drug"], item["dose"], item["frequency"]) for item in orders] == [
+        ("bisoprolol", "1.25 mg", "od"), ("furosemide", "40 mg", "mane"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("length", ["for 5 days", "7/7", "x3d"])
+def test_a_duration_is_kept(read, length: str) -> None:
+    (order,) = read(f"Prescribe amoxicillin 500 mg tds {length} for def-456")["orders"]
+    assert length.removeprefix("for ") in f"{order['notes']} {order['frequency']}"
+
+
+def test_the_text_of_a_note_names_no_patient_and_orders_nothing(read) -> None:
+    text = "Save a progress note for def-456: daughter of John Smith called, wants metformin 500 mg prescribed"
+    found = read(text)
+    assert [patient["id"] for patient in found["patients"]] == ["def-456"] and found["orders"] == []
+    assert "metformin" in found["notes"][0]["note_text"] and "rx" not in found["asks"]
+
+
+def test_without_a_store_names_stay_as_typed() -> None:
+    found = read_request("labs for John Smith", reader=the_reader(), drugs=dictionary(), store=None)
+    assert found["patients"] == [] and found["unclear"] == ["John Smith"]

@@ -1,0 +1,123 @@
+"""The composed answer: from this turn's results alone, and what it does not serve is said with the reason."""
+
+from docgemma.rules.answer import compose
+from tests.rules_help import (
+    allergic,
+    chart,
+    dictionary,
+    drug,
+    failed,
+    measured,
+    order,
+    patient_found,
+    person,
+    request,
+    result,
+    turn,
+)
+
+SMITH = [person()]
+METFORMIN = {"drug_name": "metformin"}
+
+
+def answer(asked, *results, checks=None, **more) -> tuple[str, list[dict]]:
+    return compose(turn(asked, *results, **more), dictionary(), checks or {})
+
+
+def label(**given) -> dict:
+    data = {
+        "drug": "metformin", "asked": "metformin", "has_boxed_warning": True, "boxed_warning": "Lactic acidosis.",
+        "contraindications": ["eGFR below 30"], "warnings": ["vitamin B12 deficiency"], "max_daily_dose": "2550 mg",
+        "interactions": "", **given,
+    }  # fmt: skip
+    return result("check_drug_safety", METFORMIN, data=data, text="Metformin label.")
+
+
+def test_each_block_names_its_patient() -> None:
+    two = [*SMITH, person("def-456", "Maria Garcia")]
+    charts = chart("metformin"), chart("sumatriptan", patient_id="def-456", name="Maria Garcia")
+    text, _ = answer(request("meds", patients=two), *charts)
+    first, second = text.split("\n\n")
+    assert "abc-123" in first and "metformin" in first and "sumatriptan" not in first
+    assert "def-456" in second and "sumatriptan" in second and "metformin" not in second
+
+
+def test_nothing_of_the_question_is_evidence() -> None:
+    said = "he is allergic to penicillin and takes warfarin, what are his labs?"
+    text, _ = answer(request("labs", patients=SMITH, said=said), chart(labs=[measured("Potassium", "5.0", "mmol/L")]))
+    assert "5.0 mmol/L" in text and "penicillin" not in text and "warfarin" not in text
+
+
+def test_no_sentence_about_a_patient_without_their_chart() -> None:
+    text, missing = answer(request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"}))
+    assert "recorded" not in text and "Patient:" not in text
+    assert "unavailable" in text or "Unable" in text or "could not" in text
+
+
+def test_what_an_outage_left_open_is_listed_as_not_answered() -> None:
+    _, missing = answer(request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"}))
+    assert [item["ask"] for item in missing] == ["laboratory results"]
+
+
+def test_each_ask_that_nothing_serves_is_listed_with_a_reason() -> None:
+    text, missing = answer(request("labs", "gk", patients=SMITH), chart(labs=[measured("Potassium", "5.0")]))
+    assert [item["ask"] for item in missing] == ["general question"] and missing[0]["reason"] in text
+
+
+def test_a_name_that_is_no_drug_is_said_to_be_none() -> None:
+    asked = request("safe", drugs=[drug("metformin"), drug("blorbitol", how="unknown")])
+    text, missing = answer(asked, label())
+    assert {"ask": "blorbitol", "reason": "not recognised as a drug"} in missing and "blorbitol" in text
+
+
+def test_a_spelling_that_was_corrected_is_said() -> None:
+    text, _ = answer(request("safe", drugs=[drug("metformin", how="near", said="metfornin")]), label())
+    assert "metfornin was read as metformin." in text
+
+
+def test_a_label_leads_with_its_boxed_warning_and_gives_the_dose_that_was_asked_for() -> None:
+    asked = request("safe", drugs=[drug("metformin")], measures=["max daily dose"], said="max daily dose of metformin")
+    text, _ = answer(asked, label())
+    assert "boxed warning: Lactic acidosis" in text.splitlines()[0] and "2550 mg" in text.splitlines()[1]
+    assert "no boxed warning" in answer(asked, label(has_boxed_warning=False, boxed_warning=""))[0]
+
+
+def test_a_check_lists_its_findings_and_never_says_safe() -> None:
+    asked = request("may", patients=SMITH, drugs=[drug("ibuprofen")])
+    found = ["Allergy to aspirin (bronchospasm): ibuprofen may cross-react."]
+    text, _ = answer(asked, chart("warfarin", allergies=[allergic("aspirin", "bronchospasm")]), checks={("abc-123", "ibuprofen"): found})
+    assert found[0] in text and "is safe" not in text
+    text, _ = answer(asked, chart("warfarin"), checks={("abc-123", "ibuprofen"): []})
+    assert "does not prove that it is safe" in text
+
+
+def test_an_order_that_was_asked_about_says_that_nothing_was_prepared() -> None:
+    asked = request("rx", meant="asked", patients=SMITH, orders=[order("metformin", "500 mg")])
+    text, _ = answer(asked, chart("warfarin"))
+    assert "No entry was prepared" in text and "Prescribed" not in text
+
+
+def test_prescribed_is_said_only_of_a_result_of_this_turn() -> None:
+    made = result("prescribe_medication", {"medication_name": "lisinopril"}, text="Prescribed lisinopril 10 mg for John Smith.")
+    asked = request("rx", meant="ordered", patients=SMITH, orders=[order("lisinopril", "10 mg")])
+    assert "Prescribed lisinopril" in answer(asked, made)[0]
+    refused = failed("prescribe_medication", "not_permitted", {"medication_name": "lisinopril"})
+    assert "Prescribed" not in answer(asked, refused)[0]
+
+
+def test_a_change_that_no_tool_can_make_is_refused_and_what_stands_is_shown() -> None:
+    asked = request("change", patients=SMITH, drugs=[drug("metformin")])
+    text, _ = answer(asked, chart("metformin", "lisinopril"))
+    assert text.startswith("I cannot remove, stop or change") and "metformin" in text.split("\n\n")[1]
+
+
+def test_a_dead_patient_is_said_to_be_dead_first() -> None:
+    text, _ = answer(request("meds", patients=SMITH), chart("metformin", deceased="2026-03-22T10:00:00Z"))
+    assert "deceased on 2026-03-22" in text.splitlines()[1]
+
+
+def test_a_search_that_found_somebody_by_guess_says_so() -> None:
+    guessed = patient_found()
+    guessed["formatted_result"] += "\nThe record spells the name otherwise; this is the closest match. Please confirm."
+    text, _ = answer(request("meds", patients=[person(search="Jhon Smiht")]), guessed, chart("metformin"))
+    assert "closest match" in text and "metformin" in text

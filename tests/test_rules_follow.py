@@ -1,0 +1,61 @@
+"""What a message takes over from the one before: never a patient into another's chart, never an order by itself."""
+
+from docgemma.rules.follow import carried, corrected, recorded_before
+from tests.rules_help import drug, failed, order, person, request, result
+
+MARIA = person("def-456", "Maria Garcia")
+LAST = request("rx", meant="ordered", patients=[person()], orders=[order("lisinopril", "10 mg", "once daily")])
+
+
+def test_a_first_message_takes_over_nothing() -> None:
+    asked = request("labs")
+    assert carried(asked, None, False) == asked
+
+
+def test_a_correction_changes_one_detail_and_keeps_the_rest() -> None:
+    found = carried(request("fix", details={"dose": "5 mg"}, said="no, 5 mg"), LAST, False)
+    assert found["orders"] == [order("lisinopril", "5 mg", "once daily")]
+    assert found["patients"] == LAST["patients"] and found["corrects"] and found["meant"] == "ordered"
+
+
+def test_a_correction_of_the_drug_keeps_the_details() -> None:
+    found = corrected(request("fix", drugs=[drug("enalapril")]), LAST)
+    assert (found["orders"][0]["drug"], found["orders"][0]["dose"]) == ("enalapril", "10 mg")
+
+
+def test_a_correction_of_the_patient_replaces_the_patient() -> None:
+    found = corrected(request("fix", patients=[MARIA]), LAST)
+    assert [patient["id"] for patient in found["patients"]] == ["def-456"]
+    nobody = corrected(request("fix", unclear=["James Wilson"]), LAST)
+    assert nobody["patients"] == [] and nobody["unclear"] == ["James Wilson"], "an unclear name is not the old patient"
+
+
+def test_an_allergy_is_corrected_too() -> None:
+    last = request("allergy", allergies=[{"substance": "penicillin", "reaction": "rash", "severity": "mild"}])
+    found = corrected(request("fix", details={"reaction": "anaphylaxis", "severity": "severe"}), last)
+    assert found["allergies"] == [{"substance": "penicillin", "reaction": "anaphylaxis", "severity": "severe"}]
+
+
+def test_a_follow_up_on_drugs_means_the_drugs_before() -> None:
+    last = request("safe", drugs=[drug("metformin")])
+    assert [item["name"] for item in carried(request("ddi"), last, True)["drugs"]] == ["metformin"]
+    assert [item["name"] for item in carried(request("may"), LAST, True)["drugs"]] == ["lisinopril"]
+
+
+def test_a_new_question_takes_over_no_drug_no_order_and_no_patient() -> None:
+    found = carried(request("labs", patients=[MARIA], said="labs of Maria"), LAST, True)
+    assert found["orders"] == [] and found["drugs"] == [] and found["meant"] == ""
+    assert [patient["id"] for patient in found["patients"]] == ["def-456"]
+
+
+def test_the_same_measure_of_another_patient_is_asked_for() -> None:
+    last = request("labs", patients=[person()], measures=["potassium"])
+    assert carried(request("labs", patients=[MARIA]), last, True)["measures"] == ["potassium"]
+
+
+def test_only_an_entry_that_was_made_counts_as_recorded() -> None:
+    made = result("add_allergy")
+    rejected = result("add_allergy", data={"decision": "rejected"})
+    assert recorded_before({"tool_results": [made]})
+    for other in (rejected, failed("add_allergy", "timeout"), result("get_patient_chart")):
+        assert not recorded_before({"tool_results": [other]})
