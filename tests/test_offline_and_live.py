@@ -11,7 +11,7 @@ from tests.test_graph_v3 import intent
 QUESTIONS = {
     "Check FDA warnings for dofetilide": "check_drug_safety",
     "Check interactions between warfarin, aspirin, and ibuprofen": "check_drug_interactions",
-    "Find recruiting trials for type 2 diabetes": "find_clinical_trials",
+    "Find clinical trials for type 2 diabetes": "find_clinical_trials",
     "Find patient John Smith, check his chart, and verify metformin safety": "search_patient",
 }
 

@@ -35,7 +35,7 @@ WILSONS = question("patient", JAMES, JAMES_A, JAMIE)
         ("xyz-999", None), ("abc-123 or p-1", None),
         ("2", "abc-123"), ("#2", "abc-123"), ("2.", "abc-123"), ("(2)", "abc-123"), ("no. 2", "abc-123"),
         ("number two", "abc-123"), ("option 3 please", UUID), ("second", "abc-123"), ("the second one", "abc-123"),
-        ("I meant the third one", UUID), ("1st", "p-1"), ("first", "p-1"), ("one", "p-1"), ("last", UUID),
+        ("I meant the third one", UUID), ("1st", "p-1"), ("first", "p-1"), ("one", None), ("last", UUID),
         ("the last one", UUID), ("4", None), ("0", None), ("no one", None), ("the one", None),
         ("James Wilson", "p-1"), ("james a wilson", "abc-123"), ("Jamie", UUID), ("jamie wilsn", UUID),
         ("the female one", UUID), ("James", None), ("Wilson", None), ("Maria", None),

@@ -66,7 +66,7 @@ def test_the_chart_data_has_lists_that_rules_can_read(call):
     data = call("get_patient_chart", patient_id="abc-123")["result"]
     assert set(data) == {
         "patient", "allergies", "no_known_allergies", "conditions", "medications", "labs", "vitals", "notes",
-        "social", "deceased", "language", "immunizations",
+        "social", "deceased", "language", "identifiers", "immunizations",
     }  # fmt: skip
     assert "metformin" in [item["name"] for item in data["medications"] if item["active"]]
     assert any("diabetes" in item["name"].lower() for item in data["conditions"])

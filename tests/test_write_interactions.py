@@ -68,5 +68,7 @@ def test_the_card_says_all_three_and_what_is_only_for_information_comes_last(con
     args = {"patient_id": "ghi-789", "medication_name": "doxycycline", "dosage": "100 mg", "frequency": "twice daily"}
     findings = findings_for("prescribe_medication", args, context)
     assert "The interaction of doxycycline with cetirizine could not be checked." in findings
-    assert findings[-1].startswith("Doxycycline with propranolol: nothing is listed (FDA label snapshot, as of 2025-06-30)")
-    assert "does not prove" in findings[-1]
+    (none,) = [line for line in findings if "nothing is listed" in line]
+    assert none.startswith("Doxycycline with propranolol:") and "FDA label snapshot, as of 2025-06-30" in none
+    assert "does not prove" in none
+    assert findings.index(none) > max(at for at, line in enumerate(findings) if "could not be checked" in line)

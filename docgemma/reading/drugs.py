@@ -4,6 +4,7 @@ is not recognised. A drug that was named is never dropped."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from rapidfuzz import fuzz
@@ -82,6 +83,18 @@ def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
     if near and fuzz.ratio(name, near[0]) >= NEAR and (len(near) == 1 or _lead(name, near) or name[:4] == near[0][:4]):
         return DrugLink(text, near[0], start, end, "near")
     return DrugLink(text, text, start, end, "unknown")
+
+
+AMOUNTS = frozenset("vs versus day days week weeks any some".split())  # no subject of a query
+
+
+def spelt_out(query: str) -> str:
+    """A query with abbreviations of drugs, groups and conditions in words: "benzos" is benzodiazepines."""
+    known_as = {**abbreviations(), **group_names(), **condition_names()}
+    words = [word.strip("?!.,;:+") for word in query.split()]
+    told = [word for word in words if word and plain(word) not in AMOUNTS]
+    spelt = " ".join(known_as.get(plain(word), word) for word in told).split()
+    return " ".join(word for before, word in pairwise(["", *spelt]) if word.casefold() != before.casefold())
 
 
 @lru_cache(maxsize=1)

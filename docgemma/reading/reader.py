@@ -12,6 +12,8 @@ from docgemma.reading.encoder import Encoder, Pieces
 from docgemma.reading.labels import ASKS, CHANNELS, POLARITY
 
 ONE_RUN = frozenset({"note.text", "query"})  # one span, whatever stands between its words
+JOINED = frozenset({"rx.dose", "rx.freq", "rx.notes", "alg.react"})  # neighbours are one value: "nausea and vomiting"
+EDGE_WORDS = frozenset("with w to for and a an the of at pt or is was".split())  # no end of such a value
 INSIDE, WEAK = 0.4, 0.15  # a word belongs to a span; a word between two parts may belong to it
 FREQUENT = 10_000  # pieces of the vocabulary that are everyday words
 EDGES = " \t\n\"'“”‘’.,;:!?-–—()"
@@ -91,8 +93,11 @@ def _spans(text: str, tags: np.ndarray, pieces: Pieces) -> dict[str, list[Span]]
         inside, begins = 1 - heads[:, column, 0], heads[:, column, 1] > heads[:, column, 2]
         if inside.max() < INSIDE:
             continue
-        runs = [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins, text, words)
+        runs = (
+            [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins & (channel not in JOINED), text, words)
+        )
         for first, last in runs:
+            first, last = _without_edges(first, last, text, words) if channel in JOINED else (first, last)
             span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()))
             if span:
                 found.setdefault(channel, []).append(span)
@@ -130,6 +135,20 @@ def _runs(inside: np.ndarray, begins: np.ndarray, text: str, words: list) -> lis
         else:
             runs.append([int(at), int(at)])
     return [(first, last) for first, last in runs]
+
+
+def _without_edges(first: int, last: int, text: str, words: list) -> tuple[int, int]:
+    """A run without function words and marks at its ends."""
+
+    def bare(at: int) -> bool:
+        word = text[words[at][2] : words[at][3]].casefold()
+        return word in EDGE_WORDS or not any(map(str.isalnum, word))
+
+    while first < last and bare(last):
+        last -= 1
+    while first < last and bare(first) and text[words[first][2] : words[first][3]].casefold() != "at":
+        first += 1
+    return first, last
 
 
 def _bridged(last: int, at: int, inside: np.ndarray, text: str, words: list) -> bool:

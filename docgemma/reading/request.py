@@ -3,6 +3,7 @@ orders, allergies and notes. The graph works on this; nothing downstream reads w
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from docgemma.ehr.base import RecordStore
@@ -20,6 +21,12 @@ SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
 MEMBERS = 4  # of a group of drugs that are looked up
 UNTYPED_NOTE = "clinical note"
+NOTE_KINDS = (  # LOINC document types, as they are said
+    "progress note", "consultation note", "consult note", "procedure note", "operative note", "operation note",
+    "discharge summary", "nursing note", "telephone note", "telephone encounter", "phone note", "follow-up note",
+    "clinic note", "ward round note", "admission note", "handover note", "history and physical note", "transfer note",
+    "referral letter", "physio note", "social work note", "pharmacy note", "addendum",
+)  # fmt: skip
 NOT_SPECIFIED = "not specified"
 SEVERITIES = {"mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
               "lif": "severe", "cri": "severe", "ana": "severe", "fat": "severe", "bad": "severe"}  # fmt: skip
@@ -52,26 +59,29 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     quoted = [(span.start, span.end) for span in notes]
     people = _people(message, reading, quoted, drugs, store, reader)
+    if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
+        people = _people(message, reading, [], drugs, store, reader)[:1]
     beside = [*quoted, *((link.start, link.end) for link in people)]
     linked = link_drugs(message, drugs, _outside(reading, ("drug", "rx.drug"), quoted), beside)
+    orders = _orders(message, reading, quoted, drugs)
     return Request(
         asks=reading.asked(SURE),
-        meant=_meant(reading),
+        meant=_meant(reading, orders),
         patients=[_patient(link) for link in people if len(link.candidates) == 1],
         unclear=[_unclear(link, message) for link in people if len(link.candidates) != 1],
         drugs=[_drug(link) for link in linked],
-        orders=_orders(message, reading, quoted, drugs),
-        allergies=_allergies(reading, quoted),
+        orders=orders,
+        allergies=_allergies(message, reading, quoted),
         notes=[
-            {"note_type": _text(reading, "note.kind") or UNTYPED_NOTE, "note_text": _dictated(message, span, reading)}
+            {"note_type": _kind(message, reading, span), "note_text": _dictated(message, span, reading)}
             for span in notes[:1]
         ],
         corrects=False,
-        details=_loose(reading, quoted),
+        details=_loose(message, reading, quoted),
         measures=[span.text for span in _outside(reading, ("measure",), quoted)],
         condition=_text(reading, "condition"),
         conditions=[span.text for span in _outside(reading, ("condition",), quoted)],
-        status=_closed(_text(reading, "status"), STATUSES),
+        status=_status(message, reading),
         query=_text(reading, "query"),
         trials=_trial_ids(message),
         said=message,
@@ -97,6 +107,7 @@ def _people(
         ordinary=ordinary,
     )  # fmt: skip
     found = [link for link in found if not any(start <= link.start < end for start, end in taken)]
+    found = [part for link in found for part in _split(link, message, store, ordinary)]
     found = [_by_year(link, message) for link in found]
     found = [_by_surname(link, store) for link in found if link.candidates or _is_name(link, ordinary)]
     return found or _by_birth_alone(message, reading, store)
@@ -110,11 +121,36 @@ def _is_name(link: PatientLink, ordinary: Callable[[str], bool]) -> bool:
     return any(len(word) > 2 and not ordinary(word) and not word.isdigit() for word in words)
 
 
+def _split(link: PatientLink, message: str, store: RecordStore, ordinary: Callable[[str], bool]) -> list[PatientLink]:
+    """A name that nobody has, as the patients whose surnames are its parts: "goldstein, nowak", "haddad ta"."""
+    if link.candidates or link.kind != "name" or link.by_birth:
+        return [link]
+    parts = [part for part in plain(link.text).replace("/", " ").removesuffix("'s").split() if len(part) > 2]
+    known = [part for part in parts if store.named([[part]])[0]]
+    rest = [part for part in parts if part not in known]
+    listed = "," in link.text or len(known) == 1
+    if (
+        not known
+        or not listed
+        or any(not ordinary(part) for part in rest)
+        or (len(parts) > 1 and len(known) < 2 and not rest and "," in link.text)
+    ):
+        return [link]
+    return [PatientLink(link.start, link.end, part, "name", tuple(store.named([[part]])[0]), True) for part in known]
+
+
 def _by_year(link: PatientLink, message: str) -> PatientLink:
     """An ambiguous name with a year or age anywhere in the message that only some of its candidates fit."""
     if len(link.candidates) < 2:
         return link
     days = [day for birth in read_births(message) for day in birth.days]
+    words = message.casefold().replace(",", " ").split()
+    short = [
+        word
+        for before, word in pairwise(words)
+        if before in ("born", "the", "b.") and word.isdigit() and len(word) == 2
+    ]
+    days += [match.birth_date[:4] for match in link.candidates if match.birth_date[2:4] in short]
     fit = tuple(match for match in link.candidates if any(match.birth_date.startswith(day) for day in days))
     return replace(link, candidates=fit, by_birth=True) if fit and len(fit) < len(link.candidates) else link
 
@@ -169,7 +205,7 @@ def _drug(link: DrugLink) -> dict[str, Any]:
     return {"said": link.text, "name": link.name, "how": link.how, "members": members}
 
 
-def _meant(reading: Reading) -> str:
+def _meant(reading: Reading, orders: Sequence[OrderRef]) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or reading.polarity["refused"] <= PLAINLY):
@@ -177,7 +213,9 @@ def _meant(reading: Reading) -> str:
     best = max(reading.polarity, key=reading.polarity.__getitem__)
     if best == "ordered" and reading.asks["may"] > SURE and not reading.asks["note"] > SURE:
         return "unsure"
-    return "unsure" if best == "ordered" and reading.polarity["ordered"] < PLAINLY else best
+    whole = any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
+    doubtful = reading.polarity["ordered"] < (SURE if whole else PLAINLY)
+    return "unsure" if best == "ordered" and doubtful else best
 
 
 def _orders(message: str, reading: Reading, quoted: Sequence[tuple[int, int]], drugs: DrugNames) -> list[OrderRef]:
@@ -198,33 +236,39 @@ def _orders(message: str, reading: Reading, quoted: Sequence[tuple[int, int]], d
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
             owned[owner][field].append(span)
     for field in ("freq", "notes"):
-        for at, mine in enumerate(owned[:-1]):
-            if not mine[field] and len(parts[field]) == 1:
-                owned[at][field] = owned[-1][field]
-    return [_order(name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
+        for mine in owned if len(parts[field]) == 1 else []:
+            mine[field] = parts[field]
+    return [_order(message, name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
 
 
-def _order(name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
+def _frequency(message: str, spans: Sequence[Span]) -> str:
+    """What was said of how often; what "not" stands before is left out: "weekly, not daily" is weekly."""
+    return ", ".join(span.text for span in spans if "not" not in message[: span.start].casefold().split()[-2:])
+
+
+def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
     joined = {field: ", ".join(span.text for span in spans) for field, spans in mine.items()}
     return OrderRef(
         said=name.text, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=joined["route"],
-        frequency=" ".join(span.text for span in mine["freq"]), notes=joined["notes"],
+        frequency=_frequency(message, mine["freq"]), notes=joined["notes"],
     )  # fmt: skip
 
 
-def _allergies(reading: Reading, quoted: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
+def _allergies(message: str, reading: Reading, quoted: Sequence[tuple[int, int]]) -> list[dict[str, str]]:
     substances, reactions = (_outside(reading, (channel,), quoted) for channel in ("alg.subst", "alg.react"))
     made = []
     for at, span in enumerate(substances):
         until = substances[at + 1].start if at + 1 < len(substances) else len(reactions) and 10**9
         mine = [item.text for item in reactions if len(substances) == 1 or span.start < item.start < until]
-        made.append({"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(reading, mine)})
+        made.append(
+            {"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(message, reading, mine)}
+        )
     return made
 
 
-def _loose(reading: Reading, quoted: Sequence[tuple[int, int]]) -> dict[str, str]:
+def _loose(message: str, reading: Reading, quoted: Sequence[tuple[int, int]]) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     found = {}
     if not _outside(reading, ("rx.drug",), quoted):
@@ -237,12 +281,15 @@ def _loose(reading: Reading, quoted: Sequence[tuple[int, int]]) -> dict[str, str
             found[field] = " ".join(span.text for span in _outside(reading, (channel,), quoted))
     if not _outside(reading, ("alg.subst",), quoted):
         reactions = [span.text for span in _outside(reading, ("alg.react",), quoted)]
-        found |= {"reaction": ", ".join(reactions), "severity": _severity(reading, reactions)}
+        found |= {"reaction": ", ".join(reactions), "severity": _severity(message, reading, reactions)}
     return {name: value for name, value in found.items() if value}
 
 
-def _severity(reading: Reading, reactions: Iterable[str]) -> str:
-    said = _closed(_text(reading, "severity"), SEVERITIES)
+def _severity(said_all: str, reading: Reading, reactions: Iterable[str]) -> str:
+    spans = reading.spans.get("severity", [])
+    denied = any("not" in said_all.casefold()[: span.start].split()[-1:] for span in spans)
+    word = _closed(_text(reading, "severity"), SEVERITIES)
+    said = "" if denied else word
     anaphylaxis = any("anaphyla" in plain(item) for item in reactions)
     return said or ("severe" if anaphylaxis else "")
 
@@ -252,6 +299,26 @@ def _outside(reading: Reading, channels: Sequence[str], places: Sequence[tuple[i
     spans = [span for channel in channels for span in reading.spans.get(channel, [])]
     free = [span for span in spans if not any(start <= span.start < end for start, end in places)]
     return sorted(free, key=lambda span: span.start)
+
+
+def _kind(message: str, reading: Reading, text: Span) -> str:
+    """The kind of a note as said ("progress note"), from the reader or from the words beside "note"."""
+    around = plain(message.replace(text.text, " ; "))
+    named = next((kind for kind in NOTE_KINDS if f" {kind} " in f" {around} "), "")
+    read = _text(reading, "note.kind")
+    bare = plain(read) in ("", "note", "notes", "entry")
+    return named or (UNTYPED_NOTE if bare else f"{read} note" if f"{plain(read)} note" in around else read)
+
+
+def _status(message: str, reading: Reading) -> str:
+    """A trial's recruitment status, where one is asked for."""
+    if reading.asks["trial"] <= SURE:
+        return ""
+    words = plain(message)
+    if "not yet" in words:
+        return "not yet recruiting"
+    said = _closed(_text(reading, "status"), STATUSES)
+    return said or ("recruiting" if {"recruiting", "enrolling"} & set(words.split()) else "")
 
 
 def _dictated(message: str, span: Span, reading: Reading) -> str:

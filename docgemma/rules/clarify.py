@@ -116,6 +116,13 @@ def _by_birth(text: str, words: list[str], options: list[Option]) -> str | None:
     given = {day for birth in read_births(text) for day in birth.days if len(day) == 10}
     ages = {day for birth in read_births(text) if birth.kind == "age" for day in birth.days}
     spelt = {word for word in words if len(word) == 4 and word[:2] in ("19", "20") and word.isdigit()}
+    short = {word for word in words if len(word) == 2 and word.isdigit()}
+    spelt |= {
+        part
+        for item in options
+        for part in item["label"].replace("-", " ").split()
+        if len(part) == 4 and part[2:] in short
+    }
     years = set() if given else ages | spelt
     name = {word for word in words if word.isalpha() and word not in FILLER and len(word) > 3}
     fitting = [

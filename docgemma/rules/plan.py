@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.reading.drugs import abbreviations, condition_names, group_names
+from docgemma.reading.drugs import condition_names
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
 from docgemma.rules import known
@@ -18,7 +18,6 @@ from docgemma.state import AgentState, OrderRef, Request, ToolResult
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 KNOWLEDGE = ("check_drug_interactions", "check_drug_safety", "search_medical_literature", "find_clinical_trials")
-AMOUNTS = frozenset(["vs", "versus", "day", "days", "week", "weeks", "+"])  # no subject of a query
 NOT_SPECIFIED = "not specified"
 
 
@@ -159,7 +158,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     checked = "may" in asks or bool(considered)
     active = known.chart_medications(state)
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
-    if "ddi" in asks or (checked and names) or among or ("safe" in asks and len(names) > 1):
+    if "ddi" in asks or (checked and names) or among or (len(names) > 1 and not asks - {"safe", "chat", "gk"}):
         together = known.unique([*names, *active])[:MAX_DRUGS]
         if len(together) > 1:
             waits = checked and known.people(state) and not known.charts(state)  # for what the chart says
@@ -173,16 +172,14 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         steps.append(
             Step(
                 "search_medical_literature",
-                _said(query=spelt_out(private(request["query"] or request["said"], request))),
+                _said(query=private(request["query"] or request["said"], request)),
                 "lit",
             )
         )
     if "trial" in asks or request["trials"]:
-        conditions = (
-            request["trials"]
-            or [private(name, request) for name in request["conditions"]]
-            or [private(request["condition"] or request["query"] or request["said"], request)]
-        )
+        named = [private(name, request) for name in request["conditions"]]
+        short = [condition_names()[word] for word in plain(request["said"]).split() if word in condition_names()]
+        conditions = request["trials"] or named or short or [private(request["query"] or request["said"], request)]
         steps += [
             Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
             for name in conditions
@@ -220,14 +217,6 @@ def order_args(order: OrderRef) -> dict[str, Any]:
     return _said(
         medication_name=order["said"], dosage=order["dose"], frequency=order["frequency"] or NOT_SPECIFIED, notes=notes
     )
-
-
-def spelt_out(query: str) -> str:
-    """A query with abbreviations of drugs, groups and conditions in words: "benzos" is benzodiazepines."""
-    known_as = {**abbreviations(), **group_names(), **condition_names()}
-    words = [word.strip("?!.,;:+") for word in query.split()]
-    told = [word for word in words if word and not word.isdigit() and plain(word) not in AMOUNTS]
-    return " ".join(known_as.get(plain(word), word) for word in told)
 
 
 def private(text: str, request: Request) -> str:

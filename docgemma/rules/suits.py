@@ -71,7 +71,7 @@ def _names_other_drug(text: str, drug: str, chart: Mapping[str, Any], drugs: Dru
 
 def _kidney_limit(text: str) -> float | None:
     """The eGFR or creatinine clearance below which a line holds: "eGFR below 30", "30 to 45" is 45."""
-    words = plain(text).replace("/", " ").split()
+    words = plain(text.lower().partition("ml/min")[0]).replace("/", " ").split()  # not the 1.73 of the unit
     if not {"egfr", "clearance"} & set(words):
         return None
     numbers = [float(word) for word in words if word.replace(".", "", 1).isdigit() and float(word) > 5]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.drugs import fallback_line
@@ -20,6 +21,8 @@ def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) 
         ToolError: an outage.
     """
     answer = context.knowledge.literature(args.query, limit=SHOWN)
+    if not answer.records and (plain := spelt_out(args.query)) != args.query:  # "abx in CAP" in words
+        answer = context.knowledge.literature(plain, limit=SHOWN)
     articles = [
         {
             "id": item.id,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import ClinicalTrialsArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.drugs import fallback_line
@@ -21,6 +22,8 @@ def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> Tool
         ToolError: `invalid_args` for a status that is none, or an outage.
     """
     answer = context.knowledge.trials(args.condition, status=args.status, limit=SHOWN)
+    if not answer.records and (plain := spelt_out(args.condition)) != args.condition:
+        answer = context.knowledge.trials(plain, status=args.status, limit=SHOWN)
     trials = [
         {
             "id": item.id,
