@@ -46,6 +46,7 @@ OUT_OF_SCOPE = (
     "trials, and prepare prescriptions, allergies and notes."
 )
 NO_IMAGE = "No image is attached to this message."
+LETTERS = 3  # of a word that tells something
 WORDS = {
     "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
     "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
@@ -78,9 +79,16 @@ def compose(
         _knowledge(state, request, drugs),
     ]
     blocks += [_entries(state), [definition] if definition else [], unavailable(state)]
-    missing = unanswered(state, request, bool(definition), drugs)
+    told = plain(" ".join(line for block in blocks for line in block))
+    missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
     blocks.append([f"Not answered: {item['ask']} ({item['reason']})." for item in missing])
     return "\n\n".join("\n".join(known.unique(block)) for block in blocks if block), missing
+
+
+def _told(ask: str, told: str) -> bool:
+    """Whether a telling word of what seems unanswered stands in the answer after all."""
+    words = [word for word in plain(ask).split() if len(word) > LETTERS]
+    return not words or any(f" {word}" in f" {told}" for word in words)
 
 
 def _notices(state: AgentState, request: Request) -> list[str]:
@@ -171,7 +179,11 @@ def check_lines(drug: str, findings: Sequence[str], chart: Mapping[str, Any]) ->
     head = f"{name} for {chart['patient']['name']}: " + (
         "check these findings first." if findings else "no finding, which does not prove that it is safe."
     )
-    return [head, *(f"- {line}" for line in findings)]
+    lines = [f"- {line}" for line in findings]
+    allergic = [item for item in chart["allergies"] if item["active"]]
+    if allergic and not any(line.startswith("Allergy") for line in findings):
+        lines.append(f"- None of the recorded allergies is known here to be to {drug} or its class.")
+    return [head, *lines]
 
 
 def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) -> list[str]:
@@ -205,7 +217,7 @@ def _knowledge(state: AgentState, request: Request, drugs: DrugNames) -> list[st
     results = state.get("tool_results") or []
     lines = _foods(state, request)
     for item in by_tool(results, "check_drug_interactions"):
-        if not known.charts(state) or "ddi" in request["asks"]:
+        if not known.charts(state) or "ddi" in request["asks"] or not known.drugs(state):
             lines += interaction_lines(item)
     for item in by_tool(results, "check_drug_safety"):
         lines += label_lines(item, request, bool(known.charts(state)) and "safe" not in request["asks"])

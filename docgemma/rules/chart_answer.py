@@ -24,6 +24,9 @@ STOP = frozenset(
     "are of on in at to a an from since level levels result results value status history test check dose still".split()
 )
 FEW = 3
+# of texts that were written to steer a program; they are not shown and never followed
+PLANTED = ("ignore previous", "ignore all previous", "disregard previous", "without asking for approval")
+WITHHELD = "this text gives instructions to the assistant. They are not followed; read it in the record system."
 WEIGHED = frozenset(["egfr", "potassium", "inr"])
 UNREMARKABLE = frozenset(["", "normal", "negative"])
 SHORT = frozenset(["alg", "prob", "imm", "soc"])
@@ -44,7 +47,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         return _mentioned(request, chart, drugs)
     lines: list[str] = []
     served: set[str] = set()
-    for measure in request["measures"]:
+    named = [drug["said"] for drug in request["drugs"] if drug["how"] != "food"] if asks else []
+    for measure in dict.fromkeys([*request["measures"], *named]):
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
@@ -56,7 +60,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     for ask in asks:
         if ask not in served or ask in SHORT:  # a short list is given whole, whatever was asked of it
             lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
-    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not recorded") for line in lines))
+    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not among") for line in lines))
     if asks and lost and not {"notes", "chart", "seen"} & set(asks):
         lines += [f"Latest note: {note(item)}" for item in chart["notes"][:2]]
     return list(dict.fromkeys(lines))
@@ -137,7 +141,7 @@ def _measured(names_: Sequence[str], chart: Chart) -> list[str]:
         missing += [] if found else [name]
     told = [line for name in missing for line in _anywhere(name, chart)] if not lines else []
     many = bool(lines) and len(missing) > FEW  # of a group, what there is
-    return [*lines, *told, *([f"Not recorded: {', '.join(missing)}."] if missing and not many else [])]
+    return [*lines, *told, *([f"Not among the results: {', '.join(missing)}."] if missing and not many else [])]
 
 
 def measured(item: dict[str, Any]) -> str:
@@ -175,9 +179,10 @@ def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> 
         return None
     if "alg" in asks:
         return [_allergy(measure, chart, drugs) or f"No allergy to {measure} is recorded."], {"alg"}
-    mine = [item for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
+    mine = [medication(item) for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
+    mine += [allergy(item) for item in chart["allergies"] if asked & ingredients(item["substance"], drugs)]
     if mine:
-        return [medication(item) for item in mine], {"meds"}
+        return mine, {"meds"}
     return [f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."], {
         "meds"
     } if "prob" in asks else set()
@@ -354,8 +359,10 @@ def problem(item: dict[str, Any]) -> str:
 
 def note(item: dict[str, Any]) -> str:
     text = " ".join(item["text"].split())
-    cut = text if len(text) <= NOTE_CHARS else text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
     by = f", {item['author']}" if item.get("author") else ""
+    if names(PLANTED, text):
+        return f"{dated(item['type'], item['date'])}{by}: {WITHHELD}"
+    cut = text if len(text) <= NOTE_CHARS else text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
     return f"{dated(item['type'], item['date'])}{by}: {cut}"
 
 

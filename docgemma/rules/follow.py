@@ -8,6 +8,7 @@ from docgemma.rules.known import unique
 from docgemma.state import AgentState, OrderRef, Request
 
 PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers"])
+BRIEF = 5  # words of a follow-up that takes the drugs of the message before to another patient
 ORDER_FIELDS = {"dose": "dose", "route": "route", "frequency": "frequency", "notes": "notes"}
 
 
@@ -38,7 +39,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
             )
         if asks & set(TOPICS) and not request["measures"] and somebody and asks & set(last["asks"]):
             new["measures"] = last["measures"]
-        if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"]:
+        brief = len(request["said"].split()) <= BRIEF  # "and for Souza?"
+        if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and (brief or not somebody):
             new["drugs"] = last["drugs"] or [_as_drug(order) for order in last["orders"]]
         elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
             new["drugs"] = _distinct([*request["drugs"], *last["drugs"]])

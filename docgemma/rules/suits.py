@@ -50,9 +50,11 @@ def label_conflicts(
         if _names_other_drug(text, drug, chart, drugs):
             continue
         if limit := _kidney_limit(text):
-            found += [f"{kind} {told} {line}" for line in _kidney(limit, chart)]
+            found += [f"{kind if 'Latest' in line else 'Caution'} {told} {line}" for line in _kidney(limit, chart)]
+        elif state := _state(text, chart):
+            found.append(f"{kind} {told} {state}")
         elif problems := _problems(text, chart["conditions"]):
-            certain = kind != "Contraindicated" or _heads(text, problems[0][1])
+            certain = kind != "Contraindicated" or _same_words(text, problems[0])
             found.append(
                 f"{kind if certain else 'Caution'} {told} The patient has: {', '.join(name for name, _ in problems)}."
             )
@@ -94,16 +96,27 @@ def _problems(text: str, conditions: Sequence[Mapping[str, Any]]) -> list[tuple[
         if names(entry["label"], text):
             for item in conditions:
                 if item["active"] and names(entry["chart"], item["name"]):
-                    found.setdefault(item["name"], entry["label"])
+                    found.setdefault(item["name"], [*entry["chart"], *entry["label"]])
     return list(found.items())[:2]
 
 
-def _heads(text: str, fragments: Sequence[str]) -> bool:
-    """Whether a contraindication begins with the condition and sets no limit of its own: "pregnancy", not "neutrophils
-    below 1500 in solid tumors"."""
-    words = plain(text).split()
-    head = " ".join(words[:HEAD_WORDS])
-    return not any(char.isdigit() for char in text) and any(fits(str(fragment), head) >= 0 for fragment in fragments)
+def _same_words(text: str, problem: tuple[str, Sequence[str]]) -> bool:
+    """Whether a contraindication begins with the very words of the problem ("asthma", "pregnancy") and sets no limit of
+    its own: "dementia with Lewy bodies" is not Alzheimer's disease, "neutrophils below 1500" is no tumour."""
+    name, fragments = problem
+    head = " ".join(plain(text).split()[:HEAD_WORDS])
+    shared = [str(fragment) for fragment in fragments if names([fragment], name)]
+    return not any(char.isdigit() for char in text) and any(fits(fragment, head) >= 0 for fragment in shared)
+
+
+def _state(text: str, chart: Mapping[str, Any]) -> str:
+    """The latest result that is in the state which a line names: potassium is high, the line says hyperkalemia."""
+    for entry in clinical("measure_labels")["states"]:
+        if names(entry["match"], text):
+            for item in chart["labs"]:
+                if measure_named(item["name"]) == entry["measure"] and entry["flag"] in item["flag"]:
+                    return f"Latest {item['name']}: {item['value']} {item['unit']} ({item['flag']}, {item['date']})."
+    return ""
 
 
 def _below(years: int, text: str) -> bool:
