@@ -20,7 +20,6 @@ from pathlib import Path
 from docgemma.ehr.sqlite import SqliteStore
 
 # names and sounds read better as text than as lists
-# ruff: noqa: SIM905
 GIVEN = "James Mary John Maria Robert Ana Michael Fatima David Mohammed Wei Yan Aisha José Olga Ivan Anna Peter".split()
 FAMILY = "Smith Garcia Wilson Nguyễn Johnson Müller Kowalski Silva Khan Chen Kim Singh O'Brien Rossi Ivanov".split()
 ONSETS = "b br c ch d dr f g gr h j k kl l m n p pr r s sch st t tr v w z".split()

@@ -25,7 +25,9 @@ def questions(patients: list[dict], each: int, dice: random.Random) -> list[tupl
     for patient in dice.sample(patients, each):
         name = patient["name"][0]
         full, born = f"{name['given'][0]} {name['family']}", patient["birthDate"]
-        said = f"What's the MRN of the patient with name {full} and DOB of {born}? If the patient does not exist, say so."
+        said = (
+            f"What's the MRN of the patient with name {full} and DOB of {born}? If the patient does not exist, say so."
+        )
         made.append(("MRN by name and birth date", said, patient["identifier"][0]["value"]))
         made.append(("nobody of that birth date", said.replace(born, "1901-01-01"), "No patient"))
         years = str(age(born, date.today()))

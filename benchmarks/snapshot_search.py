@@ -28,7 +28,6 @@ from docgemma.knowledge.snapshot import Snapshot
 from docgemma.paths import data_file
 
 # names and sounds read better as text than as lists
-# ruff: noqa: SIM905
 ONSETS = "b br c d dr f fl g gl k l m n p pr r s t tr v z".split()
 VOWELS = "a e i o u".split()
 ENDINGS = "mab tinib pril sartan olol azole statin mycin cillin gliptin ide ine".split()

@@ -28,7 +28,7 @@ from docgemma.api.stream import events as event_stream
 from docgemma.api.threads import new_thread, owns
 from docgemma.api.turns import Turns
 from docgemma.ehr.open import open_store
-from docgemma.errors import ConfigError, DocGemmaError, StoppedError, ThreadStateError
+from docgemma.errors import ConfigError, DocGemmaError, StoppedError
 from docgemma.nodes.context import Actor
 from docgemma.settings import Settings
 from tests.api_server import SECRETS, TOKENS, Server
@@ -313,7 +313,9 @@ def test_a_caller_of_plain_json_who_leaves_stops_the_turn_too(paced: Server) -> 
 
 def test_a_turn_that_takes_too_long_is_stopped(paced: Server) -> None:
     with paced.client() as client:
-        problem(client.post("/agent/query", json={"question": "How do loop diuretics work?"}), 504, "6 s", "/agent/resume")
+        problem(
+            client.post("/agent/query", json={"question": "How do loop diuretics work?"}), 504, "6 s", "/agent/resume"
+        )
         assert eventually(lambda: client.post("/agent/query", json={"question": "Tell me briefly"}))
 
 

@@ -137,7 +137,9 @@ def test_nothing_is_prescribed_for_a_deceased_patient(agent: Agent, scripted: Sc
     intent(scripted, "prescribe_medication").enqueue("synthesize", "Lisinopril was prescribed.")
     result = valid(agent.ask(f"Prescribe lisinopril 10 mg once daily for {patient}"))
     assert result["pending_write"] is None and result["tools"][-1]["error_type"] == "not_permitted"
-    assert "deceased" in result["answer"] and "was prescribed" not in result["answer"].replace("Nothing was prescribed", "")
+    assert "deceased" in result["answer"] and "was prescribed" not in result["answer"].replace(
+        "Nothing was prescribed", ""
+    )
     assert len(agent.store.chart(patient).medications) == before
 
 

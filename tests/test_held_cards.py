@@ -43,7 +43,11 @@ def test_an_aside_is_answered_the_card_stays_and_an_approval_writes_once(edge_ag
 def test_several_asides_hold_one_card_and_each_is_answered(edge_agent: Agent, valid) -> None:
     before = entries(edge_agent)
     thread = (waiting := edge_agent.ask(ORDER))["thread"]
-    for question, fact in ((AN_ASIDE, "Dofetilide"), ("labs of abc-123", "eGFR"), ("What is hypertension?", "pressure")):
+    for question, fact in (
+        (AN_ASIDE, "Dofetilide"),
+        ("labs of abc-123", "eGFR"),
+        ("What is hypertension?", "pressure"),
+    ):
         aside = valid(edge_agent.ask(question, thread=thread))
         assert fact in aside["answer"] and same_card(aside["pending_write"], waiting["pending_write"]), question
     done = edge_agent.decide(thread, "approve")

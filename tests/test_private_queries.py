@@ -29,7 +29,11 @@ def test_no_patient_reaches_a_literature_or_trial_query(edge_agent: Agent, quest
 
 def test_nor_does_the_patient_who_is_open(edge_agent: Agent) -> None:
     thread = edge_agent.ask("Show me the chart of John Smith")["thread"]
-    for question in ("any studies on metformin for him?", "trials for John's diabetes?", "evidence for this in Mr Smith?"):
+    for question in (
+        "any studies on metformin for him?",
+        "trials for John's diabetes?",
+        "evidence for this in Mr Smith?",
+    ):
         sent = queries(edge_agent.ask(question, thread=thread))
         assert not [(word, query) for query in sent for word in WHO if word in query.lower()], question
 
@@ -51,7 +55,8 @@ def test_a_language_model_cannot_send_a_name_either(agent: Agent, scripted) -> N
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("metformin for John Smith", "metformin for"), ("john's metformin", "'s metformin"), ("SMITH metformin", "metformin"),
+        ("metformin for John Smith", "metformin for"), ("john's metformin", "'s metformin"),
+        ("SMITH metformin", "metformin"),
         ("Smithfield trial of metformin", "Smithfield trial of metformin"), ("abc-123 metformin abc-123", "metformin"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The reader: its tokenizer, its encoder against a second implementation, its spans, its errors, and several threads."""
+"""The reader: its tokenizer, its encoder against a second implementation, spans, load errors, several threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,7 +69,9 @@ def by_torch(torch, encoder: Encoder, ids: list[int]) -> np.ndarray:
     table, scale = weights["embeddings.word_embeddings.weight"]
     states = torch.from_numpy(table[ids].astype(np.float32) * scale[ids])
     states = states + torch.from_numpy(weights["embeddings.position_embeddings.weight"][: len(ids)])
-    states = norm("embeddings.LayerNorm", states + torch.from_numpy(weights["embeddings.token_type_embeddings.weight"][0]))
+    states = norm(
+        "embeddings.LayerNorm", states + torch.from_numpy(weights["embeddings.token_type_embeddings.weight"][0])
+    )
     for layer in range(6):
         name = f"layer.{layer}."
         heads = [

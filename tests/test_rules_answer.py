@@ -49,13 +49,17 @@ def test_nothing_of_the_question_is_evidence() -> None:
 
 
 def test_no_sentence_about_a_patient_without_their_chart() -> None:
-    text, missing = answer(request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"}))
+    text, missing = answer(
+        request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"})
+    )
     assert "recorded" not in text and "Patient:" not in text
     assert "unavailable" in text or "Unable" in text or "could not" in text
 
 
 def test_what_an_outage_left_open_is_listed_as_not_answered() -> None:
-    _, missing = answer(request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"}))
+    _, missing = answer(
+        request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"})
+    )
     assert [item["ask"] for item in missing] == ["laboratory results"]
 
 
@@ -85,7 +89,11 @@ def test_a_label_leads_with_its_boxed_warning_and_gives_the_dose_that_was_asked_
 def test_a_check_lists_its_findings_and_never_says_safe() -> None:
     asked = request("may", patients=SMITH, drugs=[drug("ibuprofen")])
     found = ["Allergy to aspirin (bronchospasm): ibuprofen may cross-react."]
-    text, _ = answer(asked, chart("warfarin", allergies=[allergic("aspirin", "bronchospasm")]), checks={("abc-123", "ibuprofen"): found})
+    text, _ = answer(
+        asked,
+        chart("warfarin", allergies=[allergic("aspirin", "bronchospasm")]),
+        checks={("abc-123", "ibuprofen"): found},
+    )
     assert found[0] in text and "is safe" not in text
     text, _ = answer(asked, chart("warfarin"), checks={("abc-123", "ibuprofen"): []})
     assert "does not prove that it is safe" in text
@@ -98,7 +106,9 @@ def test_an_order_that_was_asked_about_says_that_nothing_was_prepared() -> None:
 
 
 def test_prescribed_is_said_only_of_a_result_of_this_turn() -> None:
-    made = result("prescribe_medication", {"medication_name": "lisinopril"}, text="Prescribed lisinopril 10 mg for John Smith.")
+    made = result(
+        "prescribe_medication", {"medication_name": "lisinopril"}, text="Prescribed lisinopril 10 mg for John Smith."
+    )
     asked = request("rx", meant="ordered", patients=SMITH, orders=[order("lisinopril", "10 mg")])
     assert "Prescribed lisinopril" in answer(asked, made)[0]
     refused = failed("prescribe_medication", "not_permitted", {"medication_name": "lisinopril"})

@@ -18,7 +18,9 @@ def test_every_curated_term_and_alias_is_found_and_has_a_reference() -> None:
             assert any(found["term"] for found in definitions(f"What is {name}?")), name
 
 
-@pytest.mark.parametrize("question", ["what is hypertension", "Hypertension?", "define hypertension please", "so what's hypertension"])
+@pytest.mark.parametrize(
+    "question", ["what is hypertension", "Hypertension?", "define hypertension please", "so what's hypertension"]
+)
 def test_a_definition_gives_its_reference(question: str) -> None:
     reply = direct_reply(request("gk", said=question), question.removeprefix("so "))
     assert reply.settled and "blood pressure" in reply.text and "Source:" in reply.text and reply.sources

@@ -105,7 +105,9 @@ def test_a_turn_ends_at_its_limit_of_calls() -> None:
 
 
 def test_somebody_who_is_named_wins_over_the_open_patient() -> None:
-    state = turn(request("labs", patients=[person("def-456", "Maria Garcia")]), active_patient={"id": "abc-123", "name": "J"})
+    state = turn(
+        request("labs", patients=[person("def-456", "Maria Garcia")]), active_patient={"id": "abc-123", "name": "J"}
+    )
     assert [step.args for step in planned(state)] == [{"patient_id": "def-456"}]
     nobody = turn(request("labs", unclear=["Q. Zzyzx"]), active_patient={"id": "abc-123", "name": "J"})
     assert [step.tool for step in planned(nobody)] == ["search_patient"]
@@ -121,7 +123,9 @@ def test_a_repeat_is_the_same_call_that_succeeded() -> None:
     state = turn(request("ddi"), done)
     assert is_repeat("check_drug_interactions", {"drug_names": ["aspirin", "warfarin "]}, state)
     assert not is_repeat("check_drug_interactions", {"drug_names": ["aspirin", "ibuprofen"]}, state)
-    assert not is_repeat("check_drug_safety", {"drug_name": "x"}, turn(request(), failed("check_drug_safety", "timeout")))
+    assert not is_repeat(
+        "check_drug_safety", {"drug_name": "x"}, turn(request(), failed("check_drug_safety", "timeout"))
+    )
     assert same({"a": "", "b": None}) == same({})
 
 

@@ -35,7 +35,9 @@ def test_a_value_that_is_no_number_is_not_taken_for_normal() -> None:
 
 def test_an_active_problem_is_named_and_a_past_one_is_not() -> None:
     heart = "Warning", "heart failure"
-    assert any("Heart failure" in line for line in conflicts(warnings=[heart[1]], conditions=[problem("Heart failure")]))
+    assert any(
+        "Heart failure" in line for line in conflicts(warnings=[heart[1]], conditions=[problem("Heart failure")])
+    )
     assert not conflicts(warnings=[heart[1]], conditions=[problem("Heart failure", active=False)])
 
 

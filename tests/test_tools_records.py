@@ -27,7 +27,15 @@ def call(settings, store):
 def test_one_patient_is_found_with_id(call):
     result = call("search_patient", name="John Smith")
     assert [item["id"] for item in result["result"]["patients"]] == ["abc-123"]
-    assert set(result["result"]["patients"][0]) == {"id", "name", "birth_date", "sex", "label", "guessed", "identifiers"}
+    assert set(result["result"]["patients"][0]) == {
+        "id",
+        "name",
+        "birth_date",
+        "sex",
+        "label",
+        "guessed",
+        "identifiers",
+    }
     assert "patient ID abc-123" in result["formatted_result"] and result["source"]
 
 
