@@ -54,7 +54,8 @@ def test_an_unreachable_store_is_no_unknown_patient(read, agent: Agent, monkeypa
 @pytest.mark.parametrize(
     ("message", "drugs"),
     [
-        ("is metformin safe", ["metformin"]), ("start vanc 1 g bd for abc-123", ["vancomycin"]), ("boxed warning of dofetilde", ["dofetilide"]),
+        ("is metformin safe", ["metformin"]), ("start vanc 1 g bd for abc-123", ["vancomycin"]),
+        ("boxed warning of dofetilde", ["dofetilide"]),
         ("interactions of warfarin, aspirin and ibuprofen", ["warfarin", "aspirin", "ibuprofen"]),
         ("Is Coumadin safe with warfarin", ["Coumadin"]),
     ],

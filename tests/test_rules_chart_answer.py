@@ -9,7 +9,8 @@ from tests.rules_help import allergic, chart_of, dictionary, measured, problem, 
 
 TODAY = date(2026, 11, 22)
 POTASSIUM = measured(
-    "Potassium", "5.9", "mmol/L", flag="high", earlier=[{"value": "5.1", "date": "2026-04-06"}, {"value": "4.8", "date": "2025-10-01"}],
+    "Potassium", "5.9", "mmol/L", flag="high",
+    earlier=[{"value": "5.1", "date": "2026-04-06"}, {"value": "4.8", "date": "2025-10-01"}],
 )  # fmt: skip
 CHART = chart_of(
     "metformin", labs=[POTASSIUM, measured("Creatinine", "1.78", "mg/dL", flag="high")],
@@ -38,8 +39,10 @@ def test_a_value_comes_first_with_unit_flag_date_and_the_values_before(measure: 
     assert "Creatinine" not in first
 
 
-@pytest.mark.parametrize(("values", "word"), [(("4.8", "5.1", "5.9"), "Rising"), (("5.9", "5.1", "4.8"), "Falling"),
-                                              (("4.8", "5.9", "5.1"), ""), (("4.8", "5.1", "see report"), "")])  # fmt: skip
+@pytest.mark.parametrize(("values", "word"), [(("4.8", "5.1", "5.9"), "Rising"),
+                                              (("5.9", "5.1", "4.8"), "Falling"),
+                                              (("4.8", "5.9", "5.1"), ""),
+                                              (("4.8", "5.1", "see report"), "")])  # fmt: skip
 def test_a_direction_is_said_only_where_all_values_go_one_way(values: tuple[str, str, str], word: str) -> None:
     earlier = [{"value": values[1], "date": "2026-04-06"}, {"value": values[0], "date": "2025-10-01"}]
     chart = chart_of(labs=[measured("Potassium", values[2], earlier=earlier)])
@@ -49,7 +52,8 @@ def test_a_direction_is_said_only_where_all_values_go_one_way(values: tuple[str,
 
 ASKED = [
     ("meds", "metformin"), ("alg", "penicillin (anaphylaxis, severe)"), ("prob", "Type 2 diabetes mellitus"),
-    ("vit", "138/84 mmHg"), ("labs", "1.78 mg/dL"), ("notes", "No falls"), ("imm", "Influenza"), ("soc", "Never smoked"),
+    ("vit", "138/84 mmHg"), ("labs", "1.78 mg/dL"), ("notes", "No falls"), ("imm", "Influenza"),
+    ("soc", "Never smoked"),
     ("demo", "1958-04-12"), ("seen", "2026-10-12"), ("chart", "metformin"),
 ]  # fmt: skip
 

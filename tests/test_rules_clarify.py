@@ -87,7 +87,8 @@ def test_any_text_gives_an_option_or_none(said):
 SAID = [
     (["patient_id"], {}, request(patients=[person()], said="abc-123"), {"patient_id": "abc-123"}),
     (["patient_id"], {}, request(unclear=["James Wilson"], said="James Wilson"), {}),
-    (["dosage", "frequency"], {}, request(details={"dose": "500 mg", "frequency": "twice daily"}, said="500 mg twice daily"),
+    (["dosage", "frequency"], {}, request(details={"dose": "500 mg", "frequency": "twice daily"},
+    said="500 mg twice daily"),
      {"dosage": "500 mg", "frequency": "twice daily"}),
     (["dosage", "frequency"], {}, request("rx", orders=[order("metformin", "500 mg")], said="metformin 500 mg"),
      {"dosage": "500 mg"}),
