@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 1150), ("", 27_000)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 1_400), ("rules", 3_450), ("", 27_000)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 
@@ -30,11 +30,9 @@ def test_what_was_replaced_is_gone() -> None:
     assert not [name for name in gone.split() if (PACKAGE / "rules" / f"{name}.py").exists()]
 
 
-def test_the_patterns_are_counted(capsys) -> None:
-    """No bound yet: the count is printed for whoever reads the log."""
-    count = sum(len(PATTERN.findall(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py"))
-    with capsys.disabled():
-        print(f"\npatterns: {count}; reading/: {lines('reading')}; rules/: {lines('rules')}; all: {lines('')}")
+def test_patterns_do_not_come_back() -> None:
+    """A wording that is misread becomes a labelled line, never another pattern."""
+    assert sum(len(PATTERN.findall(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py")) <= 148
 
 
 def length(path: Path) -> int:
