@@ -213,7 +213,7 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
         written = [item for item in chart["notes"] if names(match, f"{item['type']} {item.get('author', '')}")]
         written = written or [item for item in chart["notes"] if names(match, item["text"])]
         return [note(item) for item in written[:NOTES_SHOWN]] or [f"No {name} note is recorded.", *notes(chart)]
-    taken = [item for item in chart["medications"] if names(match, item["name"])]
+    taken = [item for item in chart["medications"] if names(match, f"{item['name']} {item['dosage']}")]
     active = [item for item in taken if item["active"]]
     left = [item for item in chart["medications"] if item["active"] and item not in taken]
     others = [f"{item['name']} {item['dosage']}".strip() for item in left]
