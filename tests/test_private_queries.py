@@ -55,7 +55,7 @@ def test_a_language_model_cannot_send_a_name_either(agent: Agent, scripted) -> N
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("metformin for John Smith", "metformin for"), ("john's metformin", "'s metformin"),
+        ("metformin for John Smith", "metformin for"), ("john's metformin", "metformin"),
         ("SMITH metformin", "metformin"),
         ("Smithfield trial of metformin", "Smithfield trial of metformin"), ("abc-123 metformin abc-123", "metformin"),
     ],

@@ -15,6 +15,7 @@ from docgemma.rules.follow import carried, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import (
     RESET,
+    ActivePatient,
     AgentState,
     Clarification,
     ExtractedEntities,
@@ -76,9 +77,11 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         waiting: an entry waits, so that a bare detail ("mild", "25 mg") completes it.
     """
     history, active = state.get("history") or [], state.get("active_patient")
+    if waiting and not active and state["request"]["patients"]:  # the card's
+        active = ActivePatient(id=state["request"]["patients"][0]["id"], name=state["request"]["patients"][0]["name"])
     request = read_request(
         message, reader=context.reader, drugs=context.drugs, store=context.store,
-        before=history[-1]["user"] if history else "", active=active,
+        before=state["message"] if waiting else history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:

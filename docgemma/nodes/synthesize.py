@@ -14,6 +14,7 @@ from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
+from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Turn
@@ -56,7 +57,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
                 **({"status": "refused"} if reply.refused else {})}  # fmt: skip
     prompt = context.profile.synthesize(state)
     removed: list[str] = []
-    before = [line for turn in state.get("history", []) for line in turn["assistant"].splitlines()]
+    before = _said_before(state)
 
     def keep(text: str) -> str:
         text, claimed = without_entries(without_instructions(text, prompt.system)[0], before)
@@ -82,17 +83,21 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     )
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
-    if context.profile.reads or several:  # a text about two people written as one could mix them
+    lost = any(item["error"] and item["tool_name"] in WRITE_TOOLS.values() for item in state.get("tool_results", []))
+    if context.profile.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
         runtime.stream_writer({"type": "token", "text": composed})
         return update
     facts, names = evidence(state, composed), [tool.name for tool in context.toolbox]
     removed: list[str] = []
     prompt = context.profile.synthesize(state)
+    made = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
+    confirmed = [line for text in made for line in text.splitlines()] + _said_before(state)
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
+        text, claimed = without_entries(text, confirmed)
         checked = ground(text, facts, context.drugs, names)
-        removed.extend([*leaked, *checked.removed])
+        removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
 
     stream = SentenceStream(keep, _writer(runtime))
@@ -118,6 +123,11 @@ def evidence(state: AgentState, composed: str = "") -> list[str]:
     if patient := state.get("active_patient"):
         texts.append(f"{patient['name']} {patient['id']}")
     return [*texts, composed, state["user_query"], *state.get("error_messages", []), images.get("formatted", "")]
+
+
+def _said_before(state: AgentState) -> list[str]:
+    """The lines of the answers before this one; they may confirm an entry."""
+    return [line for turn in state.get("history", []) for line in turn["assistant"].splitlines()]
 
 
 class SentenceStream:

@@ -71,7 +71,7 @@ def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict
     merged = {**settled, **chosen}
     request = known.request(state)
     return {
-        key: private(merged[key], request) if key in OUTSIDE else _distinct(merged[key])
+        key: private(merged[key], request, state.get("active_patient")) if key in OUTSIDE else _distinct(merged[key])
         for key in tool.args.model_fields
         if key in merged
     }

@@ -80,7 +80,8 @@ def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
         if meant := abbreviations().get(word):
             return DrugLink(text, meant, start, end, "short")
     near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
-    if near and fuzz.ratio(name, near[0]) >= NEAR and (len(near) == 1 or _lead(name, near) or name[:4] == near[0][:4]):
+    alike = bool(near) and near[0][0] == name[0] and fuzz.ratio(name, near[0]) >= NEAR
+    if alike and (len(near) == 1 or _lead(name, near) or name[:4] == near[0][:4]):
         return DrugLink(text, near[0], start, end, "near")
     return DrugLink(text, text, start, end, "unknown")
 

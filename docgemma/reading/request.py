@@ -1,6 +1,7 @@
 """What one message asks for, linked to what exists: patients of the record store, drugs of the dictionary, the spans of
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,7 +20,11 @@ from docgemma.state import ActivePatient, OrderRef, PatientRef, Request
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
+WONDERS = [[word] for word in "should shall would could may might what if is how why do does did has have".split()]
 MEMBERS = 4  # of a group of drugs that are looked up
+ALONE = 0.97  # of what a clause asks for
+CLAUSES = 5
+CLAUSE = re.compile(r"[,;.?!\n]+|\band\b|[+&]")
 UNTYPED_NOTE = "clinical note"
 NOTE_KINDS = (  # LOINC document types, as they are said
     "progress note", "consultation note", "consult note", "procedure note", "operative note", "operation note",
@@ -65,8 +70,8 @@ def read_request(
     linked = link_drugs(message, drugs, _outside(reading, ("drug", "rx.drug"), quoted), beside)
     orders = _orders(message, reading, quoted, drugs)
     return Request(
-        asks=reading.asked(SURE),
-        meant=_meant(reading, orders),
+        asks=[*(asked := reading.asked(SURE)), *_of_clauses(message, asked, reader)],
+        meant=_meant(message, reading, orders),
         patients=[_patient(link) for link in people if len(link.candidates) == 1],
         unclear=[_unclear(link, message) for link in people if len(link.candidates) != 1],
         drugs=[_drug(link) for link in linked],
@@ -86,6 +91,15 @@ def read_request(
         trials=_trial_ids(message),
         said=message,
     )
+
+
+def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]:
+    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone."""
+    clauses = [clause for clause in CLAUSE.split(message) if len(clause.split()) > 1]
+    if len(clauses) < 2 or len(clauses) > CLAUSES or set(asked) & {*WRITES, "fix", "cancel", "change"}:
+        return []
+    alone = [reader.read(clause).asks for clause in clauses]
+    return [ask for ask in (*TOPICS, "safe", "ddi") if ask not in asked and any(asks[ask] > ALONE for asks in alone)]
 
 
 def _people(
@@ -205,7 +219,7 @@ def _drug(link: DrugLink) -> dict[str, Any]:
     return {"said": link.text, "name": link.name, "how": link.how, "members": members}
 
 
-def _meant(reading: Reading, orders: Sequence[OrderRef]) -> str:
+def _meant(message: str, reading: Reading, orders: Sequence[OrderRef]) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or reading.polarity["refused"] <= PLAINLY):
@@ -214,6 +228,7 @@ def _meant(reading: Reading, orders: Sequence[OrderRef]) -> str:
     if best == "ordered" and reading.asks["may"] > SURE and not reading.asks["note"] > SURE:
         return "unsure"
     whole = any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
+    whole = whole and "?" not in message and plain(message).split()[:1] not in WONDERS
     doubtful = reading.polarity["ordered"] < (SURE if whole else PLAINLY)
     return "unsure" if best == "ordered" and doubtful else best
 

@@ -18,7 +18,8 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
         {"decision": "reject" | "amend" | "hold", "args": {...}}. "hold": another question, which is answered first.
     """
     asks = set(request["asks"])
-    if "cancel" in asks:  # what else the message asks is answered afterwards
+    refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
+    if "cancel" in asks or refused:  # what else the message asks is answered afterwards
         return {"decision": "reject", "args": {}}
     if asks <= {"ok", "chat"} and "ok" in asks:
         return {"decision": "amend", "args": {}}  # the card is shown again: a person approves it

@@ -321,7 +321,9 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
         found.append({"ask": WORDS[ask], "reason": reason})
 
     for ask in request["asks"]:
-        if ask in TOPICS and "get_patient_chart" not in read and "search_patient" not in read:
+        if ask in TOPICS and "get_patient_chart" in read and not known.charts(state):
+            miss(ask, "the chart could not be read")
+        elif ask in TOPICS and "get_patient_chart" not in read and "search_patient" not in read:
             miss(ask, "no patient is known here")
         elif ask == "gk" and not defined and read:
             miss(ask, "general medical knowledge is not in the offline sources")

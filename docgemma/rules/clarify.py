@@ -1,5 +1,6 @@
 """Reading the answer to a clarification: which option was meant, or which missing values are there. No guessing."""
 
+from calendar import month_name
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ FILLER = frozenset(
 )
 
 
+MONTHS = frozenset(month.casefold() for month in month_name if month)
 OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
 DESCRIBED = 8  # words of a description
 
@@ -45,7 +47,10 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
     rest = [word for word in words if word not in FILLER or word == "one"]
     if (place := _place(rest, len(options))) is not None:
         return options[place]["id"]
-    return _by_birth(text, words, options) or _by_name([word for word in rest if word != "one"], options)
+    if by_birth := _by_birth(text, words, options):
+        return by_birth
+    spelt = _by_name(words, options) if "a" in words else None  # an initial, not an article: "james a wilson"
+    return spelt or _by_name([word for word in rest if word != "one"], options)
 
 
 def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
@@ -124,13 +129,15 @@ def _by_birth(text: str, words: list[str], options: list[Option]) -> str | None:
         if len(part) == 4 and part[2:] in short
     }
     years = set() if given else ages | spelt
-    name = {word for word in words if word.isalpha() and word not in FILLER and len(word) > 3}
+    name = {word for word in words if word.isalpha() and len(word) > 3 and word not in FILLER | MONTHS}
+    if not given:  # "the 85 lady": only what is part of a name here has to fit
+        name &= {part for item in options for part in plain(item["label"]).replace(",", " ").split()}
     fitting = [
         item["id"] for item in options
         if any(day in item["label"] for day in given) or years & {part[:4] for part in item["label"].split()}
     ]  # fmt: skip
-    named = [item["id"] for item in options if name <= set(plain(item["label"]).split())]
-    return _only(option for option in fitting if option in named or not given)
+    named = [item["id"] for item in options if name <= set(plain(item["label"]).replace(",", " ").split())]
+    return _only(option for option in fitting if option in named)
 
 
 def _by_name(words: list[str], options: list[Option]) -> str | None:

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from docgemma.ehr.births import read_births
 from docgemma.reading.drugs import condition_names
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
-from docgemma.state import AgentState, OrderRef, Request, ToolResult
+from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
@@ -49,7 +50,11 @@ def missing(state: AgentState) -> list[Step]:
     """
     results = state.get("tool_results") or []
     tried = [(item["tool_name"], same(item["args"])) for item in results]
-    made = Counter(item["tool_name"] for item in results if item["tool_name"] in WRITE_TOOLS.values())
+    made = Counter(
+        item["tool_name"]
+        for at, item in enumerate(results)
+        if item["tool_name"] in WRITE_TOOLS.values() and not _completed(item, results[at + 1 :])
+    )
     left = []
     for step in planned(state):
         if step.tool in WRITE_TOOLS.values():
@@ -59,6 +64,13 @@ def missing(state: AgentState) -> list[Step]:
         elif not _tried(step, tried):
             left.append(step)
     return left
+
+
+def _completed(call: ToolResult, later: Sequence[ToolResult]) -> bool:
+    """Whether a call that lacked something was made again with it, so that the two are one entry."""
+    return call["error_type"] == "missing_required_args" and any(
+        item["tool_name"] == call["tool_name"] and call["args"].items() <= item["args"].items() for item in later
+    )
 
 
 def complete(state: AgentState) -> bool:
@@ -153,6 +165,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
 def _knowledge(state: AgentState, request: Request) -> list[Step]:
     asks, drugs = set(request["asks"]), known.drugs(state)
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
+    patient = state.get("active_patient")
     names = known.unique([*drugs, *considered])[:MAX_DRUGS]
     steps: list[Step] = []
     checked = "may" in asks or bool(considered)
@@ -167,19 +180,22 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     if "safe" in asks or checked or alone or (not asks - {"chat"} and names and not request["patients"]):
         steps += [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names]
         if "safe" in asks and not names:
-            steps.append(Step("check_drug_safety", {}, "safe"))
+            unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
+            steps.append(Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe"))
     if "lit" in asks:
         steps.append(
             Step(
                 "search_medical_literature",
-                _said(query=private(request["query"] or request["said"], request)),
+                _said(query=private(request["query"] or request["said"], request, patient)),
                 "lit",
             )
         )
     if "trial" in asks or request["trials"]:
-        named = [private(name, request) for name in request["conditions"]]
+        named = [private(name, request, patient) for name in request["conditions"]]
         short = [condition_names()[word] for word in plain(request["said"]).split() if word in condition_names()]
-        conditions = request["trials"] or named or short or [private(request["query"] or request["said"], request)]
+        conditions = (
+            request["trials"] or named or short or [private(request["query"] or request["said"], request, patient)]
+        )
         steps += [
             Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
             for name in conditions
@@ -219,11 +235,15 @@ def order_args(order: OrderRef) -> dict[str, Any]:
     )
 
 
-def private(text: str, request: Request) -> str:
+def private(text: str, request: Request, active: ActivePatient | None = None) -> str:
     """A query without the patient: no name, id or birth date leaves for an outside service."""
-    for patient in request["patients"]:
-        for part in known.unique([patient["said"], patient["name"], patient["id"], *patient["name"].split()]):
-            text = _without(text, part)
+    named = [part for patient in request["patients"] for part in (patient["said"], patient["name"], patient["id"])]
+    named += [*request["unclear"], *([active["name"], active["id"]] if active else [])]
+    for birth in reversed(read_births(text)):
+        if birth.kind in ("stated", "date"):
+            text = f"{text[: birth.start].rstrip().removesuffix('born').removesuffix('DOB')} {text[birth.end :]}"
+    for part in known.unique([*named, *(word for name in named for word in name.split() if len(word) > 1)]):
+        text = _without(_without(text, f"{part}'s"), part)
     return " ".join(text.split())
 
 
