@@ -167,4 +167,7 @@ def test_an_unknown_drug_is_never_replaced_by_one_of_the_history(
     called = [tool["args"]["drug_name"] for tool in result["tools"]]
     assert called == ([read_as] if read_as else []) or (not read_as and called == [name])
     assert "amiodarone" not in result["answer"].lower()
-    assert f"{name} was read as {read_as}." in result["answer"] if read_as else name in result["answer"]
+    if read_as:
+        assert f"{name} was read as {read_as}." in result["answer"]
+    else:
+        assert result["status"] == "needs_clarification" and result["answer"].startswith("Did you mean")
