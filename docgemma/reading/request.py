@@ -24,6 +24,7 @@ MEMBERS = 4  # of a group of drugs that are looked up
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
+HALTS = frozenset("stop discontinue d/c already".split())  # beside an order: a person says it plainly first
 UNTYPED_NOTE = "clinical note"
 NOTE_KINDS = (  # LOINC document types, as they are said
     "progress note", "consultation note", "consult note", "procedure note", "operative note", "operation note",
@@ -229,6 +230,9 @@ def _meant(message: str, reading: Reading, orders: Sequence[OrderRef]) -> str:
         return "unsure"
     whole = any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
     whole = whole and "?" not in message and plain(message).split()[:1] not in WONDERS
+    words = set(plain(message).split())
+    if best == "ordered" and orders and words & HALTS and "start" not in words:
+        return "unsure"
     doubtful = reading.polarity["ordered"] < (SURE if whole else PLAINLY)
     return "unsure" if best == "ordered" and doubtful else best
 
