@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from docgemma.errors import DocGemmaError
 from docgemma.nodes.context import Context
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measures_in, names
@@ -36,17 +35,11 @@ def _active(chart: dict[str, Any]) -> list[str]:
 
 def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
     """One line of its label, or none: boxed warning, contraindication, warning, in this order."""
-    for name in dict.fromkeys([medicine, *(item.text for item in context.drugs.find(medicine))]):
-        try:
-            records = context.knowledge.label(name).records
-        except DocGemmaError:
-            continue
-        if not records:
-            continue
-        label = records[0]
-        parts = [("boxed warning", part) for part in (label.boxed_warning or "").split(". ") if part]
-        parts += [("contraindication", text) for text in label.contraindications]
-        parts += [("warning", text) for text in label.warnings]
-        told = [f"{medicine} ({kind}): {text.rstrip('.')}" for kind, text in parts if names(fragments, text)]
-        return told[:1]
-    return []
+    label = context.label_of(medicine)
+    if label is None:
+        return []
+    parts = [("boxed warning", part) for part in (label.boxed_warning or "").split(". ") if part]
+    parts += [("contraindication", text) for text in label.contraindications]
+    parts += [("warning", text) for text in label.warnings]
+    told = [f"{medicine} ({kind}): {text.rstrip('.')}" for kind, text in parts if names(fragments, text)]
+    return told[:1]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from docgemma.errors import DocGemmaError, StoreError
+from docgemma.errors import StoreError
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_answer import results_to_weigh
@@ -57,16 +57,9 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
 
 
 def _label(drug: str, context: Context) -> dict[str, Any] | None:
-    """What the label says, or None: the rules then say what could not be checked. "ibuprofen susp" is ibuprofen."""
-    for name in dict.fromkeys([drug, *(item.text for item in context.drugs.find(drug))]):
-        try:
-            records = context.knowledge.label(name).records
-        except DocGemmaError:
-            continue
-        if records:
-            label = records[0]
-            return {
-                "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
-                "warnings": label.warnings, "boxed_warning": label.boxed_warning,
-            }  # fmt: skip
-    return None
+    """What the label says, or None: the rules then say what could not be checked."""
+    label = context.label_of(drug)
+    return label and {
+        "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
+        "warnings": label.warnings, "boxed_warning": label.boxed_warning,
+    }  # fmt: skip

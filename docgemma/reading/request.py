@@ -19,7 +19,7 @@ from docgemma.state import ActivePatient, OrderRef, PatientRef, Request
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
-WONDERS = [[word] for word in "should shall would could may might what if is how why do does did has have".split()]
+WONDERS = frozenset("should shall would could may might what if is how why do does did has have".split())
 MEMBERS = 4  # of a group of drugs that are looked up
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
@@ -32,7 +32,6 @@ NOTE_KINDS = (  # LOINC document types, as they are said
     "clinic note", "ward round note", "admission note", "handover note", "history and physical note", "transfer note",
     "referral letter", "physio note", "social work note", "pharmacy note", "addendum",
 )  # fmt: skip
-NOT_SPECIFIED = "not specified"
 SEVERITIES = {"mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
               "lif": "severe", "cri": "severe", "ana": "severe", "fat": "severe", "bad": "severe"}  # fmt: skip
 STATUSES = {"rec": "recruiting", "enr": "recruiting", "ope": "recruiting", "sta": "recruiting", "act": "active",
@@ -228,11 +227,11 @@ def _meant(message: str, reading: Reading, orders: Sequence[OrderRef]) -> str:
     best = max(reading.polarity, key=reading.polarity.__getitem__)
     if best == "ordered" and reading.asks["may"] > SURE and not reading.asks["note"] > SURE:
         return "unsure"
-    whole = any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
-    whole = whole and "?" not in message and plain(message).split()[:1] not in WONDERS
-    words = set(plain(message).split())
-    if best == "ordered" and orders and words & HALTS and "start" not in words:
+    words = plain(message).split()
+    if best == "ordered" and orders and HALTS & set(words) and "start" not in words:
         return "unsure"
+    wondered = "?" in message or (bool(words) and words[0] in WONDERS)
+    whole = not wondered and any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
     doubtful = reading.polarity["ordered"] < (SURE if whole else PLAINLY)
     return "unsure" if best == "ordered" and doubtful else best
 
@@ -379,23 +378,3 @@ def _closed(text: str, values: dict[str, str]) -> str:
 def _trial_ids(message: str) -> list[str]:
     words = [word.strip(".,;:()?!").upper() for word in message.split()]
     return [word for word in words if len(word) == 11 and word.startswith("NCT") and word[3:].isdigit()]
-
-
-def empty_request(message: str = "") -> Request:
-    """Nothing was read yet."""
-    blank: dict[str, Any] = {
-        name: []
-        for name in (
-            "asks",
-            "patients",
-            "unclear",
-            "drugs",
-            "orders",
-            "allergies",
-            "notes",
-            "measures",
-            "trials",
-            "conditions",
-        )
-    }
-    return Request(**blank, details={}, corrects=False, meant="", condition="", status="", query="", said=message)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.rules.plan import NOT_SPECIFIED, order_args
 from docgemma.state import OrderRef, PendingWrite, Request
 
 
@@ -48,6 +48,5 @@ def _entry(request: Request, tool: str) -> dict[str, Any]:
 
 
 def _order(order: OrderRef) -> dict[str, str]:
-    notes = "; ".join(part for part in (order["route"], order["notes"]) if part)
-    found = {"medication_name": order["drug"] or order["said"], "dosage": order["dose"], "notes": notes}
-    return found | {"frequency": order["frequency"] if order["frequency"] != NOT_SPECIFIED else ""}
+    entry = order_args(order) | {"medication_name": order["drug"] or order["said"]}
+    return entry | {"frequency": entry["frequency"] if entry["frequency"] != NOT_SPECIFIED else ""}

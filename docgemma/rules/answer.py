@@ -4,7 +4,7 @@ No model writes here. Statements about a patient come from this turn's chart, "p
 turn's result. The question is no evidence.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -26,7 +26,7 @@ from docgemma.rules.chart_answer import (
 )
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES
-from docgemma.rules.plan import by_tool
+from docgemma.rules.plan import WRITE_TOOLS, by_tool
 from docgemma.state import AgentState, Request, ToolResult
 
 UNCHANGED = (
@@ -38,7 +38,6 @@ ASK_PLAINLY = (
     "with dose and frequency."
 )
 REFUSED = "No entry was prepared, as you said."
-NOT_APPROVED_IN_WORDS = "Words approve nothing: use Approve or Reject on the card."
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
@@ -140,9 +139,8 @@ def _people(
             lines.append(f"Labels of the active medicines on this: {'; '.join(told)}.")
         alone = len(lines) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
         blocks.append([*lines, *overview(chart)] if alone else lines)
-    searched = [item for item in by_tool(state.get("tool_results") or [], "search_patient")]
     seen = {item["result"]["patient"]["id"] for item in charts}
-    for item in searched:
+    for item in by_tool(state.get("tool_results") or [], "search_patient"):
         blocks += [[line] for line in _search_lines(item, seen, request)]
     return blocks
 
@@ -218,7 +216,7 @@ def _knowledge(state: AgentState, request: Request, drugs: DrugNames) -> list[st
     lines = _foods(state, request)
     for item in by_tool(results, "check_drug_interactions"):
         if not known.charts(state) or "ddi" in request["asks"] or not known.drugs(state):
-            lines += interaction_lines(item)
+            lines += item["formatted_result"].splitlines()
     for item in by_tool(results, "check_drug_safety"):
         lines += label_lines(item, request, bool(known.charts(state)) and "safe" not in request["asks"])
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
@@ -240,10 +238,6 @@ def _foods(state: AgentState, request: Request) -> list[str]:
             proof = "" if plain(drug) in matters else ", which does not prove that it does not"
             lines.append(f"{food['said'].capitalize()} {listed} {drug}{proof}; see the label's drug interactions.")
     return lines
-
-
-def interaction_lines(item: ToolResult) -> list[str]:
-    return item["formatted_result"].splitlines()
 
 
 def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
@@ -282,7 +276,7 @@ def _entries(state: AgentState) -> list[str]:
     """What was written, and what a person rejected."""
     lines: list[str] = []
     for item in state.get("tool_results") or []:
-        if item["tool_name"] in ("prescribe_medication", "add_allergy", "save_clinical_note") and not item["error"]:
+        if item["tool_name"] in WRITE_TOOLS.values() and not item["error"]:
             lines += item["formatted_result"].splitlines()
     return lines
 
@@ -340,9 +334,3 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
         if drug["how"] == "unknown":
             found.append({"ask": drug["said"], "reason": "not recognised as a drug"})
     return found
-
-
-def lost_lines(answer: str, lines: Iterable[str], drugs: DrugNames) -> list[str]:
-    """Critical lines that an answer in prose does not carry word for word."""
-    folded = plain(answer)
-    return [line for line in lines if plain(line) not in folded]

@@ -18,7 +18,6 @@ from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolRes
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
-KNOWLEDGE = ("check_drug_interactions", "check_drug_safety", "search_medical_literature", "find_clinical_trials")
 NOT_SPECIFIED = "not specified"
 
 
@@ -182,20 +181,14 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         if "safe" in asks and not names:
             unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
             steps.append(Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe"))
+    searched = "lit" in asks or "trial" in asks
+    subject = private(request["query"] or request["said"], request, patient) if searched else ""
     if "lit" in asks:
-        steps.append(
-            Step(
-                "search_medical_literature",
-                _said(query=private(request["query"] or request["said"], request, patient)),
-                "lit",
-            )
-        )
+        steps.append(Step("search_medical_literature", _said(query=subject), "lit"))
     if "trial" in asks or request["trials"]:
         named = [private(name, request, patient) for name in request["conditions"]]
         short = [condition_names()[word] for word in plain(request["said"]).split() if word in condition_names()]
-        conditions = (
-            request["trials"] or named or short or [private(request["query"] or request["said"], request, patient)]
-        )
+        conditions = request["trials"] or named or short or [subject]
         steps += [
             Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
             for name in conditions
