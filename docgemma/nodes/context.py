@@ -7,8 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from docgemma.ehr.base import RecordStore
-from docgemma.errors import DocGemmaError
-from docgemma.knowledge.base import DrugLabel, Knowledge
+from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.llm.base import LLM, Generation
 from docgemma.prompts import Ask, PromptProfile
@@ -56,17 +55,6 @@ class Context:
             return ask, []
         done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
         return ask.finish(done.value), [call.as_dict() for call in done.calls]
-
-    def label_of(self, medicine: str) -> DrugLabel | None:
-        """The label of a medicine as a chart or an order names it, "ibuprofen susp" too; None if none can be read."""
-        for name in dict.fromkeys([medicine, *(item.text for item in self.drugs.find(medicine))]):
-            try:
-                records = self.knowledge.label(name).records
-            except DocGemmaError:
-                continue
-            if records:
-                return records[0]
-        return None
 
     def tool_context(
         self, state: dict[str, Any], write_key: str = "", approved: tuple[str, ...] | None = None

@@ -3,6 +3,7 @@
 from typing import Any
 
 from docgemma.nodes.context import Context
+from docgemma.nodes.medicine_labels import label_of
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measures_in, names
 from docgemma.reading.words import clinical
@@ -35,7 +36,7 @@ def _active(chart: dict[str, Any]) -> list[str]:
 
 def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
     """One line of its label, or none: boxed warning, contraindication, warning, in this order."""
-    label = context.label_of(medicine)
+    label = label_of(medicine, context)
     if label is None:
         return []
     parts = [("boxed warning", part) for part in (label.boxed_warning or "").split(". ") if part]

@@ -4,6 +4,7 @@ from typing import Any
 
 from docgemma.errors import StoreError
 from docgemma.nodes.context import Context
+from docgemma.nodes.medicine_labels import label_of
 from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_answer import results_to_weigh
 from docgemma.rules.safety import check_allergy_entry, check_order
@@ -58,7 +59,7 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
 
 def _label(drug: str, context: Context) -> dict[str, Any] | None:
     """What the label says, or None: the rules then say what could not be checked."""
-    label = context.label_of(drug)
+    label = label_of(drug, context)
     return label and {
         "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
         "warnings": label.warnings, "boxed_warning": label.boxed_warning,
