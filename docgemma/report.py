@@ -10,6 +10,8 @@ def report(
 ) -> dict[str, Any]:
     """The turn as one JSON object; every key is always there."""
     calls = state.get("calls", [])
+    if pending and state.get("reopened"):  # the card stayed while another question was answered
+        pending = PendingWrite(**{**pending, "beside": state.get("final_response") or ""})
     question = state.get("clarification")
     path = [*state.get("path", []), *(["tool_execute"] if pending else [])]
     return {
@@ -45,8 +47,7 @@ def _answer(state: AgentState, pending: PendingWrite | None) -> str:
     """The answer; the card where an entry waits, below the answer to what was asked beside it."""
     if not pending:
         return state.get("final_response") or ""
-    beside = state.get("final_response") if state.get("reopened") else ""
-    return "\n\n".join(part for part in (beside, approval_text(pending)) if part)
+    return "\n\n".join(part for part in (pending.get("beside"), approval_text(pending)) if part)
 
 
 def model_calls(result: dict[str, Any]) -> str:

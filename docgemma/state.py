@@ -66,6 +66,8 @@ class Request(TypedDict):
     query: str
     trials: list[str]  # NCT ids
     said: str
+    telling: list[str]  # words beside names and drugs that an entry of a chart may have
+    owners: dict[str, list[list[str]]]  # ask -> ids of the patients of each entry, where several are named
 
 
 class Option(TypedDict):
@@ -116,6 +118,7 @@ class PendingWrite(TypedDict):
     args: dict[str, Any]
     original: dict[str, str]
     findings: list[str]
+    beside: str  # the answer to what was asked besides the entry; "" where nothing was
 
 
 class Held(TypedDict):

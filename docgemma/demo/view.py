@@ -38,8 +38,10 @@ def said(text: str, image: str | Path | None = None) -> Message:
 
 def answer(result: dict[str, Any], picked: bool = False) -> list[Message]:
     """A finished or stopped turn: how it was answered, then the answer with its sources and choices."""
-    text = (result["pending_write"] or {}).get("label")
-    shown = f"{text}: your decision is needed. Nothing has been written yet." if text else result["answer"]
+    shown = result["answer"]
+    if pending := result["pending_write"]:
+        waits = f"{pending['label']}: your decision is needed. Nothing has been written yet."
+        shown = "\n\n".join(part for part in (pending.get("beside"), waits) if part)
     body = block("dg-answer", lines(shown) + sources(result["sources"]) + removed(result["grounding"]))
     message: Message = {"role": "assistant", "content": body}
     if result["options"] and not picked:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
 from docgemma.knowledge.search import match_expression, statuses
+from docgemma.rules.drug_words import FORMS
 from docgemma.rules.drugs import DrugNames
 
 VERSION = 2  # of the tables
@@ -137,7 +138,7 @@ class Snapshot:
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no such drug", entity=drug_name)
 
     def _listed(self, name: str) -> str | None:
-        for candidate in (name, self.names.generic(name) if self.names else None):
+        for candidate in (name, *(self.names.generic(item) for item in (name, without_form(name)) if self.names)):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
                 return rows[0][0]
@@ -178,6 +179,14 @@ class Snapshot:
 def plain_name(drug_name: str) -> str:
     """Lower case, single spaces, without a strength at its end: "Metformin 500 mg" is metformin."""
     return STRENGTH.sub("", " ".join(drug_name.lower().split()))
+
+
+def without_form(name: str) -> str:
+    """A lower-case name without the form at its end: "tiotropium inhaler" is tiotropium."""
+    words = name.split()
+    while len(words) > 1 and words[-1] in FORMS:
+        words.pop()
+    return " ".join(words)
 
 
 def _interaction(data: dict[str, Any]) -> Interaction:

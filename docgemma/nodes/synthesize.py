@@ -77,10 +77,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
-    reply = direct_reply(known.request(state), state["user_query"])
-    composed, missing = compose(
-        state, context.drugs, order_checks(state, context), reply.definition, medicine_effects(state, context)
-    )
+    composed, missing = answer_by_code(state, context)
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["tool_name"] in WRITE_TOOLS.values() for item in state.get("tool_results", []))
@@ -110,6 +107,14 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         "grounding": _grounding(removed),
         "calls": [call.as_dict() for call in done.calls],
     }
+
+
+def answer_by_code(state: AgentState, context: Context) -> tuple[str, list[dict[str, str]]]:
+    """The answer composed from the findings so far, and each part of the request that it does not serve."""
+    reply = direct_reply(known.request(state), state["user_query"])
+    return compose(
+        state, context.drugs, order_checks(state, context), reply.definition, medicine_effects(state, context)
+    )
 
 
 def evidence(state: AgentState, composed: str = "") -> list[str]:

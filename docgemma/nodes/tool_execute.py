@@ -9,8 +9,11 @@ from langgraph.types import interrupt
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context
+from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_gate import findings_for
+from docgemma.reading.labels import WRITES
+from docgemma.rules import known
 from docgemma.state import RESET, AgentState, Held, PendingWrite, ToolResult
 from docgemma.tools.base import Tool, validate
 
@@ -26,7 +29,8 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
         card = state["reopened"] or as_card(tool.name, args, context)
-        args, findings, decision = decide_write(tool, card["args"], card["original"], context)
+        beside = "" if state["reopened"] else _beside(state, context)
+        args, findings, decision = decide_write(tool, card["args"], card["original"], context, beside)
         if decision == "hold":
             return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
         if decision == "reject":
@@ -62,7 +66,7 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 
 def decide_write(
-    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context
+    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = ""
 ) -> tuple[dict[str, Any], list[str], str]:
     """Ask until a person approves what stands there, rejects it or asks something else first ("hold").
 
@@ -73,7 +77,8 @@ def decide_write(
     edited = False
     while not edited or set(findings) - seen:
         seen |= set(findings)
-        decision = interrupt(dict(_pending(tool, args, original, findings, context)))
+        pending = _pending(tool, args, original, findings, context)
+        decision = interrupt(dict(pending) | {"beside": beside})
         if decision["decision"] in ("reject", "approve", "hold"):
             return args, findings, decision["decision"]
         card = as_card(tool.name, {**args, **decision["args"]}, context)
@@ -88,7 +93,15 @@ def _pending(
 ) -> PendingWrite:
     patient = context.store.patient(args["patient_id"])
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
-    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
+    return PendingWrite(
+        name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings, beside=""
+    )
+
+
+def _beside(state: AgentState, context: Context) -> str:
+    """The answer to what the message asks besides its entries: nobody waits for it until the card is decided."""
+    others = set(known.request(state)["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}
+    return answer_by_code(state, context)[0] if others else ""
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

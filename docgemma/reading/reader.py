@@ -48,9 +48,9 @@ class Reader:
         self.encoder = Encoder(path)
         self._lock = threading.Lock()
 
-    def common(self, word: str) -> bool:
+    def common(self, word: str, rank: int = FREQUENT) -> bool:
         """Whether a lower-case word is frequent in English: the vocabulary is ordered by frequency."""
-        return self.encoder.pieces.ids.get(word, FREQUENT) < FREQUENT
+        return self.encoder.pieces.ids.get(word, rank) < rank
 
     def read(self, text: str, *, before: str = "", patient: str = "") -> Reading:
         """Read one message.

@@ -10,6 +10,7 @@ from docgemma.ehr.base import RecordStore
 from docgemma.ehr.births import read_births
 from docgemma.reading.drugs import DrugLink, abbreviations, groups, link_drug, link_drugs
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, link_patients
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday
@@ -19,12 +20,11 @@ from docgemma.state import ActivePatient, OrderRef, PatientRef, Request
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
-WONDERS = frozenset("should shall would could may might what if is how why do does did has have".split())
 MEMBERS = 4  # of a group of drugs that are looked up
+TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
-HALTS = frozenset("stop discontinue d/c already".split())  # beside an order: a person says it plainly first
 UNTYPED_NOTE = "clinical note"
 NOTE_KINDS = (  # LOINC document types, as they are said
     "progress note", "consultation note", "consult note", "procedure note", "operative note", "operation note",
@@ -32,6 +32,7 @@ NOTE_KINDS = (  # LOINC document types, as they are said
     "clinic note", "ward round note", "admission note", "handover note", "history and physical note", "transfer note",
     "referral letter", "physio note", "social work note", "pharmacy note", "addendum",
 )  # fmt: skip
+NO_DOSE = ("kg", "lb", "lbs", "cm", "stone", "mmhg", "years", "yo")  # "she's 96 kg, make it 60"
 SEVERITIES = {"mil": "mild", "sli": "mild", "min": "mild", "mod": "moderate", "sev": "severe", "ser": "severe",
               "lif": "severe", "cri": "severe", "ana": "severe", "fat": "severe", "bad": "severe"}  # fmt: skip
 STATUSES = {"rec": "recruiting", "enr": "recruiting", "ope": "recruiting", "sta": "recruiting", "act": "active",
@@ -68,9 +69,10 @@ def read_request(
     beside = [*quoted, *((link.start, link.end) for link in people)]
     linked = link_drugs(message, drugs, _outside(reading, ("drug", "rx.drug"), quoted), beside)
     orders = _orders(message, reading, quoted, drugs)
+    places = [*quoted, *((link.start, link.end) for link in [*people, *linked])]
     return Request(
         asks=[*(asked := reading.asked(SURE)), *_of_clauses(message, asked, reader)],
-        meant=_meant(message, reading, orders),
+        meant=_meant(reading),
         patients=[_patient(link) for link in people if len(link.candidates) == 1],
         unclear=[_unclear(link, message) for link in people if len(link.candidates) != 1],
         drugs=[_drug(link) for link in linked],
@@ -89,17 +91,44 @@ def read_request(
         query=_text(reading, "query"),
         trials=_trial_ids(message),
         said=message,
+        telling=_telling(message, places, reader),
+        owners=_owners(message, reading, quoted, people),
     )
+
+
+def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
+    """Words that are neither a name, a drug, a note nor everyday English: the chart is searched for them."""
+    rest = message
+    for start, end in places:
+        rest = rest[:start] + " " * (end - start) + rest[end:]
+    words = dict.fromkeys(word for word in plain(rest).replace("/", " ").split() if word.isalpha() and len(word) > 2)
+    return [word for word in words if word not in everyday() and not reader.common(word, TELLING)]
+
+
+def _owners(
+    message: str, reading: Reading, quoted: Sequence[tuple[int, int]], people: Sequence[PatientLink]
+) -> dict[str, list[list[str]]]:
+    """Of each kind of entry, whose it is, where several patients are named."""
+    clear = [link for link in people if len(link.candidates) == 1]
+    if len({link.candidates[0].id for link in clear}) < 2:
+        return {}
+    kinds = (("rx", "rx.drug"), ("allergy", "alg.subst"), ("note", "note.text"))
+    spans = {kind: _outside(reading, (channel,), quoted if kind != "note" else []) for kind, channel in kinds}
+    return {kind: owners(message, [span.start for span in found], clear) for kind, found in spans.items() if found}
 
 
 def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]:
     """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone."""
     ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n")
     clauses = [clause for clause in ended.split("\n") if len(clause.split()) > 1]
-    if len(clauses) < 2 or len(clauses) > CLAUSES or set(asked) & {*WRITES, "fix", "cancel", "change"}:
+    if len(clauses) < 2 or len(clauses) > CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
     alone = [reader.read(clause).asks for clause in clauses]
-    return [ask for ask in (*TOPICS, "safe", "ddi") if ask not in asked and any(asks[ask] > ALONE for asks in alone)]
+    return [
+        ask
+        for ask in (*TOPICS, "safe", "ddi", "change")
+        if ask not in asked and any(asks[ask] > ALONE for asks in alone)
+    ]
 
 
 def _people(
@@ -219,7 +248,7 @@ def _drug(link: DrugLink) -> dict[str, Any]:
     return {"said": link.text, "name": link.name, "how": link.how, "members": members}
 
 
-def _meant(message: str, reading: Reading, orders: Sequence[OrderRef]) -> str:
+def _meant(reading: Reading) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or reading.polarity["refused"] <= PLAINLY):
@@ -227,13 +256,7 @@ def _meant(message: str, reading: Reading, orders: Sequence[OrderRef]) -> str:
     best = max(reading.polarity, key=reading.polarity.__getitem__)
     if best == "ordered" and reading.asks["may"] > SURE and not reading.asks["note"] > SURE:
         return "unsure"
-    words = plain(message).split()
-    if best == "ordered" and orders and HALTS & set(words) and "start" not in words:
-        return "unsure"
-    wondered = "?" in message or (bool(words) and words[0] in WONDERS)
-    whole = not wondered and any(order["dose"] and order["frequency"] for order in orders)  # written out as orders are
-    doubtful = reading.polarity["ordered"] < (SURE if whole else PLAINLY)
-    return "unsure" if best == "ordered" and doubtful else best
+    return "unsure" if best == "ordered" and reading.polarity["ordered"] < PLAINLY else best
 
 
 def _orders(message: str, reading: Reading, quoted: Sequence[tuple[int, int]], drugs: DrugNames) -> list[OrderRef]:
@@ -316,6 +339,8 @@ def _outside(reading: Reading, channels: Sequence[str], places: Sequence[tuple[i
     """Spans of these channels that do not stand in quoted text, in order of appearance."""
     spans = [span for channel in channels for span in reading.spans.get(channel, [])]
     free = [span for span in spans if not any(start <= span.start < end for start, end in places)]
+    if "rx.dose" in channels:
+        free = [span for span in free if not span.text.casefold().endswith(NO_DOSE)]
     return sorted(free, key=lambda span: span.start)
 
 

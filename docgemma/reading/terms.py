@@ -33,7 +33,10 @@ def names(fragments: Iterable[str], text: str) -> bool:
 
 def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
     """The entries whose `said` stands in a text as whole words, the longest phrase first, in order of appearance."""
-    folded = f" {plain(text)}  {plain(text).replace('/', ' ')} "  # "crp/hb/alb" are three
+    words = plain(text)
+    folded = (
+        " " + "  ".join([words, words.replace("/", " "), words.replace("'", "")]) + " "
+    )  # "crp/hb" are two; "lft's"
     places: list[tuple[int, int, Entry]] = []
     for phrase, entry in _phrases(id(entries), entries):
         at = folded.find(f" {phrase} ")

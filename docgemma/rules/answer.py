@@ -41,7 +41,7 @@ REFUSED = "No entry was prepared, as you said."
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
-    "That is outside what I can do. I can look up patients' charts, drug labels and interactions, literature and "
+    "I cannot do that. I can look up patients' charts, drug labels and interactions, literature and "
     "trials, and prepare prescriptions, allergies and notes."
 )
 NO_IMAGE = "No image is attached to this message."
@@ -327,6 +327,8 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
             miss(ask, "no image is attached")
     for item in known.charts(state):
         for measure in unmatched(request, item["result"], drugs):
+            if not set(plain(measure).split()) & set(request["telling"]):
+                continue  # everyday words ("w doses"): the lists that are shown answer them
             found.append(
                 {"ask": measure, "reason": "matched to no entry of this chart; that does not prove that there is none"}
             )

@@ -29,7 +29,7 @@ PLANTED = ("ignore previous", "ignore all previous", "disregard previous", "with
 WITHHELD = "this text gives instructions to the assistant. They are not followed; read it in the record system."
 WEIGHED = frozenset(["egfr", "potassium", "inr"])
 UNREMARKABLE = frozenset(["", "normal", "negative"])
-SHORT = frozenset(["alg", "prob", "imm", "soc"])
+SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])
 TOPIC_OF_KIND = {"imm": "immunizations", "soc": "social", "notes": "notes", "meds": "medications"}
 
 
@@ -43,11 +43,14 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         today: for ages; None takes the present day.
     """
     asks = [ask for ask in request["asks"] if ask in SECTIONS]
-    if "change" in request["asks"] and request["drugs"]:
-        return _mentioned(request, chart, drugs)
     lines: list[str] = []
     served: set[str] = set()
-    named = [drug["said"] for drug in request["drugs"] if drug["how"] != "food"] if asks else []
+    written = {order["drug"] for order in request["orders"]}  # what is ordered is not asked for
+    named = [drug["said"] for drug in request["drugs"] if drug["how"] != "food" and drug["name"] not in written]
+    if "change" in request["asks"] and named:
+        lines, served, named = _mentioned(request, chart, drugs), {"meds", "alg"}, []
+        asks = [ask for ask in asks if ask not in served]
+    named = named if asks else []
     for measure in dict.fromkeys([*request["measures"], *named]):
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
@@ -60,10 +63,18 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     for ask in asks:
         if ask not in served or ask in SHORT:  # a short list is given whole, whatever was asked of it
             lines += SECTIONS[ask](chart, today or date.today(), request, drugs)
+    lines += _said_elsewhere(request, chart)
     lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not among") for line in lines))
-    if asks and lost and not {"notes", "chart", "seen"} & set(asks):
-        lines += [f"Latest note: {note(item)}" for item in chart["notes"][:2]]
+    if asks and lost and "chart" not in asks:  # nothing has that name: what it may be called here
+        lines += [*medications(chart), *allergies(chart), *problems(chart), *map(note, chart["notes"][:2])]
     return list(dict.fromkeys(lines))
+
+
+def _said_elsewhere(request: Request, chart: Chart) -> list[str]:
+    """Problems and notes that have a telling word of the request: "falls", "left leg"."""
+    words = [word for word in request["telling"] if word not in STOP]
+    found = [problem(item) for item in chart["conditions"] if names(words, item["name"])]
+    return [*found, *(note(item) for item in chart["notes"] if names(words, item["text"]))][:FEW]
 
 
 def unmatched(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
@@ -212,16 +223,15 @@ def _kind(ask: str, kind: dict[str, Any], chart: Chart) -> list[str]:
     if ask == "notes":
         written = [item for item in chart["notes"] if names(match, f"{item['type']} {item.get('author', '')}")]
         written = written or [item for item in chart["notes"] if names(match, item["text"])]
-        return [note(item) for item in written[:NOTES_SHOWN]] or [f"No {name} note is recorded.", *notes(chart)]
+        others = [item for item in chart["notes"] if item not in written]  # what contradicts it stands elsewhere
+        none = [] if written else [f"No {name} note is recorded."]
+        return [*none, *(note(item) for item in [*written, *others][:NOTES_SHOWN])]
     taken = [item for item in chart["medications"] if names(match, f"{item['name']} {item['dosage']}")]
     active = [item for item in taken if item["active"]]
-    left = [item for item in chart["medications"] if item["active"] and item not in taken]
-    others = [f"{item['name']} {item['dosage']}".strip() for item in left]
-    rest = [f"Other active medications: {'; '.join(others)}."] if others else []
-    rest += [allergy(item) for item in chart["allergies"] if names(match, item["substance"])]
+    rest = [allergy(item) for item in chart["allergies"] if names(match, item["substance"])]
     if active:
         return [*(medication(item) for item in active), *rest]
-    return [f"No active {name} are recorded.", *(medication(item) for item in taken), *rest]
+    return [f"No active medication is listed as: {name}.", *(medication(item) for item in taken), *rest]
 
 
 def _problems_like(measure: str, chart: Chart) -> list[str]:

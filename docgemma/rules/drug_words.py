@@ -151,8 +151,10 @@ MEASURED = _words(
 ONLY_AS_SUPPLEMENT = frozenset({"calcium", "iron", "magnesium", "zinc", "thyroid"})
 FORMS = _words(
     """
-    capsule capsules drip extract infusion infusions injection injections iv patch patches pill pills po powder
-    replacement supplement supplementation supplements sulfate sulphate tablet tablets therapy
+    aerosol capsule capsules cream depot drip drops extract gel infusion infusions inhalation inhaler inhalers
+    injection injections iv lotion nebules nebuliser nebulizer ointment oral patch patches pen pill pills po
+    powder replacement solution spray sulfate sulphate supplement supplementation supplements suppositories
+    suppository susp suspension syrup tablet tablets therapy
     """
 )
 

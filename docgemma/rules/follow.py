@@ -72,7 +72,7 @@ def corrected(request: Request, last: Request) -> Request:
         if request[field]:
             new[field] = request[field]
     if request["patients"] or request["unclear"]:
-        new["patients"], new["unclear"] = request["patients"], request["unclear"]
+        new["patients"], new["unclear"], new["owners"] = request["patients"], request["unclear"], {}
     details = request["details"]
     writes = set(last["asks"]) & set(WRITES)
     if last["orders"] and "rx" in writes and (details or request["drugs"] or request["orders"]):
@@ -92,6 +92,8 @@ def _changed(order: OrderRef, request: Request) -> OrderRef:
         drug = request["drugs"][-1]
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     changes |= {field: request["details"][name] for name, field in ORDER_FIELDS.items() if name in request["details"]}
+    if changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
+        changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
     return OrderRef(**{**order, **changes})
 
 

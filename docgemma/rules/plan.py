@@ -206,13 +206,17 @@ def _writes(request: Request, person: str | None) -> list[Step]:
     if request["meant"] != "ordered" or "cancel" in request["asks"]:
         return []
     who = {"patient_id": person} if person else {}
+    entries = {
+        "rx": [order_args(order) for order in request["orders"]],
+        "allergy": [_said(**item) for item in request["allergies"]],
+        "note": [_said(**item) for item in request["notes"]],
+    }
     steps = []
-    if "rx" in request["asks"]:
-        steps += [Step(WRITE_TOOLS["rx"], who | order_args(order), "rx") for order in request["orders"]]
-    if "allergy" in request["asks"]:
-        steps += [Step(WRITE_TOOLS["allergy"], who | _said(**item), "allergy") for item in request["allergies"]]
-    if "note" in request["asks"]:
-        steps += [Step(WRITE_TOOLS["note"], who | _said(**item), "note") for item in request["notes"]]
+    for ask in WRITES:
+        for at, args in enumerate(entries[ask] if ask in request["asks"] else []):
+            whose = request["owners"].get(ask, [])
+            ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
+            steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
     others = set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}
     for ask in WRITES:
         if ask in request["asks"] and not any(step.ask == ask for step in steps) and not others and not steps:

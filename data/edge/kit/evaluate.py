@@ -94,7 +94,14 @@ def follow(state: AgentState, item: Item) -> list[Step]:
         calls.append(left[0])
         searched = left[0].tool == "search_patient"
         result = {"patients": [{"id": person(item)}]} if searched else {"medications": []}
-        made = {"tool_name": left[0].tool, "args": left[0].args, "result": result, "error": None, "empty": False}
+        made = {
+            "tool_name": left[0].tool,
+            "args": left[0].args,
+            "result": result,
+            "error": None,
+            "error_type": None,
+            "empty": False,
+        }
         state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
     return calls
 
