@@ -24,7 +24,7 @@ def active(*names: str) -> list[dict]:
 def test_a_pair_that_the_snapshot_does_not_list_reads_as_none_listed_with_source_and_date(context: Context) -> None:
     checked = check_interactions("doxycycline", active("propranolol"), context)
     assert checked.found == [] and checked.unknown == []
-    assert checked.none_listed == {"propranolol": "FDA label snapshot, as of 2025-06-30"}
+    assert checked.none_listed == {"propranolol": "label facts in our own words, not verified, as of 2025-06-30"}
 
 
 def test_a_drug_that_the_snapshot_does_not_know_stays_unknown_and_hides_no_other_pair(context: Context) -> None:
@@ -69,6 +69,9 @@ def test_the_card_says_all_three_and_what_is_only_for_information_comes_last(con
     findings = findings_for("prescribe_medication", args, context)
     assert "The interaction of doxycycline with cetirizine could not be checked." in findings
     (none,) = [line for line in findings if "nothing is listed" in line]
-    assert none.startswith("Doxycycline with propranolol:") and "FDA label snapshot, as of 2025-06-30" in none
+    assert (
+        none.startswith("Doxycycline with propranolol:")
+        and "label facts in our own words, not verified, as of 2025-06-30" in none
+    )
     assert "does not prove" in none
     assert findings.index(none) > max(at for at, line in enumerate(findings) if "could not be checked" in line)

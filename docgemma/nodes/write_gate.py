@@ -1,19 +1,25 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
+from datetime import date
 from typing import Any
 
 from docgemma.errors import StoreError
+from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_answer import results_to_weigh
+from docgemma.rules.conditions import check_conditions
+from docgemma.rules.dosing import check_dose, route_of
+from docgemma.rules.drugs import ingredients
+from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
+from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.safety import check_allergy_entry, check_order
-from docgemma.rules.suits import label_conflicts
 from docgemma.tools.records import chart_data
 
 
 def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list[str]:
-    """The safety findings for a write, the worst first; what could not be checked is a finding too.
+    """The safety findings for a write, the worst first; what could not be checked stands on the last line.
 
     Args:
         tool_name: one of the writes.
@@ -22,30 +28,51 @@ def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list
     if tool_name == "save_clinical_note":
         return []
     chart = _chart(args["patient_id"], context)
-    return [*_death(chart), *_judged(tool_name, args, chart, context)]
+    judged = _of_allergy(args, chart, context) if tool_name == "add_allergy" else _of_order(args, chart, context)
+    return [*_death(chart), *shown(judged)]
 
 
 def _death(chart: dict[str, Any] | None) -> list[str]:
     return ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
 
 
-def _judged(tool_name: str, args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[str]:
-    allergies = chart["allergies"] if chart else None
-    medications = chart["medications"] if chart else None
-    if tool_name == "add_allergy":
-        return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
-    drug = args["medication_name"]
-    pairs, label = check_interactions(drug, medications, context), _label(drug, context)
+def _of_allergy(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
+    allergies, medications = (chart["allergies"], chart["medications"]) if chart else (None, None)
+    return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
+
+
+def _of_order(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
+    drug, medications = args["medication_name"], chart["medications"] if chart else None
+    pairs = check_interactions(drug, medications, context)
+    patient = patient_state(chart, date.today()) if chart else UNKNOWN
     findings = check_order(
-        drug, args["dosage"], args["frequency"], allergies=allergies, medications=medications,
-        interactions=pairs.found, max_daily_dose=label["max_daily_dose"] if label else None, drugs=context.drugs,
-        no_known_allergies=bool(chart and chart["no_known_allergies"]), not_checked=pairs.unknown,
-        none_listed=pairs.none_listed,
+        drug, allergies=chart["allergies"] if chart else None, medications=medications, interactions=pairs.found,
+        drugs=context.drugs, no_known_allergies=bool(chart and chart["no_known_allergies"]),
+        not_checked=pairs.unknown, none_listed=pairs.none_listed,
     )  # fmt: skip
-    problems = label_conflicts(drug, label, chart, context.drugs) if label and chart else []
-    severe = sum(line.startswith("Contraindicated") for line in problems)
-    weighed = [results_to_weigh(chart)] if chart and chart["labs"] else []
-    return [*problems[:severe], *findings, *problems[severe:], *weighed]
+    findings += _of_patient(args, patient, context)
+    weighed = [Finding(NOTE, results_to_weigh(chart))] if chart and chart["labs"] else []
+    return [*findings, *weighed]
+
+
+def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
+    """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
+    drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
+    route = route_of(f"{drug} {dose} {said}")
+    names = sorted(ingredients(drug, context.drugs))
+    product = product_of(names)
+    rows: list[Row] = [row for name in dict.fromkeys([product, *names]) for row in conditions_of(name)]
+    findings = check_conditions(drug, rows, patient, route)
+    if not rows:
+        findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
+    if dose:
+        label = label_of(drug, context)
+        limits = doses_of(product) if len(names) > 1 else doses_of(names[0])
+        most = label.max_daily_dose if label else ""
+        findings += check_dose(
+            drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
+        )
+    return findings
 
 
 def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
@@ -55,12 +82,3 @@ def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
     except StoreError:
         return None
     return chart_data(chart) if chart else None
-
-
-def _label(drug: str, context: Context) -> dict[str, Any] | None:
-    """What the label says, or None: the rules then say what could not be checked."""
-    label = label_of(drug, context)
-    return label and {
-        "max_daily_dose": label.max_daily_dose, "contraindications": label.contraindications,
-        "warnings": label.warnings, "boxed_warning": label.boxed_warning,
-    }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, near_measures, said_in
 from docgemma.reading.words import clinical, plain
 from docgemma.rules.drugs import DrugNames, ingredients
+from docgemma.rules.findings import UNCHECKED
 from docgemma.rules.safety import check_order_allergies
 from docgemma.state import Request
 
@@ -200,7 +201,8 @@ def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> 
 
 
 def _allergy(measure: str, chart: Chart, drugs: DrugNames) -> str:
-    conflicts = check_order_allergies(measure, chart["allergies"], drugs)
+    found = check_order_allergies(measure, chart["allergies"], drugs)
+    conflicts = [finding.text for finding in found if finding.rank != UNCHECKED]
     said = [item for item in chart["allergies"] if names([plain(measure)], item["substance"])]
     return conflicts[0] if conflicts else allergy(said[0]) if said else ""
 

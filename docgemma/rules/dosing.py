@@ -1,13 +1,17 @@
-"""A prescribed dose against the label's daily maximum. What cannot be computed is said, never passed over."""
+"""Hold a prescribed dose against the limits of `data/knowledge/doses.jsonl`. What cannot be computed is said. Pure."""
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-from docgemma.rules.drugs import DrugNames, ingredients
+from docgemma.reading.words import plain
+from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, UNCHECKED, Finding
 from docgemma.rules.numbers import NUMBER_WORDS, quantities, said_frequencies
+from docgemma.rules.patient_state import PatientState
 
+Row = Mapping[str, Any]
 PER_DAY = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1}
-PER_WEEK = {"1/w": 1}
 EVERY = re.compile(
     r"\b(?:every|q)\s?\.?(\d{1,2})(?:\s?(?:-|–|to)\s?\d{1,2})?\s?(h|hr|hrs|hours?|d|days?|w|weeks?)\b", re.IGNORECASE
 )
@@ -18,35 +22,199 @@ TIMES = re.compile(
 ONCE = re.compile(r"^\s*(?:once|stat|now|one[- ]time|single dose|once only|x\s?1)\W*$", re.IGNORECASE)
 OTHER_DAY = re.compile(r"\b(?:every other day|alternate days|qod|every second day)\b", re.IGNORECASE)
 AS_NEEDED = re.compile(r"\b(?:prn|as (?:needed|required))\b", re.IGNORECASE)
+ROUTES = {  # words of an order -> route of the rows
+    "oral": "oral po mouth tablet tablets tab tabs capsule capsules cap caps liquid suspension syrup",
+    "injection": "iv im sc subcut subcutaneous subcutaneously intravenous intravenously intramuscular injection inject "
+    "infusion bolus drip vein skin muscle",
+    "inhaled": "inhaled inhaler inhalation puff puffs nebuliser nebulizer neb nebs breathed",
+    "topical": "topical topically cream ointment gel lotion patch patches eye eyes ear ears drops nasal nose spray "
+    "rectal vaginal",
+}
+APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
+LOW = Decimal(2)  # times below every single dose of an adult
+EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
+BETWEEN_UNITS = ("mcg", "mg", "g")
 
 
-def check_dose(medication: str, dosage: str, frequency: str, max_daily_dose: str | None, drugs: DrugNames) -> list[str]:
-    """The daily dose against the label's adult maximum. What cannot be computed is said, never passed over."""
-    findings = []
-    often = times_per_day(frequency)
-    if "methotrexate" in ingredients(medication, drugs) and often is not None and often >= Decimal("0.5"):
-        # Methotrexate label, boxed warning: daily instead of weekly dosing has been fatal
-        findings.append(
-            "Methotrexate is ordered daily; outside oncology it is given once weekly, and daily use can be fatal."
-        )
-    if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)):
-        findings.append(f"The dose {dosage} has no unit; add it before approving.")
-    limit = _amount(max_daily_dose or "")
-    if limit is None:
-        return [*findings, f"The dose could not be checked: no maximum daily dose of {medication} is known."]
-    amount, limit_text = _amount(dosage), f"{max_daily_dose} a day"
-    if amount is None or amount[1] != limit[1]:
-        given = dosage or "no dose"
-        return [*findings, f"The dose could not be checked: {given} does not compare with a maximum of {limit_text}."]
-    if often is None:
-        if amount[0] > limit[0]:
-            findings.append(f"A single dose of {dosage} is above the maximum of {limit_text}.")
-        return [*findings, f"The daily dose could not be checked: {_unclear(frequency)}."]
-    if (total := amount[0] * often) > limit[0]:
-        needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
-        daily = f"{dosage} {frequency} is {_number(total)} {amount[1]} a day{needed}"
-        findings.append(f"{daily}, above the maximum of {limit_text}.")
-    return findings
+def route_of(text: str) -> str:
+    """The route that an order's words name, "to the left eye" is topical; "" where none does."""
+    words = set(plain(text).replace("/", " ").replace(",", " ").split())
+    return next((route for route, said in ROUTES.items() if words & set(said.split())), "")
+
+
+def check_dose(
+    medication: str,
+    dosage: str,
+    frequency: str,
+    *,
+    rows: Sequence[Row],
+    patient: PatientState,
+    said: str = "",
+    max_daily_dose: str = "",
+) -> list[Finding]:
+    """Daily dose, single dose, unit and interval of an order against the rows that fit the patient; the lowest warns.
+
+    Args:
+        dosage, frequency: as ordered.
+        rows: of the ordered drug, all routes.
+        said: what else the order says: route, form, indication.
+        max_daily_dose: of a label, for a drug that has no rows.
+    """
+    words = f"{medication} {dosage} {said}"
+    route = route_of(f"{medication} {dosage} {said}") or _usual_route(rows)
+    mine = [row for row in rows if row.get("route", route) == route]
+    often, amount = times_per_day(frequency), _amount(dosage)
+    findings = [*_weekly(medication, mine, amount, often, frequency)]
+    if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
+        findings.append(Finding(MAJOR, f"The dose {dosage} has no unit; add it before approving."))
+        return findings
+    adult = patient.age is None or patient.age >= 18
+    if wrong := _wrong_size(medication, dosage, amount, [row for row in mine if "single" in row], adult):
+        return [*findings, wrong]
+    limits = _limits(mine, patient, words) or _label_limit(max_daily_dose)
+    if not limits:
+        lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
+        why = "the weight is not recorded" if lacks_weight else "no maximum is known"
+        return [*findings, Finding(UNCHECKED, f"the dose of {medication} ({why})")]
+    unchecked = ""
+    for what, value, unit, why in limits:
+        if amount is None or amount[1] != unit:
+            given = dosage or "no dose"
+            unchecked = f"the dose of {medication} ({given} does not compare with {_number(value)} {unit})"
+        elif what == "single" and amount[0] > value:
+            text = f"A single dose of {dosage} is above {_number(value)} {unit}{why}."
+            findings.append(Finding(MAJOR, text))
+        elif what == "day" and often is None and amount[0] > value:
+            findings.append(
+                Finding(MAJOR, f"A single dose of {dosage} is above the maximum of {_number(value)} {unit} a day{why}.")
+            )
+        elif what == "day" and often is None:
+            unchecked = f"the daily dose ({_unclear(frequency)})"
+        elif what == "day" and (total := amount[0] * often) > value:
+            needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
+            daily = f"{dosage} {frequency} is {_number(total)} {unit} a day{needed}"
+            findings.append(Finding(MAJOR, f"{daily}, above the maximum of {_number(value)} {unit} a day{why}."))
+    return [*findings[:3], *([Finding(UNCHECKED, unchecked)] if unchecked else [])]
+
+
+def _usual_route(rows: Iterable[Row]) -> str:
+    routes = [row["route"] for row in rows if "route" in row]
+    return "oral" if "oral" in routes else routes[0] if routes else ""
+
+
+def _weekly(
+    medication: str, rows: Iterable[Row], amount: tuple[Decimal, str] | None, often: Decimal | None, frequency: str
+) -> list[Finding]:
+    """A drug, or a strength, that is given once a week and was ordered more often: it has been fatal."""
+    if often is None or often < EVERY_DAY:
+        return []
+    name = f"{medication[:1].upper()}{medication[1:]}"
+    for row in rows:
+        start = _amount(row.get("weekly_from", ""))
+        strength = start and amount and amount[1] == start[1] and amount[0] >= start[0]
+        if row.get("weekly") or strength:
+            text = f"{name} is given once weekly; {frequency} is an overdose, which can be fatal."
+            return [Finding(CONTRAINDICATED, text)]
+        if (days := row.get("interval_days", 0)) > 2:
+            text = f"{name} is given every {days} days, and is ordered {frequency}."
+            return [Finding(MAJOR, text)]
+    return []
+
+
+def _wrong_size(
+    medication: str, dosage: str, amount: tuple[Decimal, str] | None, rows: Sequence[Row], adult: bool
+) -> Finding | None:
+    """A dose ten times beyond every single dose, with the unit that was probably meant; or one below all of them."""
+    ranges = [(_amount(row["single"][0]), _amount(row["single"][1]), row["single"]) for row in rows]
+    known = [(low, high, texts) for low, high, texts in ranges if low and high and amount and low[1] == amount[1]]
+    if not known or amount is None or amount[0] <= 0:
+        return None
+    low, high = min(item[0] for item in known)[0], max(item[1] for item in known)[0]
+    usual = f"single doses are {known[0][2][0]} to {known[-1][2][1]}"
+    if amount[0] > high * APART or amount[0] < low / APART:
+        meant = [unit for unit in BETWEEN_UNITS if _in_unit(dosage, unit, low, high)]
+        hint = f" Was {dosage.split()[0].rstrip('mcgµu')} {meant[0]} meant?" if meant else ""
+        return Finding(CONTRAINDICATED, f"{dosage} of {medication} is no plausible dose: {usual}.{hint}")
+    if adult and amount[0] < low / LOW:
+        return Finding(MODERATE, f"{dosage} of {medication} is below every usual dose: {usual}.")
+    return None
+
+
+def _in_unit(dosage: str, unit: str, low: Decimal, high: Decimal) -> bool:
+    """Whether the number of a dose, with another unit, is one of the usual doses."""
+    numbers = quantities(dosage)
+    meant = _amount(f"{numbers[0].value if not numbers[0].unit else _digits(dosage)} {unit}") if numbers else None
+    return bool(meant) and low <= meant[0] <= high
+
+
+def _digits(dosage: str) -> str:
+    return "".join(char for char in dosage if char.isdigit() or char == ".")
+
+
+def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tuple[str, Decimal, str, str]]:
+    """("day" or "single", value, unit, why) of the rows that fit, one a reason, the lowest of each kind first."""
+    children = [row for row in rows if "age_below" in row and _young(row, patient)]
+    fitting = children or [row for row in rows if "age_below" not in row and _applies(row, patient)]
+    told = [row for row in fitting if "for" in row and _indicated(row["for"], words, patient)]
+    formed = [row for row in fitting if "form" in row and set(plain(row["form"]).split()) <= _forms(words)]
+    plain_rows = [row for row in fitting if not {"for", "form"} & set(row)]
+    strict = [row for row in plain_rows if {"age_from", "egfr_below", "weight_below_kg"} & set(row)]
+    chosen = [*(told or formed or [row for row in plain_rows if row not in strict]), *strict]
+    found: dict[tuple[str, str], tuple[str, Decimal, str, str]] = {}
+    for row in chosen:
+        for what in ("day", "single"):
+            limit = _limit(row, what, patient)
+            if limit and ((key := (what, limit[1])) not in found or limit[0] < found[key][1]):
+                found[key] = (what, limit[0], limit[1], _why(row, patient))
+    return list(found.values())
+
+
+def _limit(row: Row, what: str, patient: PatientState) -> tuple[Decimal, str] | None:
+    fixed, each = _amount(row.get(f"max_{what}", "")), _amount(row.get(f"max_{what}_per_kg", ""))
+    if each and patient.weight:
+        weighed = each[0] * Decimal(str(patient.weight)), each[1]
+        return min(weighed, fixed) if fixed and fixed[1] == each[1] else weighed
+    return fixed
+
+
+def _label_limit(text: str) -> list[tuple[str, Decimal, str, str]]:
+    limit = _amount(text)
+    return [("day", limit[0], limit[1], " of its label")] if limit else []
+
+
+def _young(row: Row, patient: PatientState) -> bool:
+    return patient.age is not None and row.get("age_from", 0) <= patient.age < row["age_below"]
+
+
+def _applies(row: Row, patient: PatientState) -> bool:
+    egfr = patient.results.get("egfr")
+    if "age_from" in row and (patient.age is None or patient.age < row["age_from"]):
+        return False
+    if "egfr_below" in row and (egfr is None or egfr[0] >= row["egfr_below"]):
+        return False
+    return not ("weight_below_kg" in row and (patient.weight is None or patient.weight >= row["weight_below_kg"]))
+
+
+def _indicated(indication: str, words: str, patient: PatientState) -> bool:
+    told = plain(" ".join([words, *patient.problems]))
+    return all(word in told for word in plain(indication).split() if len(word) > 3)
+
+
+def _forms(words: str) -> set[str]:
+    """Words of an order, with what its short forms stand for: "XL" is extended release."""
+    told = set(plain(words).replace(",", " ").split())
+    return told | ({"extended", "release"} if told & {"xr", "er", "xl", "sr", "la", "cr", "mr"} else set())
+
+
+def _why(row: Row, patient: PatientState) -> str:
+    egfr = patient.results.get("egfr")
+    parts = [f"from {row['age_from']} years"] if "age_from" in row and "age_below" not in row else []
+    parts += [f"below {row['age_below']} years"] if "age_below" in row else []
+    parts += [f"with an eGFR of {egfr[0]:g}"] if "egfr_below" in row and egfr else []
+    parts += [f"below {row['weight_below_kg']} kg"] if "weight_below_kg" in row else []
+    parts += [f"at {patient.weight:g} kg"] if any("per_kg" in key for key in row) and patient.weight else []
+    parts += [f"for {row['for']}"] if "for" in row else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _unclear(frequency: str) -> str:

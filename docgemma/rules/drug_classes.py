@@ -1,262 +1,111 @@
-"""Drug classes as far as allergies and duplicate therapy need them. Data only; generic names, as RxNorm writes them.
+"""Classes of drugs as far as allergies and duplicate therapy need them: `data/clinical/drug_classes.yaml`.
 
-Not covered: foods, latex, excipients; classes in which neither cross-reactivity nor duplication matters. Members can be
-checked in RxClass (ATC, EPC); what a class says about allergy stands in the source named beside it.
+An allergy that is neither a known drug
+nor a class is a finding of its own.
 """
 
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from docgemma.reading.words import clinical, plain
+from docgemma.rules.drugs import DrugNames, ingredients
+
+Class = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class DrugClass:
-    """One class.
-
-    Attributes:
-        name: as in "belongs to the same class (penicillins)".
-        members: generic names, lower case.
-        said: how a chart or a clinician writes the class itself, as a pattern.
-        allergy: an allergy to one member matters for all others.
-        duplicate: two members at once are duplicate therapy.
-    """
-
-    name: str
-    members: frozenset[str]
-    said: re.Pattern
-    allergy: bool = True
-    duplicate: bool = True
+@lru_cache(maxsize=4096)
+def classes_of(ingredient: str) -> tuple[str, ...]:
+    """Names of the classes that a generic name belongs to."""
+    return tuple(name for name, entry in _classes().items() if ingredient.casefold() in entry["members"])
 
 
-def _class(name: str, members: str, said: str, *, allergy: bool = True, duplicate: bool = True) -> DrugClass:
-    names = frozenset(item.strip() for item in members.split(","))
-    return DrugClass(name, names, re.compile(rf"\b(?:{said})\b", re.IGNORECASE), allergy, duplicate)
+def classes_said(text: str, drugs: DrugNames | None) -> list[str]:
+    """The classes that a text names as such: "sulfa", "IV contrast". The longest phrase wins, and the words of a longer
+    drug name ("milk thistle") name no class."""
+    words = _words(text)
+    taken = {at for item in (drugs.find(text) if drugs else []) for at in _places(words, _words(item.text))}
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        for count in range(min(_longest(), len(words) - at), 0, -1):
+            names = _phrases().get(" ".join(words[at : at + count]), [])
+            if names and not taken & set(range(at, at + count)):
+                found += names
+                at += count - 1
+                break
+        at += 1
+    told = f" {' '.join(words)} "
+    denied = {
+        name
+        for name in found
+        if any(f" {' '.join(_words(word))} " in told for word in _classes()[name].get("unless", []))
+    }
+    return [name for name in dict.fromkeys(found) if name not in denied]
 
 
-CLASSES: tuple[DrugClass, ...] = (
-    # Amoxicillin label, section 4: serious hypersensitivity to any beta-lactam
-    _class(
-        "penicillins",
-        "amoxicillin, ampicillin, penicillin, penicillin g, penicillin v, phenoxymethylpenicillin, benzylpenicillin, "
-        "penicillin g benzathine, penicillin v potassium, piperacillin, dicloxacillin, flucloxacillin, nafcillin, "
-        "oxacillin, cloxacillin, ticarcillin, pivmecillinam, augmentin, co-amoxiclav",
-        r"penicillins?|pcn",
-    ),
-    # Cephalexin label, section 5.1
-    _class(
-        "cephalosporins",
-        "cephalexin, cefalexin, cefazolin, cefadroxil, cefuroxime, cefaclor, cefprozil, cefoxitin, cefotetan, "
-        "cefdinir, "
-        "cefixime, cefpodoxime, ceftriaxone, cefotaxime, ceftazidime, cefepime, ceftaroline, ceftolozane, cefiderocol",
-        r"cephalosporins?|cefalosporins?|ceph?s",
-    ),
-    # Meropenem label, section 5.1
-    _class("carbapenems", "meropenem, imipenem, ertapenem, doripenem", r"carbapenems?"),
-    # Bactrim label, section 4
-    _class(
-        "sulfonamide antibiotics",
-        "sulfamethoxazole, sulfadiazine, sulfisoxazole, sulfacetamide, sulfadoxine, silver sulfadiazine, "
-        "sulfasalazine, "
-        "bactrim, septra, co-trimoxazole",
-        r"sulfa|sulpha|sulfa (?:drugs?|antibiotics?)|sulfonamides?|sulphonamides?",
-    ),
-    # Erythromycin, azithromycin labels, section 4
-    _class("macrolides", "azithromycin, clarithromycin, erythromycin, fidaxomicin, telithromycin", r"macrolides?"),
-    # Ciprofloxacin label, section 4.1
-    _class(
-        "fluoroquinolones",
-        "ciprofloxacin, levofloxacin, moxifloxacin, ofloxacin, gemifloxacin, delafloxacin, norfloxacin",
-        r"(?:fluoro)?quinolones?",
-    ),
-    # Doxycycline label, section 4
-    _class(
-        "tetracyclines",
-        "doxycycline, minocycline, tetracycline, tigecycline, demeclocycline, eravacycline, omadacycline",
-        r"tetracyclines?",
-    ),
-    # Gentamicin label, contraindications
-    _class(
-        "aminoglycosides", "gentamicin, tobramycin, amikacin, neomycin, streptomycin, plazomicin",
-        r"aminoglycosides?",
-    ),
-    # Ibuprofen label, section 4: asthma, urticaria or allergic-type reactions after aspirin or other NSAIDs
-    _class(
-        "NSAIDs",
-        "aspirin, ibuprofen, naproxen, diclofenac, celecoxib, meloxicam, indomethacin, ketorolac, etodolac, "
-        "nabumetone, "
-        "piroxicam, oxaprozin, sulindac, ketoprofen, flurbiprofen, diflunisal, mefenamic acid, etoricoxib, salsalate",
-        r"nsaids?|non-?\s?steroidal anti-?\s?inflammator(?:y|ies)(?: drugs?)?",
-    ),
-    # Morphine label, section 4; cross-reactivity is a matter of structure, so the wording is that of a caution
-    _class(
-        "opioids",
-        "morphine, codeine, hydromorphone, oxycodone, hydrocodone, oxymorphone, fentanyl, meperidine, "
-        "pethidine, methadone, "
-        "tramadol, tapentadol, buprenorphine, levorphanol, dihydrocodeine, diamorphine",
-        r"opioids?|opiates?|narcotics?",
-    ),
-    # Lisinopril label, section 4: angioedema with any ACE inhibitor
-    _class(
-        "ACE inhibitors",
-        "lisinopril, enalapril, ramipril, captopril, benazepril, perindopril, quinapril, fosinopril, "
-        "trandolapril, moexipril",
-        r"ace[- ]?inhibitors?|acei",
-    ),
-    _class(
-        "angiotensin receptor blockers",
-        "losartan, valsartan, candesartan, irbesartan, olmesartan, telmisartan, azilsartan, eprosartan",
-        r"arbs?|angiotensin (?:ii )?receptor blockers?",
-    ),
-    # Atorvastatin label, section 4
-    _class(
-        "statins",
-        "atorvastatin, simvastatin, rosuvastatin, pravastatin, lovastatin, fluvastatin, pitavastatin",
-        r"statins?",
-    ),
-    # ACR Manual on Contrast Media, hypersensitivity reactions
-    _class(
-        "iodinated contrast media",
-        "iohexol, iodixanol, iopamidol, iopromide, ioversol, diatrizoate, iothalamate, ioxaglate, omnipaque, visipaque",
-        r"(?:iodinated |iodine |iv |radio|ct )?contrast(?: media| medium| dye| agents?)?|contrast dye",
-        duplicate=False,
-    ),
-    # Carbamazepine, phenytoin labels, section 5: cross-hypersensitivity among aromatic antiepileptics
-    _class(
-        "aromatic antiepileptics",
-        "carbamazepine, oxcarbazepine, eslicarbazepine, phenytoin, fosphenytoin, phenobarbital, primidone",
-        r"aromatic anti(?:epileptics?|convulsants?)",
-        duplicate=False,
-    ),
-    # Lidocaine label: hypersensitivity to local anesthetics of the amide type
-    _class(
-        "amide local anesthetics",
-        "lidocaine, lignocaine, bupivacaine, ropivacaine, mepivacaine, prilocaine, articaine, levobupivacaine",
-        r"amide (?:local )?an(?:a)?esthetics?|caines?",
-        duplicate=False,
-    ),
-    # Heparin, enoxaparin labels, section 4: heparin-induced thrombocytopenia
-    _class("heparins", "heparin, enoxaparin, dalteparin, tinzaparin", r"heparins?|lmwh"),
-    # Vancomycin, telavancin labels, section 5
-    _class("glycopeptides", "vancomycin, telavancin, dalbavancin, oritavancin, teicoplanin", r"glycopeptides?"),
-    # Omeprazole label, section 4: substituted benzimidazoles
-    _class(
-        "proton pump inhibitors",
-        "omeprazole, esomeprazole, lansoprazole, dexlansoprazole, pantoprazole, rabeprazole",
-        r"ppis?|proton[- ]pump inhibitors?",
-    ),
-    # duplicate therapy only, below: Beers Criteria (AGS 2023), "avoid two of the class", or the labels' section 7
-    _class(
-        "oral anticoagulants", "warfarin, apixaban, rivaroxaban, edoxaban, dabigatran, dabigatran etexilate",
-        r"anticoagulants?|blood thinners?|doacs?", allergy=False,
-    ),
-    _class(
-        "SSRIs and SNRIs",
-        "sertraline, fluoxetine, citalopram, escitalopram, paroxetine, fluvoxamine, venlafaxine, "
-        "desvenlafaxine, duloxetine, "
-        "levomilnacipran, milnacipran, vilazodone",
-        r"ssris?|snris?", allergy=False,
-    ),
-    _class(
-        "benzodiazepines",
-        "alprazolam, lorazepam, diazepam, clonazepam, temazepam, midazolam, chlordiazepoxide, oxazepam, "
-        "triazolam, clobazam",
-        r"benzodiazepines?|benzos?",
-    ),
-    _class(
-        "beta blockers",
-        "metoprolol, atenolol, bisoprolol, carvedilol, propranolol, nebivolol, labetalol, nadolol, sotalol, timolol",
-        r"beta[- ]?blockers?", allergy=False,
-    ),
-    _class(
-        "dihydropyridine calcium channel blockers",
-        "amlodipine, nifedipine, felodipine, nicardipine, isradipine, nisoldipine", r"dihydropyridines?", allergy=False,
-    ),
-    # Hydrochlorothiazide, chlorthalidone labels, section 4
-    _class(
-        "thiazide diuretics", "hydrochlorothiazide, chlorthalidone, chlortalidone, indapamide, metolazone, "
-        "chlorothiazide",
-        r"thiazides?",
-    ),
-    _class("loop diuretics", "furosemide, bumetanide, torsemide, ethacrynic acid", r"loop diuretics?", allergy=False),
-    _class(
-        "sulfonylureas", "glipizide, glyburide, glimepiride, gliclazide, glibenclamide, tolbutamide",
-        r"sulfonylureas?",
-    ),
-    _class(
-        "SGLT2 inhibitors", "empagliflozin, dapagliflozin, canagliflozin, ertugliflozin, sotagliflozin, bexagliflozin",
-        r"sglt-?2 inhibitors?", allergy=False,
-    ),
-    _class(
-        "DPP-4 inhibitors", "sitagliptin, linagliptin, saxagliptin, alogliptin",
-        r"dpp-?4 inhibitors?", allergy=False,
-    ),
-    _class(
-        "GLP-1 receptor agonists", "semaglutide, liraglutide, dulaglutide, exenatide, lixisenatide, tirzepatide",
-        r"glp-?1(?: receptor)? agonists?", allergy=False,
-    ),
-    _class(
-        "H2 blockers", "famotidine, ranitidine, cimetidine, nizatidine",
-        r"h2[- ]?(?:blockers?|antagonists?)", allergy=False,
-    ),
-    _class(
-        "PDE5 inhibitors", "sildenafil, tadalafil, vardenafil, avanafil", r"pde-?5 inhibitors?", allergy=False,
-    ),
-    _class(
-        "triptans", "sumatriptan, rizatriptan, zolmitriptan, eletriptan, naratriptan, almotriptan, frovatriptan",
-        r"triptans?", allergy=False,
-    ),
-)  # fmt: skip
+def allergy_conflict(ordered: str, allergen: str, drugs: DrugNames | None) -> str | None:
+    """Why an allergy concerns an ordered drug: the same drug, its class, a class known to cross-react; None if not."""
+    mine, theirs = ingredients(ordered, drugs), ingredients(allergen, drugs)
+    if mine & theirs:
+        return f"{ordered} is the same drug"
+    classes = {name for part in mine for name in classes_of(part)} | set(classes_said(ordered, drugs))
+    said = set(classes_said(allergen, drugs))
+    member = {name for part in theirs for name in classes_of(part)}
+    for name, entry in _classes().items():
+        if name in classes and (name in said or (name in member and entry["allergy"])):
+            return entry.get("says", f"{{drug}} belongs to the same class ({name})").replace("{drug}", ordered)
+    for cross in clinical("drug_classes")["cross"]:
+        about = cross["allergy"] in said | member or cross["allergy"] in theirs
+        if about and (cross["order"] in classes or cross["order"] in mine) and _concerned(cross, mine):
+            return cross["says"]
+    return None
 
 
-@dataclass(frozen=True)
-class Cross:
-    """An allergy to one class that matters for another. `says` follows "Allergy to X (class): "."""
-
-    allergy: str
-    order: str
-    says: str
-    members: frozenset[str] = frozenset()  # where it concerns only some of the ordered class
+def is_comparable(allergen: str, drugs: DrugNames | None) -> bool:
+    """Whether an allergen is a known drug or class; "milk" is one where a class of drugs names it."""
+    return bool(drugs and drugs.find(allergen)) or bool(classes_said(allergen, drugs))
 
 
-CROSS: tuple[Cross, ...] = (
-    # Cephalexin label, section 5.1: cross-hypersensitivity may occur in up to 10 % of patients with penicillin allergy
-    Cross("penicillins", "cephalosporins", "caution, cross-reactivity with cephalosporins is possible"),
-    Cross("cephalosporins", "penicillins", "caution, cross-reactivity with penicillins is possible"),
-    # Meropenem label, section 5.1
-    Cross("penicillins", "carbapenems", "caution, cross-reactivity with carbapenems is possible"),
-    Cross("cephalosporins", "carbapenems", "caution, cross-reactivity with carbapenems is possible"),
-    Cross("carbapenems", "penicillins", "caution, cross-reactivity with penicillins is possible"),
-    # Celebrex label, section 4: allergic-type reactions to sulfonamides
-    Cross(
-        "sulfonamide antibiotics", "NSAIDs", "celecoxib is contraindicated after allergic reactions to sulfonamides",
-        frozenset({"celecoxib"}),
-    ),
-    # Hydrochlorothiazide label, section 4: hypersensitivity to other sulfonamide-derived drugs
-    Cross(
-        "sulfonamide antibiotics", "thiazide diuretics",
-        "caution, the label of thiazides warns of hypersensitivity to sulfonamide-derived drugs",
-    ),
-    # Lasix label, precautions: patients allergic to sulfonamides may also be allergic to furosemide
-    Cross(
-        "sulfonamide antibiotics", "loop diuretics",
-        "caution, patients allergic to sulfonamides may also be allergic to this loop diuretic",
-        frozenset({"furosemide", "bumetanide", "torsemide"}),
-    ),
-    # Losartan label, section 6: angioedema, some with a history of angioedema with ACE inhibitors
-    Cross(
-        "ACE inhibitors", "angiotensin receptor blockers",
-        "caution, angioedema with an ACE inhibitor has recurred with angiotensin receptor blockers",
-    ),
-)  # fmt: skip
-
-# Entresto label, section 4: history of angioedema related to an ACE inhibitor or ARB
-SACUBITRIL = "sacubitril is contraindicated after angioedema with an ACE inhibitor or angiotensin receptor blocker"
+def duplicate_class(one: frozenset[str], other: frozenset[str]) -> tuple[str, str] | None:
+    """The class of which two drugs are members, with a wording of its own or ""; None where two may stand together."""
+    for name, entry in _classes().items():
+        members = entry["members"] - set(entry.get("duplicate_not", [])) if entry["duplicate"] else set()
+        if one & members and other & members:
+            return name, entry.get("duplicate_says", "")
+    return None
 
 
-def classes_of(name: str) -> list[DrugClass]:
-    """The classes that a generic name belongs to."""
-    return [item for item in CLASSES if name.casefold() in item.members]
+def _concerned(cross: Mapping[str, Any], mine: frozenset[str]) -> bool:
+    return not (("members" in cross and not mine & set(cross["members"])) or mine & set(cross.get("but_not", [])))
 
 
-def classes_said(text: str) -> list[DrugClass]:
-    """The classes that a text names as such: "sulfa", "NSAIDs"."""
-    return [item for item in CLASSES if item.said.search(text)]
+@lru_cache(maxsize=1)
+def _classes() -> dict[str, dict[str, Any]]:
+    return {entry["name"]: {**entry, "members": set(entry["members"])} for entry in clinical("drug_classes")["classes"]}
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, entry in _classes().items():
+        for phrase in entry["said"]:
+            found.setdefault(" ".join(_words(phrase)), []).append(name)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _longest() -> int:
+    return max(phrase.count(" ") + 1 for phrase in _phrases())
+
+
+def _words(text: str) -> list[str]:
+    return "".join(char if char.isalnum() or char == "'" else " " for char in plain(text)).replace("'", "").split()
+
+
+def _places(words: list[str], name: list[str]) -> list[int]:
+    """Where the words of a drug's name of several words stand, unless they name a class themselves."""
+    if len(name) < 2 or " ".join(name) in _phrases():
+        return []
+    starts = [at for at in range(len(words)) if words[at : at + len(name)] == name]
+    return [at + step for at in starts for step in range(len(name))]

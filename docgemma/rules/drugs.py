@@ -61,7 +61,15 @@ class DrugNames:
     def ingredients(self, name: str) -> frozenset[str]:
         """What is in it: one generic name, several for a combination, the name itself where it is not known."""
         generic = self.generic(name)
-        return frozenset(_parts(generic)) if generic else frozenset({" ".join(name.lower().split())})
+        if not generic:
+            return frozenset({" ".join(name.lower().split())})
+        return frozenset(part for item in _parts(generic) for part in self._base(item))
+
+    def _base(self, part: str) -> list[str]:
+        """An ingredient as it is called by itself: "norethisterone acetate" is norethindrone."""
+        if generic := self.generic(part):
+            return _parts(generic)
+        return [base for item in self.find(part) for base in _parts(self._generics[item.name])] or [part]
 
     def suggest(self, name: str, limit: int = 3) -> list[str]:
         """Known names spelt much like this one, best first, for a 'did you mean'. Never to be taken as the answer."""
@@ -145,7 +153,7 @@ def _key(name: str) -> str:
 
 
 def _parts(generic: str) -> list[str]:
-    return [part.strip() for part in re.split(r",|\band\b", generic) if part.strip()]
+    return [part.strip() for part in re.split(r",\s|/|\band\b", generic) if part.strip()]
 
 
 def _is_drug_here(text: str, found: list[Mention], number: int) -> bool:

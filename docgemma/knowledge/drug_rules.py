@@ -1,0 +1,46 @@
+"""What label and guideline say of a drug, for code to match: `conditions.jsonl` and `doses.jsonl` of `data/knowledge`.
+
+Written from label knowledge and not verified against the labels; every row names the section it should stand in.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from docgemma.errors import ConfigError
+from docgemma.paths import data_file
+
+Row = dict[str, Any]
+
+
+def conditions_of(drug: str) -> list[Row]:
+    """Rows {"drug", "when", "rank", "says", "section"} of a generic name: states of a patient that speak against it."""
+    return _rows("conditions.jsonl").get(drug, [])
+
+
+def doses_of(drug: str) -> list[Row]:
+    """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}."""
+    return _rows("doses.jsonl").get(drug, [])
+
+
+def product_of(ingredients: Iterable[str]) -> str:
+    """One name of a combination, whatever the order: "sacubitril and valsartan"."""
+    return " and ".join(sorted(part.strip() for part in ingredients))
+
+
+@lru_cache(maxsize=2)
+def _rows(name: str) -> dict[str, list[Row]]:
+    """Every row by drug.
+
+    Raises:
+        ConfigError: the file is missing or no JSON lines.
+    """
+    found: dict[str, list[Row]] = {}
+    try:
+        for line in data_file("knowledge", name).read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found.setdefault(product_of(row["drug"].split(" and ")), []).append(row)
+    except ValueError as error:
+        raise ConfigError(f"data/knowledge/{name} cannot be read.", hint="Clone the repository again.") from error
+    return found

@@ -1,0 +1,95 @@
+"""What of a patient decides about drugs: age, weight, sex, pregnancy, kidney function, problems, results. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+from docgemma.reading.terms import measure_named, names
+from docgemma.reading.words import clinical, plain
+
+KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
+CHILDBEARING = (12, 50)  # years
+BEYOND = ("hysterectomy", "menopaus", "sterili", "bilateral oophorectomy")
+
+
+@dataclass(frozen=True)
+class PatientState:
+    """None is what the chart does not say. `results`: measure -> (value, unit, date) of the latest."""
+
+    age: float | None  # years
+    sex: str
+    weight: float | None  # kg
+    problems: tuple[str, ...]
+    results: Mapping[str, tuple[float, str, str]]
+    pregnancy_weeks: int | None = None
+
+    def has(self, group: str) -> str:
+        """The active problem that belongs to a group of `data/clinical/problems.yaml`; "" if there is none."""
+        return self.named(_fragments(group))
+
+    def named(self, fragments: Sequence[str]) -> str:
+        """The active problem whose name has one of these beginnings of words; "" if there is none."""
+        return next((name for name in self.problems if names(fragments, name)), "")
+
+    @property
+    def may_become_pregnant(self) -> bool:
+        fertile = self.age is not None and CHILDBEARING[0] <= self.age <= CHILDBEARING[1]
+        return self.sex == "female" and fertile and not self.named(BEYOND)
+
+
+UNKNOWN = PatientState(age=None, sex="", weight=None, problems=(), results={})
+
+
+def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
+    """Of the data of `get_patient_chart`."""
+    born = chart["patient"]["birth_date"]
+    results: dict[str, tuple[float, str, str]] = {}
+    for item in [*chart["labs"], *chart["vitals"]]:
+        value, name = _number(item["value"]), measure_named(item["name"])
+        if name and value is not None:
+            results.setdefault(name, (value, item["unit"], item["date"]))
+    weight = results.get("weight")
+    factor = KILOGRAMS.get(weight[1].casefold()) if weight else None
+    return PatientState(
+        age=_age(born, today) if len(born) == 10 else None,
+        sex=chart["patient"].get("sex", ""),
+        weight=weight[0] * factor if weight and factor else None,
+        problems=tuple(item["name"] for item in chart["conditions"] if item["active"]),
+        results=results,
+        pregnancy_weeks=_weeks(chart, today),
+    )
+
+
+def _weeks(chart: Mapping[str, Any], today: date) -> int | None:
+    """Weeks of pregnancy as the newest note says them, counted on to today; None if none does."""
+    for item in chart["notes"]:
+        words = plain(item["text"]).replace("-", " ").split()
+        for before, word in pairwise(words):
+            if word.startswith("week") and before.isdigit() and names(_fragments("pregnancy"), item["text"]):
+                written = date.fromisoformat(item["date"][:10]) if len(item["date"]) >= 10 else today
+                weeks = int(before) + (today - written).days // 7
+                return weeks if weeks <= 43 else None
+    return None
+
+
+def _fragments(group: str) -> list[str]:
+    entry = next((entry for entry in clinical("problems")["problems"] if entry["name"] == group), None)
+    return entry["chart"] if entry else []
+
+
+def _number(text: str) -> float | None:
+    """The number of a result, "<30" and "> 90" too."""
+    kept = "".join(char for char in str(text) if char.isdigit() or char == ".")
+    try:
+        return float(kept)
+    except ValueError:
+        return None
+
+
+def _age(born: str, today: date) -> float:
+    """Whole years; of infants below two with their part of a year."""
+    day = date.fromisoformat(born)
+    years = today.year - day.year - ((today.month, today.day) < (day.month, day.day))
+    return years if years > 1 else round((today - day).days / 365.25, 2)
