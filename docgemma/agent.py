@@ -194,6 +194,11 @@ class Agent:
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
+        waiting = self._waiting(thread)
+        return {name: value for name, value in waiting.items() if name != "beside"} if waiting else None
+
+    def _waiting(self, thread: str) -> dict[str, Any] | None:
+        """The same, with `beside`: the answer to what was asked besides the entry."""
         interrupts = self.app.get_state(self._config(thread)).interrupts
         return interrupts[0].value if interrupts else None
 
@@ -262,6 +267,7 @@ class Agent:
         return report(
             self.app.get_state(self._config(thread)).values, thread=thread, graph=self.graph_name,
             model=self.llm.name, pending=self.pending(thread), seconds=seconds,
+            beside=(self._waiting(thread) or {}).get("beside", ""),
         )  # fmt: skip
 
     def _config(self, thread: str) -> dict[str, Any]:

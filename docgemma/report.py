@@ -6,12 +6,17 @@ from docgemma.state import AgentState, PendingWrite
 
 
 def report(
-    state: AgentState, *, thread: str, graph: str, model: str, pending: PendingWrite | None, seconds: float
+    state: AgentState,
+    *,
+    thread: str,
+    graph: str,
+    model: str,
+    pending: PendingWrite | None,
+    seconds: float,
+    beside: str = "",
 ) -> dict[str, Any]:
-    """The turn as one JSON object; every key is always there."""
+    """The turn as one JSON object; every key is always there. `beside`: the answer above a card that waits."""
     calls = state.get("calls", [])
-    if pending and state.get("reopened"):  # the card stayed while another question was answered
-        pending = PendingWrite(**{**pending, "beside": state.get("final_response") or ""})
     question = state.get("clarification")
     path = [*state.get("path", []), *(["tool_execute"] if pending else [])]
     return {
@@ -19,7 +24,7 @@ def report(
         "graph": graph,
         "model": model,
         "status": "needs_approval" if pending else state.get("status", "answered"),
-        "answer": _answer(state, pending),
+        "answer": _answer(state, pending, beside),
         "path": path,
         "intent": state.get("intent"),
         "tools": [_tool(result) for result in state.get("tool_results", [])],
@@ -43,11 +48,11 @@ def report(
     }
 
 
-def _answer(state: AgentState, pending: PendingWrite | None) -> str:
+def _answer(state: AgentState, pending: PendingWrite | None, beside: str) -> str:
     """The answer; the card where an entry waits, below the answer to what was asked beside it."""
     if not pending:
         return state.get("final_response") or ""
-    return "\n\n".join(part for part in (pending.get("beside"), approval_text(pending)) if part)
+    return "\n\n".join(part for part in (beside, approval_text(pending)) if part)
 
 
 def model_calls(result: dict[str, Any]) -> str:

@@ -118,7 +118,6 @@ class PendingWrite(TypedDict):
     args: dict[str, Any]
     original: dict[str, str]
     findings: list[str]
-    beside: str  # the answer to what was asked besides the entry; "" where nothing was
 
 
 class Held(TypedDict):

@@ -103,7 +103,7 @@ def test_every_pair_has_severity_mechanism_and_what_to_do():
         (("clopidogrel", "omeprazole"), "major"), (("lisinopril", "spironolactone"), "major"),
         (("lithium", "ibuprofen"), "major"), (("oxycodone", "alprazolam"), "major"),
         (("digoxin", "amiodarone"), "major"),
-        (("simvastatin", "amlodipine"), "moderate"), (("aspirin", "ibuprofen"), "moderate"),
+        (("simvastatin", "amlodipine"), "major"), (("aspirin", "ibuprofen"), "moderate"),
     ],
 )  # fmt: skip
 def test_a_well_known_pair_has_its_severity(pair, severity):

@@ -64,11 +64,11 @@ def test_a_name_that_is_not_listed_is_said_to_be_so(snapshot, asked):
 
 
 def test_a_real_drug_that_is_not_listed_is_not_taken_for_a_misspelt_other(snapshot):
-    """Look-alike names are a known cause of harm: cetirizine is not a way to write another drug."""
+    """Look-alike names are a known cause of harm: flupentixol is not a way to write another drug."""
     with pytest.raises(ToolError) as caught:
-        snapshot.label("cetirizine")
+        snapshot.label("flupentixol")
     assert caught.value.error_type is ErrorType.DRUG_NOT_IN_DATABASE
-    assert snapshot.generic_name("cetirizine") == "cetirizine"
+    assert snapshot.generic_name("flupentixol") == "flupenthixol"
 
 
 def test_a_drug_listed_for_its_interactions_alone_has_no_label_but_has_these(snapshot):

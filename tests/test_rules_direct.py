@@ -43,7 +43,7 @@ def test_what_the_offline_sources_do_not_hold_is_said_and_listed() -> None:
 @pytest.mark.parametrize(
     ("asks", "given", "word"),
     [(["change"], {}, "cannot remove"), (["rx"], {"meant": "refused"}, "No entry"), (["ok"], {}, "No entry is waiting"),
-     (["cancel"], {}, "No entry is waiting"), (["img"], {}, "No image"), (["oos"], {}, "outside"),
+     (["cancel"], {}, "No entry is waiting"), (["img"], {}, "No image"), (["oos"], {}, "cannot do that"),
      (["find"], {}, "Which patient")],
 )  # fmt: skip
 def test_each_of_these_is_settled_by_code(asks: list[str], given: dict, word: str) -> None:

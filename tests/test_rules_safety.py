@@ -261,7 +261,7 @@ def test_every_ingredient_of_every_product_is_compared():
     """A recorded allergy to any ingredient of any product of the dictionary is told when the product is ordered."""
     missed = []
     products = [name for name in every_name() if len(dictionary().ingredients(name)) > 1]
-    for name in [*products, *every_name()[::25]]:
+    for name in products:
         for part in ingredients(name, dictionary()):
             if "same drug" not in " ".join(of_allergies(name, [allergy(part)])):
                 missed.append((name, part))

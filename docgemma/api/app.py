@@ -151,7 +151,7 @@ class Desk:
         if given.decision is None:
             return self.agent.proceed(given.thread, actor=who, **how)
         waiting = self.agent.pending(given.thread)
-        if waiting and given.seen and waiting | {"beside": ""} != given.seen.model_dump() | {"beside": ""}:
+        if waiting and given.seen and waiting != given.seen.model_dump():
             raise ThreadStateError("Another entry waits by now.")
         fields = list(self.agent.toolbox[waiting["name"]].args.model_fields) if waiting else []
         if waiting and set(given.changes or {}) - set(fields):

@@ -39,7 +39,6 @@ class PendingWrite(Model):
     args: dict[str, Any]
     original: dict[str, str] = Field(description="Arguments that were written otherwise, as they were written.")
     findings: list[str]
-    beside: str = Field(default="", description="The answer to what was asked besides the entry.")
 
 
 class Resume(Model):

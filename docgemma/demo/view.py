@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.images import describe_header, load_image
+from docgemma.report import approval_text
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
@@ -41,7 +42,7 @@ def answer(result: dict[str, Any], picked: bool = False) -> list[Message]:
     shown = result["answer"]
     if pending := result["pending_write"]:
         waits = f"{pending['label']}: your decision is needed. Nothing has been written yet."
-        shown = "\n\n".join(part for part in (pending.get("beside"), waits) if part)
+        shown = result["answer"].removesuffix(approval_text(pending)) + waits
     body = block("dg-answer", lines(shown) + sources(result["sources"]) + removed(result["grounding"]))
     message: Message = {"role": "assistant", "content": body}
     if result["options"] and not picked:

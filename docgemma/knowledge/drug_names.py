@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError
+from docgemma.paths import data_file
 from docgemma.rules import drug_words
 from docgemma.rules.drugs import DrugNames, Mention
 
@@ -67,7 +68,8 @@ def _version() -> str:
         package = metadata.version(PACKAGE)
     except metadata.PackageNotFoundError as error:
         raise ConfigError("The drug dictionary is not installed.", hint=f"Install it: pip install {PACKAGE}") from error
-    lists = repr((RULES, drug_words.SUPPLEMENT, sorted(drug_words.NOT_DRUGS), sorted(drug_words.SHORT)))
+    labelled = data_file("knowledge", "drugs.jsonl").stat().st_size
+    lists = repr((RULES, labelled, drug_words.SUPPLEMENT, sorted(drug_words.NOT_DRUGS), sorted(drug_words.SHORT)))
     return f"{package}-{hashlib.sha256(lists.encode()).hexdigest()[:10]}"
 
 
@@ -102,7 +104,22 @@ def _compile() -> dict[str, str]:
         raise ConfigError("The drug dictionary is not installed.", hint=f"Install it: pip install {PACKAGE}")
     with bz2.open(folder / "drug_ner_dictionary.pkl.bz2", "rb") as file:
         data = pickle.load(file)
-    return select(data["drug_variant_to_canonical"], data["drug_canonical_to_data"])
+    names = select(data["drug_variant_to_canonical"], data["drug_canonical_to_data"])
+    return {**_labelled(names), **names}
+
+
+def _labelled(names: dict[str, str]) -> dict[str, str]:
+    """Brand names and synonyms of `data/knowledge/drugs.jsonl`: the package lacks Demerol and Seasonique."""
+    rows = [json.loads(line) for line in data_file("knowledge", "drugs.jsonl").read_text("utf-8").splitlines()[1:]]
+    said = [(row["name"], alias.lower()) for row in rows for alias in (*row["synonyms"], *row["brand_names"])]
+    known = {  # a drug as the package spells it; a combination by its parts
+        row["name"]: next((names[name] for name in (row["name"], *row["synonyms"]) if name in names), row["name"])
+        for row in rows if " and " not in row["name"]
+    }  # fmt: skip
+    return {
+        alias: known.get(name, name) for name, alias in said
+        if alias not in drug_words.NOT_DRUGS and NAME.fullmatch(alias) and alias.count(" ") < MAX_WORDS
+    }  # fmt: skip
 
 
 def select(variants: dict[str, list[str] | None], canonicals: dict[str, dict[str, Any]]) -> dict[str, str]:

@@ -4,30 +4,47 @@ from typing import Any
 
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
-from docgemma.reading.labels import TOPICS
+from docgemma.nodes.standing_interactions import standing_interactions
 from docgemma.reading.terms import measures_in, names
 from docgemma.reading.words import clinical
 from docgemma.rules import known
-from docgemma.state import AgentState
+from docgemma.state import AgentState, Request
 
 MAX_LINES = 5
+MAX_PAIRS = 4
+LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 MAX_MEDICINES = 12
 
 
 def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]]:
-    """Patient id -> lines of the labels of active medicines that speak of the results asked for, the gravest first."""
+    """Patient id -> lines beside what was asked of the chart: labels of active medicines that speak of a result or of
+    stopping, and the gravest interactions among what is taken already."""
     request = known.request(state)
-    if not {"labs", "vit", "may"} & set(request["asks"]) or not set(request["asks"]) & {*TOPICS, "may"}:
-        return {}
+    asks = set(request["asks"])
+    fragments = _of_results(request)
+    stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks else []
+    listed = asks & LISTED or not asks
+    found: dict[str, list[str]] = {}
+    for item in known.charts(state):
+        chart = item["result"]
+        lines = [line for name in _active(chart) for line in _lines(name, fragments, context)] if fragments else []
+        lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
+        stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
+        found[chart["patient"]["id"]] = [
+            *([f"Labels of the active medicines on this: {'; '.join(lines)}."] if lines else []),
+            *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
+            *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
+        ]
+    return found
+
+
+def _of_results(request: Request) -> list[str]:
+    """How labels name the results that are asked for."""
+    if not {"labs", "vit", "may"} & set(request["asks"]):
+        return []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
     effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
-    fragments = [fragment for match in effects for fragment in match]
-    found: dict[str, list[str]] = {}
-    for item in known.charts(state) if fragments else []:
-        chart = item["result"]
-        lines = [line for name in _active(chart) for line in _lines(name, fragments, context)]
-        found[chart["patient"]["id"]] = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
-    return found
+    return [fragment for match in effects for fragment in match]
 
 
 def _active(chart: dict[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
         card = state["reopened"] or as_card(tool.name, args, context)
-        beside = "" if state["reopened"] else _beside(state, context)
+        beside = _beside(state, context)
         args, findings, decision = decide_write(tool, card["args"], card["original"], context, beside)
         if decision == "hold":
             return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
@@ -83,7 +83,7 @@ def decide_write(
             return args, findings, decision["decision"]
         card = as_card(tool.name, {**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
-        args, edited = card["args"], decision["decision"] == "edit"
+        args, edited, beside = card["args"], decision["decision"] == "edit", ""
         findings = findings_for(tool.name, args, context)
     return args, findings, "approve"
 
@@ -93,13 +93,13 @@ def _pending(
 ) -> PendingWrite:
     patient = context.store.patient(args["patient_id"])
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
-    return PendingWrite(
-        name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings, beside=""
-    )
+    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
 
 
 def _beside(state: AgentState, context: Context) -> str:
     """The answer to what the message asks besides its entries: nobody waits for it until the card is decided."""
+    if state["reopened"]:  # another question was answered while the card waited
+        return state.get("final_response") or ""
     others = set(known.request(state)["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}
     return answer_by_code(state, context)[0] if others else ""
 

@@ -7,6 +7,7 @@ from docgemma.errors import StoreError
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
+from docgemma.nodes.standing_interactions import standing_interactions
 from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_answer import results_to_weigh
 from docgemma.rules.conditions import check_conditions
@@ -28,7 +29,7 @@ def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list
     if tool_name == "save_clinical_note":
         return []
     chart = _chart(args["patient_id"], context)
-    judged = _of_allergy(args, chart, context) if tool_name == "add_allergy" else _of_order(args, chart, context)
+    judged = _of_allergy(args, chart, context) if tool_name == "add_allergy" else order_findings(args, chart, context)
     return [*_death(chart), *shown(judged)]
 
 
@@ -41,7 +42,13 @@ def _of_allergy(args: dict[str, Any], chart: dict[str, Any] | None, context: Con
     return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
 
 
-def _of_order(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
+def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
+    """What speaks against an order.
+
+    Args:
+        args: of `prescribe_medication`.
+        chart: data of `get_patient_chart`; None if it could not be read.
+    """
     drug, medications = args["medication_name"], chart["medications"] if chart else None
     pairs = check_interactions(drug, medications, context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
@@ -52,27 +59,37 @@ def _of_order(args: dict[str, Any], chart: dict[str, Any] | None, context: Conte
     )  # fmt: skip
     findings += _of_patient(args, patient, context)
     weighed = [Finding(NOTE, results_to_weigh(chart))] if chart and chart["labs"] else []
-    return [*findings, *weighed]
+    standing = [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]] if chart else []
+    return [*findings, *standing, *weighed]
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
-    route = route_of(f"{drug} {dose} {said}")
-    names = sorted(ingredients(drug, context.drugs))
-    product = product_of(names)
-    rows: list[Row] = [row for name in dict.fromkeys([product, *names]) for row in conditions_of(name)]
+    route, parts = route_of(f"{drug} {dose} {said}"), sorted(ingredients(drug, context.drugs))
+    names = [_stored(product_of(parts), context)] if len(parts) > 1 else []
+    names += [_stored(part, context) for part in parts]
+    rows: list[Row] = [row for name in dict.fromkeys(names) for row in conditions_of(name)]
+    rows = [row for row in rows if len(parts) == 1 or not row.get("alone")]
     findings = check_conditions(drug, rows, patient, route)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
         label = label_of(drug, context)
-        limits = doses_of(product) if len(names) > 1 else doses_of(names[0])
         most = label.max_daily_dose if label else ""
+        limits = doses_of(names[0])
         findings += check_dose(
             drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
         )
     return findings
+
+
+def _stored(name: str, context: Context) -> str:
+    """The name under which rules are stored: the dictionary's valproic acid is valproate there."""
+    if conditions_of(name) or doses_of(name):
+        return name
+    label = label_of(name, context)
+    return product_of(label.name.split(" and ")) if label else name
 
 
 def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:

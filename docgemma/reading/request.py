@@ -16,6 +16,7 @@ from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday
 from docgemma.reading.words import plain
 from docgemma.rules.drugs import DrugNames
+from docgemma.rules.numbers import said_frequencies
 from docgemma.state import ActivePatient, OrderRef, PatientRef, Request
 
 SURE = 0.5
@@ -283,15 +284,23 @@ def _orders(message: str, reading: Reading, quoted: Sequence[tuple[int, int]], d
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
-    """What was said of how often; what "not" stands before is left out: "weekly, not daily" is weekly."""
-    return ", ".join(span.text for span in spans if "not" not in message[: span.start].casefold().split()[-2:])
+    """What was said of how often, once: "weekly, not daily" is weekly, "od, so once a day" is od."""
+    told: list[str] = []
+    for span in spans:
+        said = said_frequencies(span.text)
+        if "not" not in message[: span.start].casefold().split()[-2:] and not (
+            said and said <= {each for text in told for each in said_frequencies(text)}
+        ):
+            told.append(span.text)
+    return ", ".join(told)
 
 
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
+    typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
     joined = {field: ", ".join(span.text for span in spans) for field, spans in mine.items()}
     return OrderRef(
-        said=name.text, drug=link.name if link.how != "unknown" else name.text, how=link.how,
+        said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=joined["route"],
         frequency=_frequency(message, mine["freq"]), notes=joined["notes"],
     )  # fmt: skip

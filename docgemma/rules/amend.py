@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from docgemma.reading.labels import TOPICS
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
 from docgemma.state import OrderRef, PendingWrite, Request
+
+LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
 
 def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[str, Any]:
@@ -19,7 +22,7 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
     """
     asks = set(request["asks"])
     refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
-    if "cancel" in asks or refused:  # what else the message asks is answered afterwards
+    if ("cancel" in asks or refused) and not asks & LOOKS_UP:  # "hold on, what's his GFR": the card stays
         return {"decision": "reject", "args": {}}
     if asks <= {"ok", "chat"} and "ok" in asks:
         return {"decision": "amend", "args": {}}  # the card is shown again: a person approves it

@@ -45,6 +45,9 @@ OUT_OF_SCOPE = (
     "trials, and prepare prescriptions, allergies and notes."
 )
 NO_IMAGE = "No image is attached to this message."
+UNNAMED = "no entry of the chart has this name"
+NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
+NOT_ANSWERED = "Not answered: {ask} ({reason})."
 LETTERS = 3  # of a word that tells something
 WORDS = {
     "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
@@ -68,7 +71,7 @@ def compose(
     Args:
         state: of the turn.
         checks: (patient id, drug) -> findings of the order check, the worst first.
-        effects: patient id -> label lines of active medicines that bear on the results asked for.
+        effects: patient id -> lines beside the chart: labels that bear on what is asked, interactions of what is taken.
         definition: what a curated definition says to a general question.
     """
     request = known.request(state)
@@ -80,7 +83,9 @@ def compose(
     blocks += [_entries(state), [definition] if definition else [], unavailable(state)]
     told = plain(" ".join(line for block in blocks for line in block))
     missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
-    blocks.append([f"Not answered: {item['ask']} ({item['reason']})." for item in missing])
+    blocks.append(
+        [NO_ENTRY.format(**item) if item["reason"] == UNNAMED else NOT_ANSWERED.format(**item) for item in missing]
+    )
     return "\n\n".join("\n".join(known.unique(block)) for block in blocks if block), missing
 
 
@@ -130,15 +135,16 @@ def _people(
         about = [drug for patient, drug in checks if patient == chart["patient"]["id"]]
         for drug in about:
             findings = [
-                line for line in checks[chart["patient"]["id"], drug] if not line.startswith("Results to weigh")
+                line
+                for line in checks[chart["patient"]["id"], drug]
+                if not line.startswith(("Results to weigh", "Duplicate:"))  # shown below, and what is taken too
             ]
             lines += check_lines(drug, findings, chart)
         lines += beside_check(known.drugs(state), chart, drugs) if about else []
         lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
-        if told := effects.get(chart["patient"]["id"]):
-            lines.append(f"Labels of the active medicines on this: {'; '.join(told)}.")
         alone = len(lines) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
-        blocks.append([*lines, *overview(chart)] if alone else lines)
+        lines += overview(chart) if alone else []
+        blocks.append([*lines, *effects.get(chart["patient"]["id"], [])])
     seen = {item["result"]["patient"]["id"] for item in charts}
     for item in by_tool(state.get("tool_results") or [], "search_patient"):
         blocks += [[line] for line in _search_lines(item, seen, request)]
@@ -329,9 +335,7 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
         for measure in unmatched(request, item["result"], drugs):
             if not set(plain(measure).split()) & set(request["telling"]):
                 continue  # everyday words ("w doses"): the lists that are shown answer them
-            found.append(
-                {"ask": measure, "reason": "matched to no entry of this chart; that does not prove that there is none"}
-            )
+            found.append({"ask": measure, "reason": UNNAMED})
     for drug in request["drugs"]:
         if drug["how"] == "unknown":
             found.append({"ask": drug["said"], "reason": "not recognised as a drug"})

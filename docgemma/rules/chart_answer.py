@@ -74,6 +74,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
 def _said_elsewhere(request: Request, chart: Chart) -> list[str]:
     """Problems and notes that have a telling word of the request: "falls", "left leg"."""
     words = [word for word in request["telling"] if word not in STOP]
+    words += [plain(drug["name"]) for drug in request["drugs"] if drug["how"] in ("named", "short", "near")]
     found = [problem(item) for item in chart["conditions"] if names(words, item["name"])]
     return [*found, *(note(item) for item in chart["notes"] if names(words, item["text"]))][:FEW]
 

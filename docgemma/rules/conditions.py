@@ -68,9 +68,11 @@ def _fits(key: str, value: Any, patient: PatientState, route: str) -> str | None
 
 def _below_egfr(limit: float, patient: PatientState) -> str | None:
     known = patient.results.get("egfr") or patient.results.get("creatinine clearance")
-    if known is None:
-        return f"?{NO_EGFR}"
-    return f"latest eGFR: {known[0]:g} ({known[2]})" if known[0] < limit else None
+    if known and known[0] < limit:
+        return f"latest eGFR: {known[0]:g} ({known[2]})"
+    if patient.clearance is not None and patient.clearance < limit:
+        return f"creatinine clearance about {patient.clearance:.0f} mL/min (Cockcroft-Gault)"
+    return None if known or patient.clearance is not None else f"?{NO_EGFR}"
 
 
 def _result(limit: Mapping[str, Any], patient: PatientState) -> str | None:

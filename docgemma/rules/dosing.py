@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from docgemma.reading.words import plain
-from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, UNCHECKED, Finding
+from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
 from docgemma.rules.numbers import NUMBER_WORDS, quantities, said_frequencies
 from docgemma.rules.patient_state import PatientState
 
@@ -82,7 +82,7 @@ def check_dose(
             given = dosage or "no dose"
             unchecked = f"the dose of {medication} ({given} does not compare with {_number(value)} {unit})"
         elif what == "single" and amount[0] > value:
-            text = f"A single dose of {dosage} is above {_number(value)} {unit}{why}."
+            text = f"A single dose of {dosage} is above the maximum single dose of {_number(value)} {unit}{why}."
             findings.append(Finding(MAJOR, text))
         elif what == "day" and often is None and amount[0] > value:
             findings.append(
@@ -94,6 +94,10 @@ def check_dose(
             needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
             daily = f"{dosage} {frequency} is {_number(total)} {unit} a day{needed}"
             findings.append(Finding(MAJOR, f"{daily}, above the maximum of {_number(value)} {unit} a day{why}."))
+        elif what == "day":
+            given = f"{dosage} {frequency} is {_number(total)} {unit} a day"
+            text = f"{given}; the maximum is {_number(value)} {unit} a day{why}."
+            findings.append(Finding(NOTE, text))
     return [*findings[:3], *([Finding(UNCHECKED, unchecked)] if unchecked else [])]
 
 
@@ -153,7 +157,7 @@ def _digits(dosage: str) -> str:
 
 def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tuple[str, Decimal, str, str]]:
     """("day" or "single", value, unit, why) of the rows that fit, one a reason, the lowest of each kind first."""
-    children = [row for row in rows if "age_below" in row and _young(row, patient)]
+    children = [row for row in rows if "age_below" in row and _young(row, patient) and _applies(row, patient)]
     fitting = children or [row for row in rows if "age_below" not in row and _applies(row, patient)]
     told = [row for row in fitting if "for" in row and _indicated(row["for"], words, patient)]
     formed = [row for row in fitting if "form" in row and set(plain(row["form"]).split()) <= _forms(words)]
@@ -196,8 +200,9 @@ def _applies(row: Row, patient: PatientState) -> bool:
 
 
 def _indicated(indication: str, words: str, patient: PatientState) -> bool:
-    told = plain(" ".join([words, *patient.problems]))
-    return all(word in told for word in plain(indication).split() if len(word) > 3)
+    told = f" {plain(' '.join([words, *patient.problems]))}"
+    telling = [word for word in plain(indication).split() if len(word) > 2]
+    return bool(telling) and all(f" {word}" in told for word in telling)
 
 
 def _forms(words: str) -> set[str]:
@@ -208,7 +213,7 @@ def _forms(words: str) -> set[str]:
 
 def _why(row: Row, patient: PatientState) -> str:
     egfr = patient.results.get("egfr")
-    parts = [f"from {row['age_from']} years"] if "age_from" in row and "age_below" not in row else []
+    parts = [f"{row['age_from']} years and older"] if "age_from" in row and "age_below" not in row else []
     parts += [f"below {row['age_below']} years"] if "age_below" in row else []
     parts += [f"with an eGFR of {egfr[0]:g}"] if "egfr_below" in row and egfr else []
     parts += [f"below {row['weight_below_kg']} kg"] if "weight_below_kg" in row else []
@@ -257,4 +262,4 @@ def _amount(text: str) -> tuple[Decimal, str] | None:
 
 
 def _number(value: Decimal) -> str:
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
+    return f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -49,6 +49,9 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         new |= {"conditions": last["conditions"], "condition": last["condition"]}
     if request["drugs"] and (somebody or patient_open) and asks <= {"chart", "chat", "gk", "oos", "find", "demo"}:
         new["asks"] = ["may"]  # a patient and a drug is an order check
+    few = len(new.get("drugs", request["drugs"])) < 2
+    if "ddi" in asks and few and (somebody or patient_open):  # with, or among, what the patient takes
+        new["asks"] = unique([*request["asks"], "may"])
     about_them = PRONOUNS & set(plain(request["said"]).replace("'s", "").split())
     if (
         "asks" not in new

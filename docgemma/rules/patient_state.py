@@ -11,7 +11,7 @@ from docgemma.reading.words import clinical, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 CHILDBEARING = (12, 50)  # years
-BEYOND = ("hysterectomy", "menopaus", "sterili", "bilateral oophorectomy")
+BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,16 @@ class PatientState:
     def named(self, fragments: Sequence[str]) -> str:
         """The active problem whose name has one of these beginnings of words; "" if there is none."""
         return next((name for name in self.problems if names(fragments, name)), "")
+
+    @property
+    def clearance(self) -> float | None:
+        """Creatinine clearance in mL/min by Cockcroft and Gault, of adults; None where a part of it is not recorded."""
+        creatinine = self.results.get("creatinine")
+        if creatinine is None or self.age is None or self.weight is None or self.age < 18:
+            return None
+        milligrams = creatinine[0] / 88.4 if "mol" in creatinine[1] else creatinine[0]
+        factor = 0.85 if self.sex == "female" else 1.0
+        return (140 - self.age) * self.weight * factor / (72 * milligrams) if milligrams else None
 
     @property
     def may_become_pregnant(self) -> bool:

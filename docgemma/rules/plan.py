@@ -178,7 +178,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     alone = "ddi" in asks and len(names) < 2 and not checked
     if "safe" in asks or checked or alone or (not asks - {"chat"} and names and not request["patients"]):
         steps += [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names]
-        if "safe" in asks and not names:
+        if "safe" in asks and not names and not (asks & {*TOPICS, "may"} and known.people(state)):
             unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
             steps.append(Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe"))
     searched = "lit" in asks or "trial" in asks

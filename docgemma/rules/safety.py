@@ -6,6 +6,7 @@ Every check that could not be made is itself a finding: a short list of findings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from docgemma.reading.terms import names
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, RANKS, UNCHECKED, Finding
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
 
 Entry = Mapping[str, Any]
 RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
+SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
 
 
@@ -81,7 +83,8 @@ def check_order_allergies(medication: str, allergies: Sequence[Entry], drugs: Dr
     for entry in _active(allergies):
         said = str(entry.get("substance") or "")
         if why := allergy_conflict(medication, said, drugs):
-            rank = MODERATE if why.startswith("caution") else CONTRAINDICATED
+            cautious = MAJOR if names(SEVERE, f"{entry.get('reaction')} {entry.get('severity')}") else MODERATE
+            rank = cautious if why.startswith("caution") else CONTRAINDICATED
             findings.append(Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}."))
         elif not is_comparable(said, drugs):
             findings.append(Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)"))
