@@ -71,6 +71,8 @@ def check_dose(
     adult = patient.age is None or patient.age >= 18
     if wrong := _wrong_size(medication, dosage, amount, [row for row in mine if "single" in row], adult):
         return [*findings, wrong]
+    findings += _too_low(medication, mine, amount, often, patient, f"{dosage} {said}")
+    mine = [row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)]
     limits = _limits(mine, patient, words) or _label_limit(max_daily_dose)
     if not limits:
         lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
@@ -99,6 +101,36 @@ def check_dose(
             text = f"{given}; the maximum is {_number(value)} {unit} a day{why}."
             findings.append(Finding(NOTE, text))
     return [*findings[:3], *([Finding(UNCHECKED, unchecked)] if unchecked else [])]
+
+
+def _too_low(
+    medication: str,
+    rows: Iterable[Row],
+    amount: tuple[Decimal, str] | None,
+    often: Decimal | None,
+    patient: PatientState,
+    words: str,
+) -> list[Finding]:
+    """A daily dose below what its indication needs, unless enough of the label's reasons for less hold."""
+    for row in rows:
+        least = _limit(row, "day", patient, "min")
+        if least is None or amount is None or often is None or amount[1] != least[1] or amount[0] * often >= least[0]:
+            continue
+        reasons = [_lower_for(reason, patient) for reason in row.get("less_for", [])]
+        if _indicated(row["for"], words, patient) and sum(reasons) < row.get("less_from", 1):
+            needed = f"{_number(least[0])} {least[1]} a day for {row['for']}"
+            text = f"{_number(amount[0] * often)} {amount[1]} a day of {medication} is below the dose of {needed}."
+            return [Finding(MAJOR, text)]
+    return []
+
+
+def _lower_for(reason: Mapping[str, Any], patient: PatientState) -> bool:
+    """Whether a reason for a lower dose holds: {"age_from": 80}, {"egfr_below": 50}, {"creatinine_from": 1.5}."""
+    [(key, value)] = reason.items()
+    if key == "creatinine_from":
+        known = patient.results.get("creatinine")
+        return bool(known and known[0] >= value)
+    return _applies(reason, patient)
 
 
 def _usual_route(rows: Iterable[Row]) -> str:
@@ -173,8 +205,8 @@ def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tupl
     return list(found.values())
 
 
-def _limit(row: Row, what: str, patient: PatientState) -> tuple[Decimal, str] | None:
-    fixed, each = _amount(row.get(f"max_{what}", "")), _amount(row.get(f"max_{what}_per_kg", ""))
+def _limit(row: Row, what: str, patient: PatientState, end: str = "max") -> tuple[Decimal, str] | None:
+    fixed, each = _amount(row.get(f"{end}_{what}", "")), _amount(row.get(f"{end}_{what}_per_kg", ""))
     if each and patient.weight:
         weighed = each[0] * Decimal(str(patient.weight)), each[1]
         return min(weighed, fixed) if fixed and fixed[1] == each[1] else weighed
