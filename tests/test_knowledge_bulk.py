@@ -117,7 +117,7 @@ def test_a_partial_download_does_not_lose_a_shipped_boxed_warning(tmp_path, home
     build_from_files(home, openfda=[label_zip(tmp_path, [label("ibuprofen", warnings="Stomach bleeding.")])])
     found = opened(home).label("ibuprofen")
     assert found.records[0].boxed_warning and found.records[0].warnings == ["Stomach bleeding."]
-    assert found.source == "openFDA bulk labels, label facts in our own words, not verified"
+    assert found.source == "openFDA bulk labels, label snapshot written from knowledge, not verified"
     assert found.as_of == "2025-06-30"
 
 
@@ -126,7 +126,7 @@ def test_shipped_drugs_without_a_bulk_label_keep_their_own_source(tmp_path, home
     found = opened(home).label("Tikosyn")
     assert (found.records[0].name, found.source, found.as_of) == (
         "dofetilide",
-        "label facts in our own words, not verified",
+        "label snapshot written from knowledge, not verified",
         "2025-06-30",
     )
     assert info(home)["kinds"]["drugs"]["bulk_labels"] == 1
@@ -143,7 +143,7 @@ def test_curated_pairs_are_kept_and_others_are_read_from_the_labels(tmp_path, ho
     assert pair.severity == "avoid concomitant use" and "The quellamab label says: “Avoid" in pair.mechanism
     assert pair.reference.endswith("set-quellamab-20250301")
     assert frozenset({"ibuprofen", "quellamab"}) in found and len(found) == 3
-    assert answer.source == "label facts in our own words, not verified, openFDA bulk labels"
+    assert answer.source == "label snapshot written from knowledge, not verified, openFDA bulk labels"
 
 
 def test_a_class_named_in_a_label_is_found(tmp_path, home):
@@ -167,7 +167,7 @@ def test_a_name_from_the_labels_is_suggested_for_a_typo(tmp_path, home):
 def test_kinds_without_files_are_kept_from_the_snapshot_that_was_there(tmp_path, home):
     build_from_files(home, ctgov=[zipped(tmp_path / "ctg.zip", {"a.json": json.dumps(study()).encode()})])
     assert opened(home).literature("heart failure").records[0].demonstration
-    assert opened(home).label("warfarin").source == "label facts in our own words, not verified"
+    assert opened(home).label("warfarin").source == "label snapshot written from knowledge, not verified"
     build_from_files(home, openfda=[label_zip(tmp_path, [label()])])
     assert opened(home).trials("gout").records and opened(home).label("zorvatine").records
     assert info(home)["kinds"]["trials"]["files"][0]["file"] == "ctg.zip"

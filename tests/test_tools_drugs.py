@@ -54,7 +54,7 @@ def test_the_boxed_warning_comes_first(ask):
     assert result["formatted_result"].startswith("Dofetilide has an FDA boxed warning: ")
     assert "torsade de pointes" in result["formatted_result"][:600]
     assert result["result"]["has_boxed_warning"] is True
-    assert result["source"] == "label facts in our own words, not verified" and result["as_of"] == "2025-06-30"
+    assert result["source"] == "label snapshot written from knowledge, not verified" and result["as_of"] == "2025-06-30"
     assert result["links"][0]["url"].startswith("https://dailymed.nlm.nih.gov/")
 
 

@@ -24,7 +24,9 @@ def active(*names: str) -> list[dict]:
 def test_a_pair_that_the_snapshot_does_not_list_reads_as_none_listed_with_source_and_date(context: Context) -> None:
     checked = check_interactions("doxycycline", active("propranolol"), context)
     assert checked.found == [] and checked.unknown == []
-    assert checked.none_listed == {"propranolol": "label facts in our own words, not verified, as of 2025-06-30"}
+    assert checked.none_listed == {
+        "propranolol": "label snapshot written from knowledge, not verified, as of 2025-06-30"
+    }
 
 
 def test_a_drug_that_the_snapshot_does_not_know_stays_unknown_and_hides_no_other_pair(context: Context) -> None:
@@ -70,4 +72,4 @@ def test_the_card_says_what_is_not_listed_and_what_could_not_be_checked_comes_la
     assert findings[-1] == "Could not be checked: the allergy to latex (no known drug or class)."
     (none,) = [line for line in findings if "nothing is listed" in line]
     assert none.startswith("Doxycycline with propranolol, cetirizine:")
-    assert "label facts in our own words, not verified, as of 2025-06-30" in none and "does not prove" in none
+    assert "label snapshot written from knowledge, not verified, as of 2025-06-30" in none and "does not prove" in none
