@@ -215,7 +215,7 @@ def test_a_summary_is_json_with_units_flags_and_dates(charts: SqliteStore) -> No
     assert summary["patient"] == {
         "id": "abc-123", "name": "John Smith", "birth_date": "1958-04-12", "sex": "male", "deceased": "",
     }  # fmt: skip
-    egfr = next(item for item in summary["labs"] if item["code"] == "62238-1")
+    egfr = next(item for item in summary["labs"] if item["code"] == "98979-8")
     assert (egfr["value"], egfr["unit"], egfr["flag"], egfr["date"]) == ("41", "mL/min/1.73 m²", "low", "2026-10-12")
     assert summary["medications"][0]["name"] == "metformin" and summary["medications"][0]["active"]
     assert summary["allergies"][0]["substance"] == "sulfamethoxazole"

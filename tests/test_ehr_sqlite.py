@@ -144,7 +144,7 @@ def test_the_chart_of_john_smith(seeded: SqliteStore) -> None:
     assert [item["medicationCodeableConcept"]["text"] for item in chart.medications] == [
         "metformin", "atorvastatin", "lisinopril",
     ]  # fmt: skip
-    egfr = [item for item in chart.labs if item["code"]["coding"][0]["code"] == "62238-1"]
+    egfr = [item for item in chart.labs if item["code"]["coding"][0]["code"] == "98979-8"]
     assert [item["effectiveDateTime"] for item in egfr] == ["2026-10-12", "2026-04-06", "2025-10-01"]
     assert egfr[0]["valueQuantity"]["value"] == 41
     assert egfr[0]["interpretation"][0]["coding"][0]["code"] == "L"
