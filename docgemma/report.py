@@ -4,6 +4,8 @@ from typing import Any
 
 from docgemma.state import AgentState, PendingWrite
 
+FIRST = 5  # findings that a tired person reads; the worst come first
+
 
 def report(
     state: AgentState,
@@ -72,7 +74,9 @@ def approval_text(pending: PendingWrite) -> str:
             lines.append(
                 f"  {key.replace('_', ' ')}: {value}" + (f" (written: {original[key]})" if key in original else "")
             )
-    lines += [f"  Safety check: {finding}" for finding in pending["findings"]]
+    shown = [f"  Safety check: {finding}" for finding in pending["findings"]]
+    more = [f"  {len(shown) - FIRST} more:", *shown[FIRST:]] if len(shown) > FIRST + 1 else shown[FIRST:]
+    lines += [*shown[:FIRST], *more]
     return "\n".join(lines)
 
 
