@@ -194,13 +194,7 @@ class Agent:
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
-        waiting = self._waiting(thread)
-        return {name: value for name, value in waiting.items() if name != "beside"} if waiting else None
-
-    def _waiting(self, thread: str) -> dict[str, Any] | None:
-        """The same, with `beside`: the answer to what was asked besides the entry."""
-        interrupts = self.app.get_state(self._config(thread)).interrupts
-        return interrupts[0].value if interrupts else None
+        return _waiting(self.app.get_state(self._config(thread)))[0]
 
     def history(self, thread: str) -> list[dict[str, Any]]:
         """The turns of a conversation, oldest first."""
@@ -264,10 +258,11 @@ class Agent:
         return self._report(thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:
+        snapshot = self.app.get_state(self._config(thread))
+        pending, beside = _waiting(snapshot)
         return report(
-            self.app.get_state(self._config(thread)).values, thread=thread, graph=self.graph_name,
-            model=self.llm.name, pending=self.pending(thread), seconds=seconds,
-            beside=(self._waiting(thread) or {}).get("beside", ""),
+            snapshot.values, thread=thread, graph=self.graph_name, model=self.llm.name, pending=pending,
+            seconds=seconds, beside=beside,
         )  # fmt: skip
 
     def _config(self, thread: str) -> dict[str, Any]:
@@ -310,6 +305,15 @@ class Agent:
         except OSError as error:
             raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
         return ImageRef(path=str(kept), media_type=MEDIA_TYPES[header["format"]], sha256=digest)
+
+
+def _waiting(snapshot: Any) -> tuple[dict[str, Any] | None, str]:
+    """The write that waits, if one does, and the answer to what was asked besides it."""
+    if not snapshot.interrupts:
+        return None, ""
+    card = dict(snapshot.interrupts[0].value)
+    beside = card.pop("beside", "")
+    return card, beside
 
 
 def _pass_on(mode: str, event: dict[str, Any], on_event: OnEvent) -> None:

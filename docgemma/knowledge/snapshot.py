@@ -138,7 +138,8 @@ class Snapshot:
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no such drug", entity=drug_name)
 
     def _listed(self, name: str) -> str | None:
-        for candidate in (name, *(self.names.generic(item) for item in (name, without_form(name)) if self.names)):
+        generics = map(self.names.generic, dict.fromkeys([name, without_form(name)])) if self.names else ()
+        for candidate in (name, *generics):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
                 return rows[0][0]

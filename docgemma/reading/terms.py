@@ -34,9 +34,8 @@ def names(fragments: Iterable[str], text: str) -> bool:
 def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
     """The entries whose `said` stands in a text as whole words, the longest phrase first, in order of appearance."""
     words = plain(text)
-    folded = (
-        " " + "  ".join([words, words.replace("/", " "), words.replace("'", "")]) + " "
-    )  # "crp/hb" are two; "lft's"
+    spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
+    folded = f" {'  '.join(spellings)} "
     places: list[tuple[int, int, Entry]] = []
     for phrase, entry in _phrases(id(entries), entries):
         at = folded.find(f" {phrase} ")

@@ -61,7 +61,7 @@ def check_dose(
         max_daily_dose: of a label, for a drug that has no rows.
     """
     words = f"{medication} {dosage} {said}"
-    route = route_of(f"{medication} {dosage} {said}") or _usual_route(rows)
+    route = route_of(words) or _usual_route(rows)
     mine = [row for row in rows if row.get("route", route) == route]
     often, amount = times_per_day(frequency), _amount(dosage)
     findings = [*_weekly(medication, mine, amount, often, frequency)]

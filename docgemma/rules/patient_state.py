@@ -8,6 +8,7 @@ from typing import Any
 
 from docgemma.reading.terms import measure_named, names
 from docgemma.reading.words import clinical, plain
+from docgemma.rules.chart_answer import age
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 CHILDBEARING = (12, 50)  # years
@@ -100,6 +101,5 @@ def _number(text: str) -> float | None:
 
 def _age(born: str, today: date) -> float:
     """Whole years; of infants below two with their part of a year."""
-    day = date.fromisoformat(born)
-    years = today.year - day.year - ((today.month, today.day) < (day.month, day.day))
-    return years if years > 1 else round((today - day).days / 365.25, 2)
+    years = age(born, today)
+    return years if years > 1 else round((today - date.fromisoformat(born)).days / 365.25, 2)
