@@ -82,6 +82,8 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         (patient(), order("haloperidol", "50 mg", "once daily", "intramuscularly"), "above the maximum"),
         (patient(weight_kg=55), order("fondaparinux", "10 mg", "once daily", "subcutaneous for DVT"), "7.5 mg"),
         (patient(), order("warfarin", "50 mg"), "above the maximum"),
+        (patient(60, weight_kg=95, problems=["Atrial fibrillation"], labs={"creatinine": 0.8}),
+         order("edoxaban", "60 mg"), "95 mL/min"),
         (patient(6, weight_kg=20), order("digoxin", "1 mg"), "above the maximum"),
         # units
         (patient(), order("digoxin", "125 mg"), "125 mcg meant"),
