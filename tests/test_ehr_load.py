@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from docgemma.ehr.load import load_files, summarize
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
-from docgemma.ehr.seed import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.errors import StoreError, UsageError
 

@@ -16,8 +16,7 @@ import pytest
 from benchmarks.ehr_search import main
 from docgemma.ehr.base import Provenance
 from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM
-from docgemma.ehr.open import open_store
-from docgemma.ehr.seed import seed_resources
+from docgemma.ehr.open import open_store, seed_resources
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.settings import Settings
@@ -306,7 +305,7 @@ def test_threads_share_a_store(store: SqliteStore) -> None:
 WRITER = """
 import sys
 from docgemma.ehr.base import Provenance
-from docgemma.ehr.seed import seed_resources
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
 path, number = sys.argv[1:]
 print("ready", flush=True)

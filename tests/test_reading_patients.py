@@ -16,8 +16,8 @@ from werkzeug import Request, Response
 
 from benchmarks.link_patients import main
 from docgemma.ehr.births import read_births
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
-from docgemma.ehr.seed import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.reading.patients import PatientLink, link_patients
 from docgemma.tools import ToolContext, toolbox
