@@ -8,8 +8,9 @@ from docgemma.ehr.base import NAMED, PatientMatch
 from docgemma.ehr.client import PAGE, Session
 from docgemma.ehr.fhir import ID, Resource, family_text, name_text, patient_match
 from docgemma.ehr.identifiers import best_of, identifier_key, patient_keys
-from docgemma.ehr.names import TITLES, closeness, fold, index_tokens, name_key, query_tokens
-from docgemma.ehr.search import ranked
+from docgemma.characters import fold
+from docgemma.ehr.names import TITLES, closeness, index_tokens, name_key, query_tokens
+from docgemma.ehr.names import ranked
 
 CANDIDATES = 1000  # patients read to find the ones whose name fits
 WIDENED = 100  # of each word, when nobody has the whole name

@@ -7,8 +7,7 @@ from typing import Literal
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.births import Birth, fitting, read_births
 from docgemma.ehr.identifiers import LABELS, Span, overlap, read_codes, trimmed, without_label
-from docgemma.ehr.name_words import Word, read_words, runs, spellings, telling
-from docgemma.ehr.names import TITLES, query_tokens
+from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
 
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
