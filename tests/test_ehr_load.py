@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from docgemma.ehr.load import load_files, summarize
+from docgemma.ehr.load import load_files
 from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
 from docgemma.ehr.sqlite import SqliteStore
+from docgemma.ehr.summary import print_chart, summarize
 from docgemma.errors import StoreError, UsageError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures" / "fhir"
@@ -238,3 +239,30 @@ def test_every_synthetic_chart_can_be_summarized(charts: SqliteStore) -> None:
     ids = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
     for patient_id in ids:
         assert all(item["name"] for item in summarize(charts.chart(patient_id))["medications"])
+
+
+def test_a_printed_chart_has_headed_tables_and_no_raw_values(charts: SqliteStore, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    print_chart(summarize(charts.chart("abc-123")))
+    said = capsys.readouterr().out
+    assert said.startswith("John Smith\nmale, born 1958-04-12, ID abc-123\n")
+    rows = [" ".join(line.split()) for line in said.splitlines()]
+    assert "Substance Reaction Severity Recorded" in rows and "Drug Dose Since For" in rows
+    assert "sulfamethoxazole rash moderate 2016-02-08" in rows
+    egfr = next(row for row in rows if row.startswith("eGFR"))
+    assert egfr.endswith("41 mL/min/1.73 m² low 60 or more 2026-10-12 46 (2026-04-06); 49 (2025-10-01)")
+    assert "True" not in said and "None" not in said and "98979-8" not in said
+
+
+def test_a_printed_chart_says_what_is_past_and_what_is_not_recorded(charts: SqliteStore, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    (aroha,) = charts.search_patients("Aroha Ngata")
+    chart = summarize(charts.chart(aroha.id))
+    print_chart(
+        chart
+        | {"allergies": [], "notes": [chart["notes"][0] | {"text": "a \x1b[31m[bold]b"}] if chart["notes"] else []}
+    )
+    said = capsys.readouterr().out
+    past = said[said.index("Past problems") :]
+    assert "Pneumonia" in past and "2025-08-01" in past
+    assert "not the same as no known allergies" in said and "a [31m[bold]b" in said

@@ -283,7 +283,6 @@ import sys
 from docgemma.ehr.base import Provenance
 from docgemma.ehr.open import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 path, number = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
@@ -323,7 +322,6 @@ def test_a_process_killed_in_a_write_leaves_the_store_whole(tmp_path: Path) -> N
     dying = f"""
 import os, signal
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 from docgemma.ehr.base import Provenance
 SqliteStore._sign = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
 SqliteStore({str(path)!r}).create({allergy("p1")!r}, Provenance("a", "t", "k1"))

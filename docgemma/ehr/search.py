@@ -9,12 +9,14 @@ from docgemma.ehr.base import NAMED, PatientMatch
 from docgemma.ehr.names import allowed_edits, name_key, nearest, query_tokens, ranked
 
 MAX_WORDS = 12  # of a query; the rest is not a name
+MANY = 500  # bearers of a word; more need not be counted
 MAX_VARIANTS = 40  # spellings tried for one word
 PERSON = "SELECT p.patient_id, p.name, p.birth_date, p.sex FROM person p WHERE "
 HAS = "p.patient_id IN (SELECT patient_id FROM name_token WHERE token IN ({}))"
-HAS_AS_FAMILY = "p.patient_id IN (SELECT patient_id FROM name_token WHERE token IN ({}) AND is_family = 1)"
 BEGINS = "p.patient_id IN (SELECT patient_id FROM name_token WHERE token >= ? AND token < ?)"
 BEGINS_TOO = "EXISTS (SELECT 1 FROM name_token t WHERE t.patient_id = p.patient_id AND token >= ? AND token < ?)"
+BEARERS = "SELECT p.patient_id, p.name, p.birth_date, p.sex FROM name_token f CROSS JOIN person p USING (patient_id)"
+SAME_PERSON = "SELECT 1 FROM name_token t WHERE t.patient_id = f.patient_id"
 LAST = chr(0x10FFFF)
 
 
@@ -40,19 +42,31 @@ class NameIndex:
         """For each group the patients with all its words, one as family name; `born` as in births.py."""
         groups = [[name_key(word) for word in group] for group in groups]
         words = json.dumps(list({word for group in groups for word in group}))
-        query = "SELECT token FROM vocabulary WHERE token IN (SELECT value FROM json_each(?))"
-        known = {token for (token,) in self.connection.execute(query, (words,))}
-        return [self._family(group, born) if group and known.issuperset(group) else [] for group in groups]
+        bearers = f"(SELECT count(*) FROM (SELECT 1 FROM name_token n WHERE n.token = v.token LIMIT {MANY}))"
+        query = f"SELECT token, {bearers} FROM vocabulary v WHERE token IN (SELECT value FROM json_each(?))"
+        count = dict(self.connection.execute(query, (words,)).fetchall())
+        return [
+            self._family(sorted(group, key=count.__getitem__), born) if group and count.keys() >= set(group) else []
+            for group in groups
+        ]
 
     def _family(self, tokens: list[str], born: Sequence[str]) -> list[PatientMatch]:
-        clauses, values = [HAS_AS_FAMILY.format(_marks(tokens))], [*tokens]
+        """Beginning with the rarest word, and not beyond NAMED patients: a common name has thousands."""
+        clauses, values = ["f.token = ?"], [tokens[0]]
+        for token in tokens[1:]:
+            clauses.append(f"EXISTS ({SAME_PERSON} AND t.token = ?)")
+            values.append(token)
         if len(tokens) > 1:
-            clauses += [HAS.format("?")] * len(tokens)
+            clauses.append(f"EXISTS ({SAME_PERSON} AND t.is_family = 1 AND t.token IN ({_marks(tokens)}))")
             values += tokens
+        else:
+            clauses.append("f.is_family = 1")
         if born:
             clauses.append(f"({' OR '.join(['p.birth_date LIKE ? OR ? LIKE p.birth_date || ?'] * len(born))})")
             values += [value for day in born for value in (day + "%", day, "%")]
-        return ranked(self._persons(clauses, values), " ".join(tokens))
+        rows = self.connection.execute(f"{BEARERS} WHERE {' AND '.join(clauses)} LIMIT {NAMED}", values)
+        found = [PatientMatch(*row) for row in rows]
+        return found if len(found) == NAMED else ranked(found, " ".join(tokens))
 
     def _having(self, words: list[list[str]]) -> list[PatientMatch]:
         """Patients who have, for every word, one of its spellings."""
