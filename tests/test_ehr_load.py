@@ -258,10 +258,7 @@ def test_a_printed_chart_says_what_is_past_and_what_is_not_recorded(charts: Sqli
     monkeypatch.setenv("COLUMNS", "160")
     (aroha,) = charts.search_patients("Aroha Ngata")
     chart = summarize(charts.chart(aroha.id))
-    print_chart(
-        chart
-        | {"allergies": [], "notes": [chart["notes"][0] | {"text": "a \x1b[31m[bold]b"}] if chart["notes"] else []}
-    )
+    print_chart(chart | {"allergies": [], "notes": [{"type": "note", "text": "a \x1b[31m[bold]b"}]})
     said = capsys.readouterr().out
     past = said[said.index("Past problems") :]
     assert "Pneumonia" in past and "2025-08-01" in past

@@ -14,7 +14,7 @@ import httpx
 import stamina
 from anyio.from_thread import start_blocking_portal
 
-from docgemma.ehr.fhir import Resource
+from docgemma.ehr.base import Resource
 from docgemma.ehr.outcome import RemoteError, error_of, failed_issues, is_outcome
 from docgemma.errors import ErrorType
 

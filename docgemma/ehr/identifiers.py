@@ -12,22 +12,8 @@ LABELS = ("mrn", "patient", "pt", "id", "no", "nr", "chart", "record")  # may st
 CODE = re.compile(r"\w+(?:[-.]\w+)*")
 CALLS = frozenset({*LABELS, "number", "case", "file"})  # "patient 555" is no dose of 555 mg
 UNITS = frozenset(
-    {"mg", "mcg", "g", "kg", "ml", "l", "units", "unit", "iu", "mmol", "meq", "x", "h", "hours", "days", "weeks", "day"}
-    | {
-        "months",
-        "years",
-        "year",
-        "tablets",
-        "tablet",
-        "tabs",
-        "puffs",
-        "times",
-        "bpm",
-        "mmhg",
-        "patients",
-        "cm",
-        "hour",
-    }
+    """mg mcg g kg ml l cm units unit iu mmol meq mmhg bpm x h hour hours day days week weeks month months year years
+    tablet tablets tabs puffs times patients""".split()
 )
 Span = tuple[int, int]
 DIGITS_ALONE = 5  # so many digits are enough without the letters before them: "S6534835" is also "6534835"

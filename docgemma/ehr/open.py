@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from docgemma.ehr.base import RecordStore
-from docgemma.ehr.fhir import Resource
+from docgemma.ehr.base import RecordStore, Resource
 from docgemma.errors import StoreError
 from docgemma.paths import data_file
 from docgemma.settings import Settings

@@ -5,8 +5,7 @@ from typing import Any
 
 from docgemma.characters import visible
 from docgemma.ehr import facts
-from docgemma.ehr.base import Chart
-from docgemma.ehr.fhir import Resource
+from docgemma.ehr.base import Chart, Resource
 
 EARLIER = 2  # values before the latest, for the trend
 ABNORMAL_STYLE = "bold red"
