@@ -68,8 +68,8 @@ def _birth(text: str, parts: list[Part], place: int, today: date) -> tuple[Birth
     start = parts[place if first is None else first][1]
     whole = [at for at in range(place, min(place + 5, len(parts))) if parts[at][0] not in ORDINALS][:3]
     if days := _days(text, [parts[at] for at in whole], today, first is not None):
-        kind = "date" if first is None else "stated"
-        return Birth(start, parts[whole[-1]][2], days, kind), whole[-1] + 1 - place
+        end = parts[whole[-1]][2]
+        return Birth(start, end, days, "date" if first is None else "stated"), whole[-1] + 1 - place
     word = parts[place][0]
     if not word.isdigit():
         return None, 1

@@ -83,13 +83,13 @@ class Session:
     async def search(self, kind: str, params: list[tuple[str, str]], limit: int | None = None) -> list[Resource]:
         """All resources of a search, page after page, or the first `limit`. A part is never given as the whole: pages
         that do not end are an error."""
-        page: str | None = f"{kind}?{httpx.QueryParams(params)}"
+        page = f"{kind}?{httpx.QueryParams(tuple(params))}"
         found: list[Resource] = []
         for _ in range(MAX_PAGES):
             body = await self.send("GET", page)
             found += [item for item in self._entries(body) if item.get("resourceType") == kind]
             page = self._next(body)
-            if page is None or (limit is not None and len(found) >= limit):
+            if not page or (limit is not None and len(found) >= limit):
                 return found[:limit]
         raise self.failed(ErrorType.INVALID_RESPONSE, f"more than {MAX_PAGES} pages")
 
@@ -168,20 +168,22 @@ class Session:
         """The resources of a searchset; it has no `entry` where nothing was found."""
         if not isinstance(body, dict) or body.get("resourceType") != "Bundle" or body.get("type") != "searchset":
             raise self.failed(ErrorType.INVALID_RESPONSE, "not a search result", status=200)
+        found: list[Resource] = []
         entries = body.get("entry") or []
-        readable = isinstance(entries, list) and all(isinstance(item, dict) for item in entries)
-        resources = [item.get("resource") for item in entries] if readable else [None]
-        for resource in resources:
+        for entry in entries if isinstance(entries, list) else [None]:
+            resource = entry.get("resource") if isinstance(entry, dict) else None
             if not isinstance(resource, dict):
                 raise self.failed(ErrorType.INVALID_RESPONSE, "a search result that cannot be read", status=200)
             if failed_issues(resource):
                 raise error_of(self.server.name, 200, resource)
-        return resources
+            found.append(resource)
+        return found
 
-    def _next(self, body: Resource) -> str | None:
+    def _next(self, body: Resource) -> str:
+        """The address of the next page, or ""."""
         links = [item for item in body.get("link") or [] if isinstance(item, dict) and item.get("relation") == "next"]
         if not links or not links[0].get("url"):
-            return None
+            return ""
         base = httpx.URL(self.server.base_url + "/")
         url = base.join(str(links[0]["url"]))
         if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):

@@ -94,7 +94,7 @@ class Database:
                 uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
 
-    def prepare(self, create: bool, fill: Callable[[], None], index: Callable[[], None]) -> None:
+    def prepare(self, create: bool, fill: Callable[[], object], index: Callable[[], None]) -> None:
         """Make the tables of a new file, and the index of an older one; refuse a file that is something else.
 
         Args:
@@ -172,7 +172,7 @@ class Database:
         return int(self.connection.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _is_empty(self) -> bool:
-        return self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+        return not self.connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     def _use_wal(self) -> None:
         # SQLite does not call its busy handler for this switch, so two first uses at once need a loop of our own

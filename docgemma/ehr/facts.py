@@ -34,11 +34,10 @@ def medication(resource: Resource) -> dict[str, Any]:
     """
     name = concept(resource.get("medicationCodeableConcept"))
     status = resource.get("status", "")
+    instructions = resource.get("dosageInstruction") or resource.get("dosage") or []
     return {
         "name": name or resource.get("medicationReference", {}).get("display", ""),
-        "dosage": "; ".join(
-            filter(None, map(_dosage, resource.get("dosageInstruction") or resource.get("dosage") or []))
-        ),
+        "dosage": "; ".join(filter(None, map(_dosage, instructions))),
         "active": status not in STOPPED,
         "status": status,
         "started": (resource.get("authoredOn") or resource.get("effectiveDateTime") or "")[:10],
@@ -118,7 +117,7 @@ def _wrong(resource: Resource) -> bool:
 
 def _value(resource: Resource) -> str:
     if "value" in (quantity := resource.get("valueQuantity", {})):
-        return quantity.get("comparator", "") + str(quantity["value"])
+        return f"{quantity.get('comparator', '')}{quantity['value']}"
     if parts := resource.get("component"):  # blood pressure: 152/94
         values = [part["valueQuantity"] for part in parts if "value" in part.get("valueQuantity", {})]
         unit = values[0].get("unit", "") if values else ""
@@ -131,7 +130,7 @@ def _value(resource: Resource) -> str:
 def _flag(resource: Resource, quantity: Resource, low: float | None, high: float | None) -> str:
     given = [item.get("code", "") for group in resource.get("interpretation", []) for item in group.get("coding", [])]
     if given:
-        return FLAGS.get(given[0].upper(), given[0])
+        return FLAGS.get(given[0].upper(), str(given[0]))
     if "value" not in quantity or (low is None and high is None):
         return ""
     if low is not None and quantity["value"] < low:
@@ -141,7 +140,7 @@ def _flag(resource: Resource, quantity: Resource, low: float | None, high: float
 
 def _dosage(item: Resource) -> str:
     if item.get("text"):
-        return item["text"]
+        return str(item["text"])
     dose = ((item.get("doseAndRate") or [{}])[0]).get("doseQuantity", {})
     amount = f"{dose['value']} {dose.get('unit', '')}".strip() if "value" in dose else ""
     timing = item.get("timing", {})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
-from docgemma.ehr.facts import code, concept
+from docgemma.ehr.facts import concept
 from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ErrorType, ToolError
 
@@ -107,7 +107,9 @@ def date_of(resource: Resource) -> str:
 
 def is_error(resource: Resource) -> bool:
     """Marked "entered in error": it stays in the store and never shows in a chart."""
-    return "entered-in-error" in (resource.get("status"), code(resource.get("verificationStatus")))
+    status = resource.get("verificationStatus")
+    codes = {item.get("code") for item in status.get("coding") or []} if isinstance(status, dict) else set()
+    return resource.get("status") == "entered-in-error" or "entered-in-error" in codes
 
 
 def build_chart(patient: Resource, resources: Iterable[Resource]) -> Chart:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from docgemma.ehr.base import PatientMatch
-from docgemma.ehr.fhir import KEY_SYSTEM, Resource
+from docgemma.ehr.base import PatientMatch, Resource
+from docgemma.ehr.fhir import KEY_SYSTEM
 
 LABELS = ("mrn", "patient", "pt", "id", "no", "nr", "chart", "record")  # may stand before an identifier, unspaced too
 CODE = re.compile(r"\w+(?:[-.]\w+)*")

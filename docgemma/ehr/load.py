@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from docgemma.ehr.base import RecordStore
-from docgemma.ehr.fhir import ID, Resource, patient_id_of
+from docgemma.ehr.base import RecordStore, Resource
+from docgemma.ehr.fhir import ID, patient_id_of
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.ehr.validate import problems_of
 from docgemma.errors import UsageError
@@ -128,8 +128,8 @@ def _lines(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 def _bundled(bundle: Resource) -> list[Any]:
     """The resources, with ids for those that have only a fullUrl, and references between entries made local."""
-    listed = bundle.get("entry") if isinstance(bundle.get("entry"), list) else []
-    entries = [item if isinstance(item, dict) else {} for item in listed]
+    listed = bundle.get("entry")
+    entries = [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
     targets: dict[Any, str] = {}
     for entry in entries:
         resource, url = entry.get("resource"), entry.get("fullUrl")

@@ -116,7 +116,8 @@ def read_words(text: str) -> list[Word]:
     words: list[Word] = []
     for piece in TYPED.finditer(text):
         typed, before = piece.group(), text[words[-1].end if words else 0 : piece.start()]
-        key, forms = name_key(typed), (typed,)
+        key = name_key(typed)
+        forms: tuple[str, ...] = (typed,)
         if len(key) > 3 and key.endswith("s"):
             forms = (typed, typed[:-1]) if typed[-2].isalnum() else (typed[:-2], typed)
         initial = bool(words) and words[-1].silent

@@ -10,11 +10,10 @@ from urllib.parse import quote
 import httpx
 
 from docgemma.ehr.auth import Token, auth_from
-from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
 from docgemma.ehr.client import PAGE, Server, Session
 from docgemma.ehr.fhir import (
     ID,
-    Resource,
     build_chart,
     checked_write,
     identifier_values,

@@ -102,9 +102,9 @@ class NameIndex:
         for self._seen, word in rows:
             self._vocabulary.setdefault(len(word), []).append(word)
         edits = allowed_edits(token, alone)
-        near: list[tuple[str, float, int]] = []
+        near: list[tuple[str, int, int]] = []
         for length in range(len(token) - edits, len(token) + edits + 1):
-            known = self._vocabulary.get(length, ())
+            known = self._vocabulary.get(length, [])
             near += process.extract(token, known, scorer=OSA.distance, score_cutoff=edits, limit=MAX_VARIANTS)
         return [word for word, _, _ in sorted(near, key=lambda item: item[1])[:MAX_VARIANTS]]
 

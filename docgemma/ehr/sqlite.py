@@ -5,10 +5,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from docgemma.ehr.base import NAMED, Chart, PatientMatch, Provenance
+from docgemma.ehr.base import NAMED, Chart, PatientMatch, Provenance, Resource
 from docgemma.ehr.database import Database
 from docgemma.ehr.fhir import (
-    Resource,
     build_chart,
     checked_write,
     display_name,
@@ -114,7 +113,7 @@ class SqliteStore:
         with self._db.writing():
             query = "SELECT r.body FROM write_key JOIN resource r USING (type, id) WHERE key = ?"
             if written := self._db.execute(query, (provenance.key,)).fetchone():
-                return json.loads(written[0])
+                return dict(json.loads(written[0]))
             if resource["resourceType"] != "Patient" and not self._person(patient_id_of(resource)):
                 raise ToolError(ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.")
             stored = self._put({**resource, "id": str(uuid.uuid4())})

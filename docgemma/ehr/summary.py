@@ -71,7 +71,7 @@ def print_chart(chart: dict[str, Any]) -> None:
 
     unrecorded = "none recorded; that is not the same as no known allergies"
     known = "no known allergies (recorded as such)" if chart["no_known_allergies"] else unrecorded
-    heads = ("Substance", "Reaction", "Severity", "Recorded")
+    heads: tuple[str, ...] = ("Substance", "Reaction", "Severity", "Recorded")
     section("Allergies", heads, _cells(active["allergies"], "substance", "reaction", "severity", "recorded"), known)
     section("Active problems", ("Problem", "Since"), _cells(active["problems"], "name", "onset"))
     heads = ("Drug", "Dose", "Since", "For")
