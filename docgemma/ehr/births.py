@@ -51,13 +51,6 @@ def fitting(matches: Sequence[PatientMatch], days: Sequence[str]) -> list[Patien
     return fit or [match for match in matches if not match.birth_date]
 
 
-def without(text: str, births: Sequence[Birth]) -> str:
-    """The text with these places, and the words that state a birth, left out."""
-    for birth in reversed(births):
-        text = text[: birth.start] + " " + text[birth.end :]
-    return " ".join(text.split()).strip(" ,;:()[]")
-
-
 def _agree(known: str, day: str) -> bool:
     return known.startswith(day) or day.startswith(known)
 

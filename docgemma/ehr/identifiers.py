@@ -1,11 +1,11 @@
 """What counts as the same identifier (a record's id, an MRN, any other of the Patient resource), and what may be one in
-a text. No I/O."""
+a text."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from docgemma.ehr.base import PatientMatch, Resource
+from docgemma.ehr.base import PatientMatch, RecordStore, Resource
 from docgemma.ehr.fhir import KEY_SYSTEM
 
 LABELS = ("mrn", "patient", "pt", "id", "no", "nr", "chart", "record")  # may stand before an identifier, unspaced too
@@ -36,6 +36,13 @@ def without_label(value: str) -> str:
     rest = _without_letters(value.casefold())
     label = identifier_key(value)[: len(value) - len(rest)].rstrip("0123456789")
     return value[len(value) - len(rest) :] if rest and label in LABELS else value
+
+
+def look_up(text: str, places: Iterable[Span], store: RecordStore) -> dict[Span, list[PatientMatch]]:
+    """Whose id or identifier stands at each of these places, with or without a label; [] where it is nobody's."""
+    spelt = {span: (text[slice(*span)], without_label(text[slice(*span)])) for span in places}
+    known = store.by_identifier(list(dict.fromkeys(value for values in spelt.values() for value in values)))
+    return {span: next((known[value] for value in values if value in known), []) for span, values in spelt.items()}
 
 
 def best_of(value: str, found: Sequence[PatientMatch]) -> list[PatientMatch]:
