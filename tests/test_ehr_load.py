@@ -247,7 +247,7 @@ def test_a_printed_chart_has_headed_tables_and_no_raw_values(charts: SqliteStore
     said = capsys.readouterr().out
     assert said.startswith("John Smith\nmale, born 1958-04-12, ID abc-123\n")
     rows = [" ".join(line.split()) for line in said.splitlines()]
-    assert "Substance Reaction Severity Recorded" in rows and "Drug Dose Since For" in rows
+    assert "Substance Reaction Severity Recorded" in rows and "Drug Dose Since For Status" in rows
     assert "sulfamethoxazole rash moderate 2016-02-08" in rows
     egfr = next(row for row in rows if row.startswith("eGFR"))
     assert egfr.endswith("41 mL/min/1.73 m² low 60 or more 2026-10-12 46 (2026-04-06); 49 (2025-10-01)")

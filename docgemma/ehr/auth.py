@@ -39,7 +39,7 @@ class ClientCredentials(httpx.Auth):
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         for _ in range(2):
             if time.monotonic() >= self._until:
-                async with httpx.AsyncClient() as client:
+                async with httpx.AsyncClient(timeout=None) as client:  # the request has a deadline
                     await self._renew(client)
             request.headers["Authorization"] = f"Bearer {self._token}"
             response = yield request
@@ -96,6 +96,6 @@ def _object(response: httpx.Response) -> dict[str, Any]:
     """The JSON object of a success, or {}."""
     try:
         body = response.json() if response.is_success else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}

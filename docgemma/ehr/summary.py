@@ -9,6 +9,13 @@ from docgemma.ehr.base import Chart, Resource
 
 EARLIER = 2  # values before the latest, for the trend
 ABNORMAL_STYLE = "bold red"
+# what can end -> columns of its table
+ENTRIES = {
+    "allergies": {"Substance": "substance", "Reaction": "reaction", "Severity": "severity", "Recorded": "recorded"},
+    "problems": {"Problem": "name", "Since": "onset", "Resolved": "resolved"},
+    "medications": {"Drug": "name", "Dose": "dosage", "Since": "started", "For": "reason", "Status": "status"},
+}
+MEASURED = ("Latest", "Flag", "Reference", "Date", "Earlier")
 
 
 def summarize(chart: Chart) -> dict[str, Any]:
@@ -54,54 +61,48 @@ def print_chart(chart: dict[str, Any]) -> None:
 
     console = Console(highlight=False)
 
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(visible(text), style=style))
+
     def section(title: str, heads: Sequence[str], rows: list[list[str]], none: str = "none recorded") -> None:
-        console.print(Text(f"\n{title}", style="bold"))
+        line(f"\n{title}", "bold")
         shown = [at for at in range(len(heads)) if any(row[at] for row in rows)]  # no empty columns
         table = Table(*(heads[at] for at in shown), box=None, header_style="dim", padding=(0, 2, 0, 0))
         for row in rows:
             abnormal = "Flag" in heads and row[heads.index("Flag")] not in facts.NOT_ABNORMAL
             table.add_row(*(Text(visible(row[at]), style=ABNORMAL_STYLE if abnormal else "") for at in shown))
-        console.print(Padding(table if rows else Text(none), (0, 0, 0, 2)))
+        console.print(Padding(table if rows else Text(none), (0, 0, 0, 2), expand=False))
 
-    patient, active, past = chart["patient"], _having(chart, True), _having(chart, False)
-    died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
+    def entries(active: bool) -> None:
+        for kind, columns in ENTRIES.items():
+            rows = _cells([item for item in chart[kind] if item["active"] is active], columns.values())
+            if active:
+                section(kind.capitalize(), list(columns), rows, none[kind])
+            elif rows:
+                section(f"Past {kind}", list(columns), rows)
+
+    no_allergy = "none recorded; that is not the same as no known allergies"
+    none = {"allergies": "no known allergies (recorded as such)" if chart["no_known_allergies"] else no_allergy}
+    none |= {"problems": "none recorded as active", "medications": "none recorded as active"}
+    patient = chart["patient"]
     born = f"born {patient['birth_date']}" if patient["birth_date"] else "date of birth not recorded"
-    console.print(Text(visible(patient["name"]), style="bold"))
-    console.print(Text(visible(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")))
-
-    unrecorded = "none recorded; that is not the same as no known allergies"
-    known = "no known allergies (recorded as such)" if chart["no_known_allergies"] else unrecorded
-    heads: tuple[str, ...] = ("Substance", "Reaction", "Severity", "Recorded")
-    section("Allergies", heads, _cells(active["allergies"], "substance", "reaction", "severity", "recorded"), known)
-    section("Active problems", ("Problem", "Since"), _cells(active["problems"], "name", "onset"))
-    heads = ("Drug", "Dose", "Since", "For")
-    section("Active medications", heads, _cells(active["medications"], "name", "dosage", "started", "reason"))
-    heads = ("Test", "Latest", "Flag", "Reference", "Date", "Earlier")
-    section("Laboratory", heads, _measured(chart["labs"]))
-    section("Vital signs", ("Sign", *heads[1:]), _measured(chart["vitals"]))
-    section("Other observations", ("Observation", *heads[1:]), _measured(chart["observations"]))
-    section("Immunizations", ("Vaccine", "Date"), _cells(chart["immunizations"], "name", "date"))
-    if past["allergies"]:
-        section("Past allergies", ("Substance", "Reaction"), _cells(past["allergies"], "substance", "reaction"))
-    if past["problems"]:
-        heads = ("Problem", "Since", "Resolved")
-        section("Past problems", heads, _cells(past["problems"], "name", "onset", "resolved"))
-    if past["medications"]:
-        heads = ("Drug", "Dose", "Started", "Status")
-        section("Past medications", heads, _cells(past["medications"], "name", "dosage", "started", "status"))
-    console.print(Text("\nNotes", style="bold"))
+    died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
+    line(patient["name"], "bold")
+    line(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")
+    entries(active=True)
+    section("Laboratory", ("Test", *MEASURED), _measured(chart["labs"]))
+    section("Vital signs", ("Sign", *MEASURED), _measured(chart["vitals"]))
+    section("Other observations", ("Observation", *MEASURED), _measured(chart["observations"]))
+    section("Immunizations", ("Vaccine", "Date"), _cells(chart["immunizations"], ("name", "date")))
+    entries(active=False)
+    line("\nNotes", "bold")
     for note in chart["notes"] or [{"text": "none recorded"}]:
         head = ", ".join(part for key in ("type", "date", "author") if (part := note.get(key)))
-        console.print(Padding(Text(visible(f"{head}\n{note['text']}".strip())), (0, 0, 1, 2)))
+        console.print(Padding(Text(visible(f"{head}\n{note['text']}".strip())), (0, 0, 1, 2), expand=False))
 
 
-def _having(chart: dict[str, Any], active: bool) -> dict[str, list[dict[str, Any]]]:
-    """The entries of the kinds that can end which are active, or those which are not."""
-    kinds = ("allergies", "problems", "medications")
-    return {kind: [item for item in chart[kind] if item["active"] is active] for kind in kinds}
-
-
-def _cells(items: Iterable[dict[str, Any]], *keys: str) -> list[list[str]]:
+def _cells(items: Iterable[dict[str, Any]], keys: Iterable[str]) -> list[list[str]]:
+    keys = list(keys)
     return [[str(item.get(key) or "") for key in keys] for item in items]
 
 
