@@ -94,7 +94,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
 def kept(store: RemoteStore, kind: str, **params: str) -> list[dict]:
     """What the server holds, asked without our code."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    url = f"{store._server.base_url}/{kind}"
+    url = f"{store.base_url}/{kind}"
     bundle = httpx.get(url, params={"_count": "1000", **params}, headers=headers, timeout=60).json()
     return [entry["resource"] for entry in bundle.get("entry", [])]
 
@@ -180,9 +180,9 @@ def test_every_page_is_read(store: RemoteStore) -> None:
     dose = {"resourceType": "Immunization", "status": "completed", "vaccineCode": {"text": "x"}}
     dose |= {"patient": {"reference": "Patient/many-1"}, "occurrenceDateTime": "2020-01-01"}
     with httpx.Client(headers=headers, timeout=60) as client:
-        client.put(f"{store._server.base_url}/Patient/many-1", json=person).raise_for_status()
+        client.put(f"{store.base_url}/Patient/many-1", json=person).raise_for_status()
         for _ in range(230):
-            client.post(f"{store._server.base_url}/Immunization", json=dose).raise_for_status()
+            client.post(f"{store.base_url}/Immunization", json=dose).raise_for_status()
     assert len(store.chart("many-1").immunizations) == 230
 
 
@@ -608,7 +608,7 @@ def test_recorded_pages_of_hapi_are_one_result(httpserver: HTTPServer) -> None:
         return fhir(page | {"link": links})
 
     store = serve(httpserver, answer)
-    bundle = store._server.run(lambda session: session.search("Patient", []))
+    bundle = store._run(lambda session: session.search("Patient", []))
     assert [item["name"][0] for item in bundle] == names and len(names) == 6
 
 

@@ -4,27 +4,19 @@ Names, ids and tokens are in our addresses and headers: none of them reaches a m
 """
 
 import json
-import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import httpx
 import stamina
-from anyio.from_thread import start_blocking_portal
 
 from docgemma.ehr.base import Resource
 from docgemma.ehr.outcome import RemoteError, error_of, failed_issues, is_outcome
 from docgemma.errors import ErrorType
 
-T = TypeVar("T")
-
 ATTEMPTS = 3
-CONNECT_S = 4.0
 MAX_BYTES = 32_000_000  # of one answer
-# httpx and httpcore log whole addresses; stamina warns of every pause, which ends in an answer or in our own error
-QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
 PAGE = ("_count", "100")
 MAX_PAGES = 40
 RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
@@ -36,33 +28,17 @@ HEADERS = {
 }
 
 
-class Server:
-    """Where the server is and who we are. Shared by threads; a `Session` is one call's worth of requests."""
-
-    def __init__(self, base_url: str, auth: httpx.Auth, timeout_s: float):
-        self.base_url, self.auth, self.timeout_s = base_url.rstrip("/"), auth, timeout_s
-        self.name = f"FHIR server {httpx.URL(self.base_url).host}"
-        self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
-        for name, level in QUIET.items():
-            logging.getLogger(name).setLevel(level)
-
-    def run(self, work: Callable[["Session"], Awaitable[T]]) -> T:
-        """Do `work` on an event loop of its own thread, where a deadline ends a call whatever the server does."""
-        with start_blocking_portal() as portal:
-            return portal.call(self._within, work)
-
-    async def _within(self, work: Callable[["Session"], Awaitable[T]]) -> T:
-        timeout = httpx.Timeout(self.timeout_s, connect=min(CONNECT_S, self.timeout_s))
-        async with httpx.AsyncClient(verify=self._tls, timeout=timeout, headers=HEADERS, auth=self.auth) as client:
-            return await work(Session(self, client))
-
-
 class Session:
-    """One call's requests, which share a deadline. Every method raises RemoteError when the server fails."""
+    """One call's requests, which share a deadline. Every method raises RemoteError when the server fails.
 
-    def __init__(self, server: Server, client: httpx.AsyncClient):
-        self.server, self._client = server, client
-        self._ends = time.monotonic() + server.timeout_s
+    Args:
+        client: with the server's base URL, and how it knows us.
+        name: the server's, for people.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, name: str, timeout_s: float):
+        self._client, self._name, self._ends = client, name, time.monotonic() + timeout_s
+        self.base_url = client.base_url
 
     def extend(self, seconds: float) -> None:
         """At least this long for what must still be done."""
@@ -121,7 +97,7 @@ class Session:
         raise AssertionError("unreachable")
 
     def failed(self, error_type: ErrorType, detail: str = "", status: int | None = None) -> RemoteError:
-        return RemoteError(error_type, self.server.name, detail, status=status)
+        return RemoteError(error_type, self._name, detail, status=status)
 
     def _may_retry(self, error: Exception) -> bool | float:
         if not isinstance(error, RemoteError) or not error.retryable or error.status not in RETRIED:
@@ -135,9 +111,8 @@ class Session:
         if body is not None:
             headers = headers | {"Content-Type": FHIR_JSON}
         try:
-            url = httpx.URL(self.server.base_url + "/").join(path)
             with anyio.fail_after(max(0.0, self._ends - time.monotonic())):
-                async with self._client.stream(method, url, headers=headers, json=body) as response:
+                async with self._client.stream(method, path, headers=headers, json=body) as response:
                     answer = _json(await self._bytes(response))
         except (TimeoutError, httpx.TimeoutException) as error:
             raise self.failed(ErrorType.TIMEOUT) from error
@@ -150,7 +125,7 @@ class Session:
             # a wrong address says 404 too; only a FHIR server can say that a record is not there
             raise self.failed(ErrorType.INVALID_RESPONSE, f"HTTP {status}", status)
         if not response.is_success or failed_issues(answer):
-            failure = error_of(self.server.name, status, answer)
+            failure = error_of(self._name, status, answer)
             wait_s = response.headers.get("Retry-After", "").strip()
             failure.retry_after_s = float(wait_s) if wait_s.isdigit() else None
             raise failure
@@ -175,7 +150,7 @@ class Session:
             if not isinstance(resource, dict):
                 raise self.failed(ErrorType.INVALID_RESPONSE, "a search result that cannot be read", status=200)
             if failed_issues(resource):
-                raise error_of(self.server.name, 200, resource)
+                raise error_of(self._name, 200, resource)
             found.append(resource)
         return found
 
@@ -184,8 +159,7 @@ class Session:
         links = [item for item in body.get("link") or [] if isinstance(item, dict) and item.get("relation") == "next"]
         if not links or not links[0].get("url"):
             return ""
-        base = httpx.URL(self.server.base_url + "/")
-        url = base.join(str(links[0]["url"]))
+        base, url = self.base_url, self.base_url.join(str(links[0]["url"]))
         if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
             # our token goes nowhere else
             raise self.failed(ErrorType.INVALID_RESPONSE, "its next page is on another server", status=200)

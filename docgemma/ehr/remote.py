@@ -3,15 +3,16 @@
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 
 from docgemma.ehr.auth import Token, auth_from
 from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
-from docgemma.ehr.client import PAGE, Server, Session
+from docgemma.ehr.client import HEADERS, PAGE, Session
 from docgemma.ehr.fhir import (
     ID,
     build_chart,
@@ -31,9 +32,13 @@ from docgemma.ehr.remote_search import born_on, find_patients, identified, named
 from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.settings import Settings
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 QUERY_CHARS = 400
+CONNECT_S = 4.0
+# httpx and httpcore log whole addresses; stamina warns of every pause, which ends in an answer or in our own error
+QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
 # kind -> how many of the newest are read (None: all)
 CHART = {
     "Condition": None,
@@ -64,8 +69,11 @@ class RemoteStore:
         if not re.match(r"https?://[^/?#@\s]+(/[^?#\s]*)?$", base_url, re.IGNORECASE):
             hint = "Write DOCGEMMA_EHR like https://host/fhir/R4; credentials have settings of their own."
             raise ConfigError("The address of the FHIR server is not a plain web address.", hint=hint)
-        self._server = Server(base_url, auth or Token(), timeout_s)
-        self.name = self._server.name
+        self.base_url, self.name = base_url.rstrip("/"), f"FHIR server {httpx.URL(base_url).host}"
+        self._auth, self._timeout_s = auth or Token(), timeout_s
+        self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
+        for name, level in QUIET.items():
+            logging.getLogger(name).setLevel(level)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "RemoteStore":
@@ -81,7 +89,7 @@ class RemoteStore:
         text = name[:QUERY_CHARS].strip()
         if not query_tokens(text):
             return []
-        return self._server.run(lambda session: find_patients(session, text))[:limit]
+        return self._run(lambda session: find_patients(session, text))[:limit]
 
     def patient(self, patient_id: str) -> PatientMatch | None:
         found = self._patient(patient_id)
@@ -91,30 +99,46 @@ class RemoteStore:
         return identifier_values(self._patient(patient_id) or {})
 
     def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
-        return self._server.run(lambda session: identified(session, values)) if values else {}
+        return self._run(lambda session: identified(session, values)) if values else {}
 
     def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
         """As in the SQLite store, for the dozen first words; a lower-case name far into a long text may be missed."""
-        return self._server.run(lambda session: named_patients(session, groups, born)) if groups else []
+        return self._run(lambda session: named_patients(session, groups, born)) if groups else []
 
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
-        return self._server.run(lambda session: born_on(session, days)) if days else []
+        return self._run(lambda session: born_on(session, days)) if days else []
 
     def chart(self, patient_id: str) -> Chart | None:
-        return self._server.run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None
+        return self._run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None
 
     def create(self, resource: Resource, provenance: Provenance) -> Resource:
         """Store a new resource once per key: looked up first, then created on condition that it is not there."""
         resource = checked_write(resource, provenance)
-        return self._server.run(lambda session: _create(session, resource, provenance))
+        return self._run(lambda session: _create(session, resource, provenance))
 
     def close(self) -> None:
         """Nothing is kept open between calls."""
 
+    def _run(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Do `work` on an event loop of its own thread, where a deadline ends a call whatever the server does."""
+
+        async def call() -> T:
+            async with httpx.AsyncClient(
+                base_url=self.base_url,
+                auth=self._auth,
+                headers=HEADERS,
+                verify=self._tls,
+                timeout=httpx.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s)),
+            ) as client:
+                return await work(Session(client, self.name, self._timeout_s))
+
+        with start_blocking_portal() as portal:
+            return portal.call(call)
+
     def _patient(self, patient_id: str) -> Resource | None:
         if not ID.fullmatch(patient_id):
             return None
-        return self._server.run(lambda session: session.read("Patient", patient_id))
+        return self._run(lambda session: session.read("Patient", patient_id))
 
 
 async def _chart(session: Session, patient_id: str) -> Chart | None:
@@ -151,7 +175,7 @@ async def _with_text(session: Session, note: Resource) -> Resource:
     for item in note.get("content") or []:
         attachment = item.get("attachment") or {}
         url, is_text = str(attachment.get("url", "")), attachment.get("contentType", "").startswith("text/")
-        ours = url.startswith(("Binary/", f"{session.server.base_url}/Binary/"))
+        ours = url.startswith(("Binary/", f"{session.base_url}Binary/"))
         if ours and is_text and not attachment.get("data"):
             binary = await session.read("Binary", local_reference({"reference": url}).partition("/")[2]) or {}
             item = {**item, "attachment": {**attachment, "data": binary.get("data", "")}}
