@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from docgemma.agent import Agent
-from docgemma.errors import ErrorType, ToolError
+from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.report import model_calls
@@ -101,24 +101,16 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
 def ask_box(agent: Agent, question: str) -> Any:
     """A line to type another question into, and its answer below."""
     import ipywidgets
+    from IPython.display import display
 
-    text = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
-    button, out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
+    def answer(question: str) -> None:
+        try:
+            display(show(agent.ask(question)))
+        except DocGemmaError as error:
+            print(error.line())
 
-    def run(_: Any) -> None:
-        from IPython.display import display
-
-        from docgemma.errors import DocGemmaError
-
-        out.clear_output()
-        with out:
-            try:
-                display(show(agent.ask(text.value)))
-            except DocGemmaError as error:
-                print(error.line())
-
-    button.on_click(run)
-    return ipywidgets.VBox([ipywidgets.HBox([text, button]), out])
+    line = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
+    return ipywidgets.interactive(answer, {"manual": True, "manual_name": "Ask"}, question=line)
 
 
 def _paragraphs(text: str) -> str:

@@ -24,6 +24,7 @@ from docgemma.errors import (
     UnknownThreadError,
     UsageError,
 )
+from docgemma.turns import BusyError
 
 MEDIA_TYPE = "application/problem+json"
 CLIENT_LEFT = 499  # nobody reads it; it stands in the log
@@ -64,6 +65,7 @@ TABLE: tuple[tuple[type[BaseException], int, str, str], ...] = (
     (UnknownPatientError, 404, "There is no such patient.", "Ask for the patient by name, without `patient`."),
     (ThreadStateError, 409, "The conversation is not at a point where this can be done.",
      "POST it to /agent/resume without a decision to see where it stands."),
+    (BusyError, 409, "The last question of this conversation is still being answered.", "Wait for its answer."),
     (UsageError, 422, "The request cannot be carried out as it is.", "Compare it with /openapi.json."),
     (StoppedError, 503, "The turn was stopped.", "Ask again, or take it up with /agent/resume."),
     (NoVisionError, 422, "The loaded model cannot look at images.", "Ask without an image."),
@@ -83,7 +85,7 @@ def problem_of(error: BaseException) -> Problem:
         return error
     for kind, status, detail, next in TABLE:
         if isinstance(error, kind):
-            return Problem(status, detail, next, retry_after=5 if status == 503 else None)
+            return Problem(status, detail, next, retry_after=5 if status == 503 or kind is BusyError else None)
     return Problem(500, "Something went wrong that should not.", OPERATOR)
 
 

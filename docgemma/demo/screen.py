@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, entry, view
+from docgemma.demo import chart, view, work
 from docgemma.demo.ids import short
 from docgemma.demo.scenarios import Scenario, Step
 from docgemma.demo.session import NOWHERE, Session, standing
@@ -78,7 +78,7 @@ class Screen:
         ui = self.ui
         if not pending:
             return {ui.card: gr.update(visible=False), ui.what: ""}
-        fields = list(entry.fields(self.agent, pending).items()) + [("", "")] * FIELDS
+        fields = list(work.entry_fields(self.agent, pending).items()) + [("", "")] * FIELDS
         boxes = {
             box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
@@ -86,7 +86,7 @@ class Screen:
         return {
             ui.card: gr.update(visible=True),
             ui.approve: gr.update(visible=True),
-            ui.what: view.card(pending, entry.patient_of(self.agent, pending)),
+            ui.what: view.card(pending),
             **boxes,
         }
 
@@ -100,13 +100,12 @@ class Screen:
     def chart(self, patient: str | None) -> str:
         return chart.chart_html(self.agent, patient) if self.agent else chart.EMPTY
 
-    def opening(self, step: Step, session: Session) -> dict[str, Any]:
+    def opening(self, step: Step, session: Session) -> view.Message:
+        """What the person of a guided scenario does, as their message."""
         if step.choose:
             return view.said(list(session.options.values())[step.choose - 1] if session.options else str(step.choose))
         if step.decide:
-            return view.said(
-                {"approve": "Approved.", "reject": "Rejected."}.get(step.decide) or f"Changed: {step.said}"
-            )
+            return view.said("Rejected." if step.decide == "reject" else work.said(step.change))
         return view.said(step.ask, step.image_path if self.agent else None)
 
     def _export(self, session: Session) -> Any:

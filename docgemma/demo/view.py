@@ -37,7 +37,7 @@ def said(text: str, image: str | Path | None = None) -> Message:
     return {"role": "user", "content": block("dg-said", picture + lines(text))}
 
 
-def answer(result: dict[str, Any], picked: bool = False) -> list[Message]:
+def answer(result: dict[str, Any]) -> list[Message]:
     """A finished or stopped turn: how it was answered, then the answer with its sources and choices."""
     shown = result["answer"]
     if pending := result["pending_write"]:
@@ -45,7 +45,7 @@ def answer(result: dict[str, Any], picked: bool = False) -> list[Message]:
         shown = result["answer"].removesuffix(approval_text(pending)) + waits
     body = block("dg-answer", lines(shown) + sources(result["sources"]) + removed(result["grounding"]))
     message: Message = {"role": "assistant", "content": body}
-    if result["options"] and not picked:
+    if result["options"]:
         message["options"] = [{"value": item["id"], "label": item["label"]} for item in result["options"]]
     return [thought(result["timeline"], result["seconds"]), message]
 
@@ -57,11 +57,32 @@ def thought(timeline: list[dict[str, Any]], seconds: float) -> Message:
     return {"role": "assistant", "content": steps(timeline), "metadata": {"title": title, "status": "done"}}
 
 
-def working(timeline: list[dict[str, Any]], now: str, words: str) -> list[Message]:
+def working(events: list[dict[str, Any]]) -> list[Message]:
     """A turn that is being worked on: the steps so far, the one that runs, and the words that have come."""
+    now = words = ""
+    for event in events:
+        match event["type"]:
+            case "start":
+                now = event["label"]
+            case "step":
+                now = ""
+            case "token":
+                words += event["text"]
+            case "answer":
+                words = event["text"]
     metadata = {"title": f"{now or 'Starting'} …", "status": "pending"}
-    shown = [{"role": "assistant", "content": steps(timeline, now), "metadata": metadata}]
+    shown = [{"role": "assistant", "content": steps(_timeline(events), now), "metadata": metadata}]
     return [*shown, {"role": "assistant", "content": block("dg-answer", lines(words))}] if words.strip() else shown
+
+
+def cut_off(events: list[dict[str, Any]]) -> list[Message]:
+    """The steps of a turn that came to no end."""
+    timeline = _timeline(events)
+    return [thought(timeline, 0.0)] if timeline else []
+
+
+def _timeline(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["type"] == "step"]
 
 
 def steps(timeline: list[dict[str, Any]], now: str = "") -> str:
@@ -116,8 +137,11 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
     return messages
 
 
-def card(pending: dict[str, Any], patient: str) -> str:
+def card(pending: dict[str, Any]) -> str:
     """The approval card: what, for whom, and what the safety check found, the worst first as the rules order it."""
+    who = pending.get("patient") or {"id": pending["args"].get("patient_id", "")}
+    known = [who["name"], f"born {who['birth_date']}" if who["birth_date"] else ""] if "name" in who else ["patient"]
+    patient = f"{', '.join(filter(None, known))} (ID {who['id']})"
     rows = "".join(
         f"<dt>{lines(field_label(key))}</dt><dd>{lines(str(value))}</dd>"
         for key, value in pending["args"].items()
