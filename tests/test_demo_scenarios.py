@@ -9,7 +9,7 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.agent import Agent
 from docgemma.demo import scenarios as played
-from docgemma.demo.scenarios import Scenario, Step, load_scenarios, play
+from docgemma.demo.scenarios import Scenario, Step, load_scenarios
 from docgemma.errors import UsageError
 from docgemma.nodes.context import never_stop
 from tests.scenario_model import ScenarioLLM
@@ -23,6 +23,13 @@ BY_ID = {item.id: item for item in SCENARIOS}
 def agent(settings):
     with Agent(settings, llm=ScenarioLLM()) as agent:
         yield agent
+
+
+def play(agent: Agent, scenario: Scenario, thread: str) -> list[dict]:
+    results: list[dict] = []
+    for step in scenario.steps:
+        results.append(played.take(agent, step, thread, results[-1] if results else None))
+    return results
 
 
 def check(scenario: Scenario, steps: list[dict]) -> None:

@@ -63,14 +63,16 @@ def test_text_that_others_wrote_is_one_line_of_escaped_html(shown: str) -> None:
 )
 def test_only_web_addresses_become_links(url: str) -> None:
     items = [{"label": "L", "source": "S", "as_of": None, "links": [{"title": "T", "url": url, "id": "1"}]}]
-    assert "<a " not in view.sources(items)
+    assert "<a " not in view.html("sources", items)
 
 
 def test_a_source_shows_name_date_and_link() -> None:
     links = [{"title": "Label", "url": "https://example.org/label", "id": "1"}]
-    shown = view.sources([{"label": "Drug Safety Report", "source": "Snapshot", "as_of": "2026-01-02", "links": links}])
+    shown = view.html(
+        "sources", [{"label": "Drug Safety Report", "source": "Snapshot", "as_of": "2026-01-02", "links": links}]
+    )
     assert "Drug Safety Report: Snapshot, as of 2026-01-02" in shown
-    assert "href='https://example.org/label'" in shown and "noopener" in shown
+    assert 'href="https://example.org/label"' in shown and "noopener" in shown
 
 
 def test_a_removed_sentence_is_said_to_be_removed() -> None:
@@ -89,7 +91,7 @@ def test_a_chart_says_what_is_not_recorded_and_never_that_it_is_normal(agent) ->
     assert "penicillin" in shown and "since 2022-02-14" in shown and "None recorded." in shown
     empty = {key: [] for key in ("allergies", "medications", "problems", "labs", "vitals", "observations", "notes")}
     patient = {"id": "x", "name": "<b>A</b>", "birth_date": "", "sex": "", "deceased": ""}
-    shown = chart.render(empty | {"immunizations": [], "no_known_allergies": False, "patient": patient})
+    shown = view.html("chart", empty | {"immunizations": [], "no_known_allergies": False, "patient": patient}, 12)
     assert "not the same as no known allergies" in shown and "<b>" not in shown and "normal" not in shown
 
 

@@ -40,17 +40,18 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     Raises:
         ConfigError: `demo`, and Gradio is not installed.
     """
-    api, secured = Api(agent, tokens), bool(tokens)
+    api = Api(agent, tokens)
     app = FastAPI(
         title="DocGemma", version=__version__, description=SUMMARY, lifespan=api.lifespan,
         docs_url=None, redoc_url=None,  # their pages load scripts from elsewhere
     )  # fmt: skip
     app.add_exception_handler(HTTPException, _no_route)
     app.get("/health", **docs.health())(api.health)
-    routes = APIRouter(prefix="/agent", dependencies=[Security(api.caller) if tokens else Depends(api.anybody)])
-    routes.post("/query", **docs.query(agent.settings.api_question, secured))(api.query)
-    routes.post("/resume", **docs.resume(secured))(api.resume)
-    routes.get("/threads", **docs.threads(secured))(api.threads)
+    caller = Security(api.caller) if tokens else Depends(api.anybody)
+    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.problems(bool(tokens)))
+    routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
+    routes.post("/resume", **docs.resume())(api.resume)
+    routes.get("/threads", **docs.threads())(api.threads)
     app.include_router(routes)
     if demo:
         from docgemma.demo.start import mount

@@ -1,4 +1,4 @@
-"""From the pictures of a page to a film, a small animation and a screenshot."""
+"""From the pictures of a page to a film and a small animation."""
 
 import io
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FPS = 10
 STILL_S = 6.0  # a picture that does not change is shown no longer: a wait for a slow model is cut off
 SMALL_S = 2.0  # and in the animation
-SMALL_WIDTH, SMALL_BYTES, STILL_BYTES = 720, 1_400_000, 390_000
+SMALL_WIDTH = 720
 
 
 class Pictures:
@@ -70,33 +70,14 @@ def load_encoder() -> Any:
     return av
 
 
-def animate(pictures: Pictures, path: Path, max_bytes: int = SMALL_BYTES) -> Path:
-    """A small animated WebP that repeats; its quality is lowered until it fits.
-
-    Raises:
-        ConfigError: it does not fit at the lowest quality either.
-    """
+def animate(pictures: Pictures, path: Path) -> Path:
+    """A small animated WebP that repeats, for a README."""
     paced = pictures.paced(SMALL_S)
-    images = [_narrow(_open(jpeg), SMALL_WIDTH) for jpeg, _ in paced]
-    for quality in (75, 60, 45, 30, 15):
-        images[0].save(
-            path, "WEBP", save_all=True, append_images=images[1:], loop=0, quality=quality, method=4,
-            duration=[round(seconds * 1000) for _, seconds in paced],
-        )  # fmt: skip
-        if path.stat().st_size <= max_bytes:
-            return path
-    path.unlink()
-    raise ConfigError(f"The animation is larger than {max_bytes // 1000} kB.", hint="Choose a shorter scenario.")
-
-
-def still(png: Path, path: Path, max_bytes: int = STILL_BYTES) -> Path:
-    """A screenshot as PNG; with 256 colours, then smaller, where it would be larger than `max_bytes`."""
-    picture = _open(png.read_bytes())
-    width = picture.width
-    picture.save(path, "PNG", optimize=True)
-    while path.stat().st_size > max_bytes and width > 300:
-        _narrow(picture, width).quantize(256).save(path, "PNG", optimize=True)
-        width = width * 4 // 5
+    images = [_narrow(_open(jpeg)) for jpeg, _ in paced]
+    images[0].save(
+        path, "WEBP", save_all=True, append_images=images[1:], loop=0, quality=60, method=4,
+        duration=[round(seconds * 1000) for _, seconds in paced],
+    )  # fmt: skip
     return path
 
 
@@ -107,5 +88,5 @@ def _open(data: bytes) -> "Image.Image":
         return image.convert("RGB")
 
 
-def _narrow(image: "Image.Image", width: int) -> "Image.Image":
-    return image.resize((width, round(image.height * width / image.width)))
+def _narrow(image: "Image.Image") -> "Image.Image":
+    return image.resize((SMALL_WIDTH, round(image.height * SMALL_WIDTH / image.width)))

@@ -58,7 +58,7 @@ class Handlers:
             image = files[0] if files else None
             opening = [view.said(text, image)]
         except DocGemmaError as error:
-            session.messages = [*session.settle(), view.said(text), view.notice(work.problem(error))]
+            session.messages = [*session.settle(), view.said(text), view.note("notice", work.problem(error))]
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
         session.thread = session.thread or self.ids.new(session.user)
@@ -129,12 +129,12 @@ class Handlers:
         step = scenario.steps[session.step]
         session.step += 1
         number = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
-        opening = [view.caption(number, step.caption), self.screen.opening(step, session)]
+        opening = [view.note("caption", step.caption, number), self.screen.opening(step, session)]
         playing = player(self.agent, scenario, session.step - 1, session.thread, session.result, actor=session.actor)
         for updates in self._run(session, opening, playing):
             ended = self.screen.ui.trace in updates  # the last picture of a step
             if ended and session.step >= len(scenario.steps):
-                session.messages = [*session.messages, view.caption("What to notice", scenario.notice)]
+                session.messages = [*session.messages, view.note("caption", scenario.notice, "What to notice")]
                 session.scenario, session.step = None, 0
                 updates = self.screen.rest(session)
             yield updates
@@ -153,7 +153,7 @@ class Handlers:
         yield from self._run(session, [view.said(words)], decided)
 
     def _moved(self, session: Session) -> Updates:
-        session.messages = [*session.messages, view.notice(work.MOVED)]
+        session.messages = [*session.messages, view.note("notice", work.MOVED)]
         return self.screen.rest(session)
 
     def _run(self, session: Session, opening: list[view.Message], asked: Work) -> Iterator[Updates]:
@@ -175,7 +175,7 @@ class Handlers:
             session.result = turn.result
             session.messages = [*base, *view.answer(turn.result)]
         else:
-            session.messages = [*base, *view.cut_off(turn.events), view.notice(work.problem(turn.error))]
+            session.messages = [*base, *view.cut_off(turn.events), view.note("notice", work.problem(turn.error))]
         yield self.screen.rest(session)
 
     def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
@@ -195,5 +195,5 @@ class Handlers:
                 return True
             reopen(self.agent, session, thread)
         except Exception as error:
-            session.messages = [view.notice(work.problem(error))]
+            session.messages = [view.note("notice", work.problem(error))]
         return False

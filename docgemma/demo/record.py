@@ -4,6 +4,7 @@ Playwright takes the pictures and shows the captions; the demo runs on a fresh d
 but the synthetic ones is touched.
 """
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.agent import Agent
-from docgemma.demo.film import Pictures, animate, encode, load_encoder, still
+from docgemma.demo.film import Pictures, animate, encode, load_encoder
 from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
 from docgemma.demo.stage import Stage, browser, find_chromium
 from docgemma.demo.start import launch
@@ -71,7 +72,7 @@ def record(
             whole.extend(pictures)
             written += [out / f"{scenario.id}.mp4", poster, store_trace(out, scenario.id, results)]
             if media and scenario.id == (IN_README if IN_README in [s.id for s in scenarios] else scenarios[0].id):
-                written += [animate(pictures, media / "demo.webp"), still(poster, media / "demo.png")]
+                written += [animate(pictures, media / "demo.webp"), Path(shutil.copy(poster, media / "demo.png"))]
     if len(scenarios) > 1:
         encode(out / WHOLE, whole, WHOLE_S)
         written.append(out / WHOLE)

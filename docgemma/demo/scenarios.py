@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import json
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
 from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
-from docgemma.settings import read_settings
 from docgemma.tools.base import Toolbox
 from docgemma.turns import Stop, Work
 
@@ -116,14 +114,6 @@ def troubled(agent: Agent, fails: dict[str, Any]) -> Iterator[Agent]:
         yield own
 
 
-def play(agent: Agent, scenario: Scenario, thread: str) -> list[Result]:
-    """The result of each step in turn."""
-    results: list[Result] = []
-    for step in scenario.steps:
-        results.append(take(agent, step, thread, results[-1] if results else None))
-    return results
-
-
 def replay(scenario: Scenario) -> list[Result]:
     """The result of each step, from the stored trace. Raises UsageError where there is none."""
     steps: list[Result] = load_trace(scenario.id)["steps"]
@@ -161,17 +151,3 @@ def _replay(result: Result, on_event: OnEvent, stop: Stop) -> Result:
         time.sleep(PAUSE_S)
         on_event({"type": "step", "node": node, **step})
     return result
-
-
-def main() -> None:
-    """`python -m docgemma.demo.scenarios`: store every trace with the edge model, on a fresh record store, offline."""
-    with (
-        tempfile.TemporaryDirectory() as home,
-        Agent(read_settings(home=home, sources="offline"), model="edge") as agent,
-    ):
-        for scenario in load_scenarios():
-            print(store_trace(TRACES, scenario.id, play(agent, scenario, f"scenario-{scenario.id}")))
-
-
-if __name__ == "__main__":
-    main()

@@ -71,7 +71,7 @@ class Screen:
             return standing(self.agent, session)
         except Exception as error:  # sqlite3's, psycopg's or our own: the texts may name an address
             log.error("a conversation cannot be read: %s", kind_and_place(error))
-            session.messages = [*session.messages, view.notice(UNREADABLE)]
+            session.messages = [*session.messages, view.note("notice", UNREADABLE)]
             return NOWHERE
 
     def _card(self, pending: dict[str, Any] | None) -> Updates:

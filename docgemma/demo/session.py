@@ -65,7 +65,7 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
         session.messages = [
             *view.history(turns),
             view.said(stored["message"]),
-            view.notice("This turn was not finished."),
+            view.note("notice", "This turn was not finished."),
         ]
         return
     session.result = agent.proceed(thread)  # nothing is left to run: this is the report of the turn as it stands
