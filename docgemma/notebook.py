@@ -48,7 +48,7 @@ def shared_model(name: str | None, settings: Settings) -> LLM:
     key = (name, settings.model, settings.threads, settings.fast_decoding, settings.gpus)
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
-        _models[key].close = lambda: None
+        vars(_models[key])["close"] = lambda: None
     return _models[key]
 
 
@@ -128,8 +128,8 @@ def failing(agent: Agent, error_type: str, times: int) -> Iterator[None]:
         left[0] -= 1
         return real.failed(name, args, ToolError(ErrorType(error_type)))
 
-    real.call = call
+    vars(real)["call"] = call
     try:
         yield
     finally:
-        del real.call
+        del vars(real)["call"]

@@ -129,7 +129,7 @@ def test_a_window_of_somebody_who_signed_out_opens_nothing_for_the_next(handlers
     window.asks(ORDER)
     window.request.username = "dr-b"
     window.does("approve")
-    assert orders(handlers) == before and window.session.thread is None and len(window.last["chat"]) == 1
+    assert orders(handlers) == before and not window.session.thread and len(window.last["chat"]) == 1
 
 
 def test_a_stop_after_the_approval_does_not_say_that_nothing_was_written(handlers: Handlers, monkeypatch) -> None:

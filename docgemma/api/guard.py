@@ -83,7 +83,8 @@ def _bounded(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
 
 
 def _is_demo(scope: Scope) -> bool:
-    return scope["path"] == "/demo" or scope["path"].startswith("/demo/")
+    path: str = scope["path"]
+    return path == "/demo" or path.startswith("/demo/")
 
 
 def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
 from docgemma import __version__
 from docgemma.agent import Agent
 
@@ -30,7 +32,7 @@ class HealthCheck:
             return self._known[1]
 
     async def _look(self) -> dict[str, Any]:
-        agent, thread = self.agent, {"configurable": {"thread_id": NOBODY}}
+        agent, thread = self.agent, RunnableConfig(configurable={"thread_id": NOBODY})
         store = await _reach(lambda: agent.store.patient(NOBODY))
         memory = await _reach(lambda: agent.memory.get_tuple(thread))
         status = "ok" if store == "reachable" else "degraded"

@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from docgemma.question import MAX_CHARS
 
 ThreadId = Annotated[str, Field(max_length=120, description="A conversation to continue.")]
 ImageBytes = Annotated[bytes, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
-DECISIONS = [  # changes go with one decision, and only with it
+DECISIONS: list[JsonValue] = [  # changes go with one decision, and only with it
     {
         "title": "Change the entry", "required": ["decision", "changes"],
         "properties": {"decision": {"const": "edit"}, "changes": {"type": "object", "minProperties": 1}},

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+from gradio.components.chatbot import ExampleMessage
 
 from docgemma.agent import Agent
 from docgemma.demo import chart, view
@@ -46,6 +47,7 @@ def build(agent: Agent | None, ids: Ids, turns: Turns, scenarios: list[Scenario]
     """
     handlers = Handlers(agent, ids, turns, scenarios, replayed)
     ui = handlers.screen.ui = SimpleNamespace()
+    blocks: gr.Blocks
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
         ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=ids.browser_secret())
@@ -62,7 +64,7 @@ def build(agent: Agent | None, ids: Ids, turns: Turns, scenarios: list[Scenario]
 
 
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
-    examples = [{"text": text} for text in EXAMPLES] if agent else None
+    examples = [ExampleMessage(text=text) for text in EXAMPLES] if agent else None
     ui.chat = gr.Chatbot(
         elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, buttons=[],
         feedback_options=None, placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[],

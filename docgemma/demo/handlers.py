@@ -1,7 +1,6 @@
 """What happens when somebody sends, chooses, decides, stops. Every handler yields only what changed on the screen."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,12 @@ class Handlers:
         self.agent, self.ids, self.turns = agent, ids, turns
         self.scenarios = {item.id: item for item in scenarios}
         self.screen = Screen(agent, self.scenarios, replayed)
+
+    @property
+    def live(self) -> Agent:
+        """The agent; where traces are replayed, nothing that needs one is wired."""
+        assert self.agent
+        return self.agent
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
@@ -62,7 +67,7 @@ class Handlers:
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
         session.thread = session.thread or self.ids.new(session.user)
-        asked = work.asking(self.agent, session.thread, session.actor, text, image, patient)
+        asked = work.asking(self.live, session.thread, session.actor, text, image, patient)
         yield from self._run(session, opening, asked)
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
@@ -72,7 +77,7 @@ class Handlers:
         if not as_shown or chosen not in session.options:
             yield self._moved(session)
             return
-        asked = work.asking(self.agent, session.thread, session.actor, chosen, None, None)
+        asked = work.asking(self.live, session.thread, session.actor, chosen, None, None)
         yield from self._run(session, [view.said(session.options[chosen])], asked)
 
     def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
@@ -95,9 +100,8 @@ class Handlers:
         if not self._enter(session, browser, request):
             yield self._moved(session)
             return
-        going_on = partial(self.agent.proceed, session.thread, actor=session.actor)
-        work_on = lambda on_event, stop: going_on(on_event=on_event, stop=stop)  # noqa: E731
-        yield from self._run(session, [view.said("Go on.")], work_on)
+        asked = work.going_on(self.live, session.thread, session.actor)
+        yield from self._run(session, [view.said("Go on.")], asked)
 
     def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
         thread = session.thread or (browser if self.ids.owns(browser, request.username) else None)
@@ -115,7 +119,7 @@ class Handlers:
     def find(self, event: gr.KeyUpData) -> Any:
         """Names as they are typed, where the record store cannot list everybody."""
         try:
-            return gr.update(choices=chart.search(self.agent, event.input_value or ""))
+            return gr.update(choices=chart.search(self.live, event.input_value or ""))
         except DocGemmaError as error:
             gr.Warning(work.problem(error))
             return gr.update()
@@ -149,7 +153,7 @@ class Handlers:
             yield self._moved(session)
             return
         seen = session.stands["pending"]
-        decided = work.deciding(self.agent, session.thread, session.actor, decision, changes, seen)
+        decided = work.deciding(self.live, session.thread, session.actor, decision, changes, seen)
         yield from self._run(session, [view.said(words)], decided)
 
     def _moved(self, session: Session) -> Updates:

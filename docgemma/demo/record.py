@@ -60,7 +60,8 @@ def record(
     """
     scenarios = select(chosen)
     find_chromium(), load_encoder()  # before anything slow begins
-    _folder(out), _folder(media or out)
+    for folder in (out, media or out):
+        _folder(folder)
     written: list[Path] = []
     whole = Pictures()
     with browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
@@ -95,7 +96,8 @@ def film(
     context = chromium.new_context(viewport=PAGE, reduced_motion="reduce")  # type: ignore[arg-type]
     try:
         page = context.new_page()
-        stage, results = Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS), []
+        stage = Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS)
+        results: list[dict[str, Any]] = []
         stage.open()
         page.add_style_tag(content=BELOW)
         page.screencast.start(on_frame=pictures.add, size=PAGE, quality=85)  # type: ignore[arg-type]

@@ -50,6 +50,11 @@ def deciding(
     return work
 
 
+def going_on(agent: Agent, thread: str, actor: Actor) -> Work:
+    """A turn that was stopped or cut off, taken up."""
+    return lambda on_event, stop: agent.proceed(thread, actor=actor, on_event=on_event, stop=stop)
+
+
 def problem(error: BaseException | None) -> str:
     """The error in one line, without advice for a command line; of an unexpected one, whose text may hold patient
     data, only its kind and place."""
