@@ -134,9 +134,9 @@ def _fresh_demo(model: str | None, llm: LLM | None, on_progress: Say) -> Iterato
     on_progress("Starting the demo.")
     with (
         tempfile.TemporaryDirectory(prefix="docgemma-record-") as home,
-        Agent(fresh_settings(Path(home)), model=model, llm=llm) as agent,
+        Agent(fresh_settings(Path(home)), model=model, llm=llm, on_progress=on_progress) as agent,
     ):
-        blocks = launch(agent, share=False, quiet=True)
+        blocks = launch(agent, share=False, quiet=True, inline=False)
         try:
             yield blocks.local_url
         finally:

@@ -36,6 +36,7 @@ def launch(
     settings: Settings | None = None,
     block: bool = False,
     quiet: bool = False,
+    inline: bool | None = None,
 ) -> Any:
     """Start the demo; inside a notebook it opens in the cell's output.
 
@@ -45,6 +46,7 @@ def launch(
         port: None takes the first free one from 7860.
         auth: (name, password), several of them, or a function that checks them.
         block: return only when the server ends.
+        inline: whether a notebook's cell shows it; None asks Gradio.
 
     Returns:
         The running `gradio.Blocks`; `.local_url`, `.share_url`, `.close()`.
@@ -63,8 +65,8 @@ def launch(
     local_only = Middleware(OwnServerOnly, local_only=not (share or auth))
     try:
         blocks.launch(
-            server_name=LOOPBACK, server_port=port, share=share, auth=auth, max_threads=SLOTS,
-            prevent_thread_lock=not block, quiet=quiet, inbrowser=False, app_kwargs={"middleware": [local_only]},
+            server_name=LOOPBACK, server_port=port, share=share, auth=auth, max_threads=SLOTS, quiet=quiet,
+            prevent_thread_lock=not block, inbrowser=False, inline=inline, app_kwargs={"middleware": [local_only]},
             **ALIKE, **_page_options(),
         )  # fmt: skip
     except OSError as error:
