@@ -16,7 +16,6 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 from docgemma.agent import Agent
 from docgemma.demo.handlers import Handlers
 from docgemma.demo.ids import Ids
-from docgemma.demo.scenarios import load_scenarios
 from docgemma.demo.screen import FIELDS
 from docgemma.demo.session import Session
 from docgemma.errors import StoppedError
@@ -46,7 +45,7 @@ def agent(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def handlers(agent: Agent) -> Iterator[Handlers]:
     turns = Turns(8)
-    handlers = Handlers(agent, Ids(agent.settings.home), turns, load_scenarios())
+    handlers = Handlers(agent, Ids(agent.settings.home), turns)
     handlers.screen.ui = Names()
     yield handlers
     turns.close()

@@ -39,13 +39,13 @@ TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "a
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
-def build(agent: Agent | None, ids: Ids, turns: Turns, scenarios: list[Scenario], replayed: str = "") -> gr.Blocks:
-    """The app, not started. With `agent` None it replays; `replayed` says when that was recorded.
+def build(agent: Agent | None, ids: Ids, turns: Turns) -> gr.Blocks:
+    """The app, not started. With `agent` None it replays.
 
     Args:
         ids: makes and checks the conversation ids that browsers keep.
     """
-    handlers = Handlers(agent, ids, turns, scenarios, replayed)
+    handlers = Handlers(agent, ids, turns)
     ui = handlers.screen.ui = SimpleNamespace()
     blocks: gr.Blocks
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
@@ -58,7 +58,7 @@ def build(agent: Agent | None, ids: Ids, turns: Turns, scenarios: list[Scenario]
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)
             with gr.Column(scale=2, min_width=320, elem_id="dg-side"):
-                _side(ui, agent, scenarios)
+                _side(ui, agent, list(handlers.scenarios.values()))
         _wire(blocks, ui, handlers, agent)
     return blocks
 

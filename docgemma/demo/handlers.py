@@ -9,7 +9,7 @@ import gradio as gr
 from docgemma.agent import Agent
 from docgemma.demo import chart, view, work
 from docgemma.demo.ids import Ids
-from docgemma.demo.scenarios import Scenario, player
+from docgemma.demo.scenarios import load_scenarios, player
 from docgemma.demo.screen import Screen, Updates
 from docgemma.demo.session import Session, reopen, standing
 from docgemma.errors import DocGemmaError, UsageError
@@ -23,10 +23,10 @@ class Handlers:
         agent: None replays stored traces and answers nothing else.
     """
 
-    def __init__(self, agent: Agent | None, ids: Ids, turns: Turns, scenarios: list[Scenario], replayed: str = ""):
+    def __init__(self, agent: Agent | None, ids: Ids, turns: Turns):
         self.agent, self.ids, self.turns = agent, ids, turns
-        self.scenarios = {item.id: item for item in scenarios}
-        self.screen = Screen(agent, self.scenarios, replayed)
+        self.scenarios = {item.id: item for item in load_scenarios()}
+        self.screen = Screen(agent, self.scenarios)
 
     @property
     def live(self) -> Agent:

@@ -12,7 +12,7 @@ import gradio as gr
 from docgemma.agent import Agent
 from docgemma.demo import chart, view, work
 from docgemma.demo.ids import short
-from docgemma.demo.scenarios import Scenario, Step
+from docgemma.demo.scenarios import Scenario, Step, load_trace
 from docgemma.demo.session import NOWHERE, Session, standing
 from docgemma.errors import kind_and_place
 
@@ -27,11 +27,11 @@ class Screen:
 
     Args:
         agent: None where stored traces are replayed.
-        replayed: when they were recorded.
     """
 
-    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario], replayed: str = ""):
-        self.agent, self.scenarios, self.replayed = agent, scenarios, replayed
+    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario]):
+        self.agent, self.scenarios = agent, scenarios
+        self.replayed = "" if agent else load_trace(next(iter(scenarios)))["recorded"]
         self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
         self.ui: Any = None
 

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.middleware import Middleware
 
 from docgemma.agent import Agent
+from docgemma.demo.ids import Ids
 from docgemma.demo.policy import OwnServerOnly
 from docgemma.errors import ConfigError, DocGemmaError, ModelError, UsageError
 from docgemma.images import MAX_BYTES
@@ -114,13 +115,8 @@ def _build(agent: Agent | None, turns: Turns, settings: Settings | None = None) 
         from docgemma.demo.app import build
     except ImportError as error:
         raise ConfigError("The demo is not installed.", hint="Run: pip install 'docgemma[demo]'") from error
-    from docgemma.demo.ids import Ids
-    from docgemma.demo.scenarios import load_scenarios, load_trace
-
-    scenarios = load_scenarios()
     settings = agent.settings if agent else settings or read_settings()
-    replayed = "" if agent else load_trace(scenarios[0].id)["recorded"]
-    return build(agent, Ids(settings.home), turns, scenarios, replayed).queue(default_concurrency_limit=None)
+    return build(agent, Ids(settings.home), turns).queue(default_concurrency_limit=None)
 
 
 def _page_options() -> dict[str, Any]:
