@@ -12,14 +12,9 @@ from docgemma.llm.base import LLM
 from docgemma.report import model_calls
 from docgemma.settings import Settings, read_settings
 
-NODES = (
-    "input_assembly", "intent_classify", "tool_select", "tool_execute", "result_classify", "router", "error_handler",
-    "synthesize",
-)  # fmt: skip
-COLOURS = {
-    "input_assembly": "#2e7d32", "tool_execute": "#2e7d32", "router": "#2e7d32",
-    "intent_classify": "#1565c0", "tool_select": "#1565c0", "result_classify": "#1565c0",
-    "error_handler": "#c62828", "synthesize": "#e65100",
+COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
+    "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
+    "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
 }  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
@@ -88,8 +83,8 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
         axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
                      color=[COLOURS[node] for node in result["path"]])  # fmt: skip
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
-    for node in NODES:
-        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
+    for node, colour in COLOURS.items():
+        axes.scatter([], [], color=colour, label=node.replace("_", " "))
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
     axes.set_ylim(0.4, len(results) + 0.8)
     axes.axis("off")
