@@ -44,7 +44,7 @@ def launch(
     Args:
         agent: None replays the recorded scenarios, plainly marked as a replay.
         share: a public link through Gradio's tunnel; None makes one on Kaggle and nowhere else.
-        port: None takes the first free one from 7860.
+        port: None or 0 takes the first free one from 7860.
         auth: (name, password), several of them, or a function that checks them.
         block: return only when the server ends.
         inline: whether a notebook's cell shows it; None asks Gradio.
@@ -66,7 +66,7 @@ def launch(
     local_only = Middleware(OwnServerOnly, local_only=not (share or auth))
     try:
         blocks.launch(
-            server_name=LOOPBACK, server_port=port, share=share, auth=auth, max_threads=SLOTS, quiet=quiet,
+            server_name=LOOPBACK, server_port=port or None, share=share, auth=auth, max_threads=SLOTS, quiet=quiet,
             prevent_thread_lock=not block, inbrowser=False, inline=inline, app_kwargs={"middleware": [local_only]},
             **ALIKE, **_page_options(),
         )  # fmt: skip
