@@ -7,9 +7,9 @@ from pydantic import Field
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import search
 from docgemma.knowledge.base import Trial
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import plain
-from docgemma.knowledge.service import Deadline, Fetched, Service
+
 from docgemma.knowledge.wire import Wire
 
 PAGE_SIZE = 100

@@ -10,12 +10,12 @@ from typing import TypeVar
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
 from docgemma.knowledge.openfda import Label, classes_of, generic_of, leading, scanned_sections
 from docgemma.knowledge.rxnorm import DrugName, RxNorm
-from docgemma.knowledge.service import Deadline, Service
+
 from docgemma.settings import Settings
 
 T = TypeVar("T")

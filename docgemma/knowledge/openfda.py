@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import boxed, items, section, sentences
-from docgemma.knowledge.service import Deadline, Fetched, Service
+
 from docgemma.knowledge.wire import Wire
 
 LIMIT = 20  # labels of one query, about 2 MB

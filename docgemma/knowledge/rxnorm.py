@@ -13,8 +13,8 @@ from pydantic import Field
 from rapidfuzz import fuzz
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Http
-from docgemma.knowledge.service import Deadline, Service
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+
 from docgemma.knowledge.wire import Wire
 
 W = TypeVar("W", bound=Wire)
