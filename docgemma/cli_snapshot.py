@@ -28,7 +28,7 @@ def build_command(
     more: Annotated[Optional[list[Path]], typer.Argument(help="Further files of the last option.", hidden=True)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build the snapshot; each option may be given more than once. After a stop, the same command goes on."""
+    """Build the snapshot; each option may be given more than once. A stopped build leaves the old one as it was."""
     from docgemma.errors import UsageError
 
     if more:
@@ -57,11 +57,11 @@ def build(
 
 
 def info() -> dict[str, Any]:
-    """`knowledge.bulk_info.info` of the data home of the settings."""
-    from docgemma.knowledge import bulk_info
+    """`knowledge.bulk.info` of the data home of the settings."""
+    from docgemma.knowledge import bulk
     from docgemma.settings import read_settings
 
-    return bulk_info.info(read_settings().home)
+    return bulk.info(read_settings().home)
 
 
 @contextmanager
@@ -96,17 +96,31 @@ class _Lines:
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    again = " (gone on from where the last build stopped)" if report["resumed"] else ""
-    typer.echo(f"Built {report['path']} in {report['seconds']} s{again}.")
+    typer.echo(f"Built {report['path']} in {report['seconds']} s.")
     for kind, part in report["kinds"].items():
         typer.echo(_line(kind, part))
-    for title, notes in (("Left out", report["left_out"]), ("Problem", report["problems"])):
-        for note in notes[:SHOWN]:
-            where = f" (first: {note['first']})" if note["first"] else ""
-            times = f" {note['count']:,} times" if note["count"] > 1 else ""
-            typer.echo(f"{title}: {note['file']}: {note['reason']}{times}{where}", err=True)
-        if len(notes) > SHOWN:
-            typer.echo(f"{title}: and {len(notes) - SHOWN} more; --json lists all.", err=True)
+    _print_first("Left out", [_note(item) for item in report["left_out"]])
+    _print_first("Problem", [_note(item) for item in report["problems"]])
+    _print_first("Disagreement", [_disagreement(item) for item in report["boxed_warnings"]])
+
+
+def _print_first(title: str, lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        typer.echo(f"{title}: {line}", err=True)
+    if len(lines) > SHOWN:
+        typer.echo(f"{title}: {len(lines) - SHOWN} more; --json lists all.", err=True)
+
+
+def _note(note: dict[str, Any]) -> str:
+    times = f" {note['count']:,} times" if note["count"] > 1 else ""
+    where = f" (first: {note['first']})" if note["first"] else ""
+    return f"{note['file']}: {note['reason']}{times}{where}"
+
+
+def _disagreement(item: dict[str, str]) -> str:
+    if item["label"]:
+        return f"{item['drug']}: no boxed warning in the shipped data, but one on a label: {item['label']}"
+    return f"{item['drug']}: a boxed warning in the shipped data, but on none of the labels: {item['shipped']}"
 
 
 def _print_info(found: dict[str, Any]) -> None:
@@ -119,6 +133,9 @@ def _print_info(found: dict[str, Any]) -> None:
             typer.echo(f"    {part['demonstration']} of them are invented demonstration records.")
         if part.get("bulk_labels"):
             typer.echo(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
+            typer.echo(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
+        if part.get("with_basis"):
+            typer.echo(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
         for file in part["files"][:SHOWN]:
             typer.echo(f"    {file['file']}: {file['records']:,} records, as of {file['as_of'] or 'unknown'}")
         if part["file_count"] > SHOWN:

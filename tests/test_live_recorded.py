@@ -173,12 +173,12 @@ def test_the_recorded_typo_suggests_one_name_a_concept_and_takes_none(open_live)
 
 
 def test_recorded_names_are_read():
-    related = Related.model_validate(load("rxnorm/2026_related_860975.json")).relatedGroup
-    assert [item.name for group in related.conceptGroup if group.tty == "IN" for item in group.conceptProperties] == [
+    related = Related.model_validate(load("rxnorm/2026_related_860975.json"))
+    assert [item.name for group in related.groups if group.tty == "IN" for item in group.conceptProperties] == [
         "metformin"
     ]
-    spelled = Spellings.model_validate(load("rxnorm/2018_spellingsuggestions.json")).suggestionGroup
-    assert spelled.suggestionList.suggestion[0] == "Ambien"
+    spelled = Spellings.model_validate(load("rxnorm/2018_spellingsuggestions.json"))
+    assert spelled.names[0] == "Ambien"
 
 
 def test_recorded_unknowns_are_unknown(open_live):
@@ -186,7 +186,7 @@ def test_recorded_unknowns_are_unknown(open_live):
         item["request"].split("/")[2].split("?")[0]: item["body"]
         for item in load("rxnorm/2026_not_found_shapes_reported.json")
     }
-    assert Properties.model_validate(shapes["rxcui"]).properties is None
+    assert Properties.model_validate(shapes["rxcui"]).properties.name == ""
     with Misbehaving(status(200, json.dumps(shapes["rxcui.json"]).encode())) as server:
         assert open_live(rxnav_url=server.url).generic_name("zzqqx") is None
 

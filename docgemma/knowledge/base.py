@@ -30,6 +30,9 @@ class DrugLabel:
     max_daily_dose: str = ""  # "3000 mg", adult, where the label gives one
     reference: str = ""  # where the fact can be checked
     effective: str | None = None  # ISO date of the label
+    rxcui: str = ""  # RxNorm code of the ingredient
+    set_id: str = ""  # of the label, on DailyMed
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Interaction:
     mechanism: str
     management: str
     reference: str
+    basis: str = ""  # `basis_text` of the sentence that was read; "": written from label knowledge, not verified
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,13 @@ class Trial:
     summary: str = ""
     url: str = ""
     demonstration: bool = False
+
+
+def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
+    """How a fact was obtained: 'label SETID, version 3, 2024-01-31, section "Drug interactions": "..."'."""
+    named = section.replace("_", " ").capitalize()
+    parts = (f"label {set_id}", version and f"version {version}", effective or "date unknown", f'section "{named}"')
+    return f'{", ".join(filter(None, parts))}: "{quote}"'
 
 
 class Knowledge(Protocol):

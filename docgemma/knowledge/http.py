@@ -205,7 +205,9 @@ class Http:
         except Transient as failure:
             raise failure.error from failure.__cause__
 
-    async def _fetch(self, service: Service, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
+    async def _fetch(
+        self, service: Service, path: str, params: dict[str, str], deadline: Deadline
+    ) -> tuple[int, bytes]:
         """Try, wait as told or a little longer each time, and try again while the deadline allows it."""
 
         def may_retry(error: Exception) -> bool | float:

@@ -7,9 +7,10 @@ sentence about allergy to the other drug is not one about taking both.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from docgemma.knowledge.class_words import wordings
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
+from docgemma.paths import data_file
 
 UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
 QUOTE = 360  # characters of a quoted piece
@@ -60,6 +61,9 @@ ROW = re.compile(
     r"(?<=\s)(?!Clinical|Intervention|Impact|Recommend|Comment|Example|Management|Effect|Prevention|Mechanism)"
     r"[A-Z][\w-]+(?: [a-z]+)?:\s"
 )
+ENZYME = re.compile(
+    r"(?:cytochrome p450 (?P<cyp>\d[a-z]\d*)|(?P<pgp>p-glycoprotein)) (?P<kind>inhibitor|inducer)", re.I
+)
 ANOTHER = r"(?:other|another|additional|concomitant|multiple)\s+(?:[\w-]+\s+){0,2}"
 
 
@@ -81,6 +85,7 @@ class Finding:
     rank: int
     quote: str
     management: str
+    section: str  # openFDA's name of it
     by_class: str | None = None  # the class that was named, where the drug was not
     some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
 
@@ -129,6 +134,30 @@ def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern, str]]:
     return patterns
 
 
+@lru_cache(maxsize=1024)
+def wordings(class_name: str) -> list[str]:
+    """Regular expressions (to be used without regard to case) for a class in a label's text.
+
+    Inhibitors and inducers of an enzyme match without regard to strength, since the class does not state one.
+    """
+    name = re.sub(r"\s*\[\w+\]\s*$", "", class_name).strip().lower()
+    if enzyme := ENZYME.search(name):
+        target = r"P-?(?:gp|glycoprotein)" if enzyme["pgp"] else rf"CYP\s?{enzyme['cyp']}(?:4|5)?"
+        kind = enzyme["kind"].lower()
+        return [rf"{target}(?: enzyme)? {kind}s?", rf"{kind}s of (?:[\w,/ ]{{0,30}})?{target}"]
+    found = [word for part, words in _class_words().items() if part in name for word in words]
+    own = re.escape(re.sub(r"s$", "", name)).replace(r"\-", r"[-\s]?").replace(r"\ ", r"\s")
+    return list(dict.fromkeys([*found, rf"{own}s?"])) if name else []
+
+
+@lru_cache(maxsize=1)
+def _class_words() -> dict[str, list[str]]:
+    import yaml
+
+    words: dict[str, list[str]] = yaml.safe_load(data_file("knowledge", "class_words.yaml").read_text(encoding="utf-8"))
+    return words
+
+
 def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str | None]]) -> Iterable[Finding]:
     for index, sentence in enumerate(parts):
         for pattern, by_class in patterns:
@@ -159,7 +188,7 @@ def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class
     management = " ".join(advice)  # "" where the quote itself says what to do
     some = bool(by_class and SOME.search(sentence[: match.start()]))
     wording = f"{severity} for some of its class" if some else severity
-    return Finding(wording, rank, quote, clip(management, QUOTE), by_class, some)
+    return Finding(wording, rank, quote, clip(management, QUOTE), field, by_class, some)
 
 
 def grade(text: str) -> tuple[int, str] | None:

@@ -9,13 +9,12 @@ from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
-from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, basis_text
+from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
 from docgemma.knowledge.openfda import Label, classes_of, generic_of, leading, scanned_sections
 from docgemma.knowledge.rxnorm import DrugName, RxNorm
-
 from docgemma.settings import Settings
 
 T = TypeVar("T")
@@ -166,10 +165,9 @@ class LiveKnowledge:
 
 def interaction(a: Found, b: Found) -> Interaction | None:
     """The gravest finding of both directions; both are quoted."""
-    ways = [way for way in (gravest_finding(a, b), gravest_finding(b, a)) if way]
+    ways = gravest_of_both(a, b)
     if not ways:
         return None
-    ways.sort(key=lambda way: weight(way[2]))
     _, label, gravest = ways[0]
     return Interaction(
         drugs=(a.name, b.name),
@@ -177,7 +175,14 @@ def interaction(a: Found, b: Found) -> Interaction | None:
         mechanism=" ".join(quoted(way[0], b if way[0] is a else a, way[2]) for way in ways),
         management=gravest.management or next((way[2].management for way in ways if way[2].management), ""),
         reference=label.reference,
+        basis=basis_text(label.label_id, label.version, label.effective, gravest.section, gravest.quote),
     )
+
+
+def gravest_of_both(a: Found, b: Found) -> list[tuple[Found, Label, Finding]]:
+    """What the labels of either drug say of the other, at most one finding a direction, the gravest first."""
+    ways = [way for way in (gravest_finding(a, b), gravest_finding(b, a)) if way]
+    return sorted(ways, key=lambda way: weight(way[2]))
 
 
 def gravest_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | None:

@@ -15,9 +15,11 @@ from pydantic import Field
 from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import boxed, items, section, sentences
-
 from docgemma.knowledge.wire import Wire
 
+UNSCANNED = {  # sections that are not read for other drugs
+    "dosage_and_administration", "use_in_specific_populations", "pregnancy", "pediatric_use", "geriatric_use",
+}  # fmt: skip
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
@@ -53,6 +55,7 @@ class Label(Wire):
     """One label as openFDA sends it: a section is a list of strings, and absent where the label has none."""
 
     set_id: str = ""
+    version: str = ""
     effective_time: str = ""
     openfda: OpenFda = Field(default_factory=OpenFda)
     boxed_warning: tuple[str, ...] = ()
@@ -64,6 +67,10 @@ class Label(Wire):
     do_not_use: tuple[str, ...] = ()
     ask_doctor_or_pharmacist: tuple[str, ...] = ()
     dosage_and_administration: tuple[str, ...] = ()
+    use_in_specific_populations: tuple[str, ...] = ()
+    pregnancy: tuple[str, ...] = ()
+    pediatric_use: tuple[str, ...] = ()
+    geriatric_use: tuple[str, ...] = ()
 
     @property
     def ingredients(self) -> list[str]:
@@ -79,9 +86,20 @@ class Label(Wire):
         return "-".join(digits.groups()) if digits else None
 
     @property
+    def product_names(self) -> list[str]:
+        """Names that mean the product as a whole: an ingredient of a combination is not one."""
+        whole = self.openfda.substance_name if len(self.ingredients) == 1 else ()
+        brands = [name.translate({ord("®"): "", ord("™"): ""}) for name in self.openfda.brand_name]
+        return [*whole, *self.openfda.generic_name, *brands]
+
+    @property
+    def label_id(self) -> str:
+        """The set id, under which DailyMed keeps every version of the label."""
+        return self.set_id or next(iter(self.openfda.spl_set_id), "")
+
+    @property
     def reference(self) -> str:
-        set_id = self.set_id or next(iter(self.openfda.spl_set_id), "")
-        return DAILYMED + set_id if set_id else ""
+        return DAILYMED + self.label_id if self.label_id else ""
 
 
 class Meta(Wire):
@@ -198,6 +216,8 @@ def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
         max_daily_dose=max_daily_dose(section(_first(labels, "dosage_and_administration"))),
         reference=labels[0].reference,
         effective=labels[0].effective,
+        set_id=labels[0].label_id,
+        version=labels[0].version,
     )
 
 

@@ -7,15 +7,13 @@ Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was disconti
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field
 from rapidfuzz import fuzz
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
-
-from docgemma.knowledge.wire import Wire
+from docgemma.knowledge.http import Deadline, Http, Service
+from docgemma.knowledge.wire import Wire, at
 
 W = TypeVar("W", bound=Wire)
 ALIKE = 70  # of 100; below it a suggestion is noise
@@ -23,20 +21,18 @@ SUGGESTIONS = 5
 SENSES = 3  # concepts of one name that are looked at
 
 
-class IdGroup(Wire):
-    rxnormId: tuple[str, ...] = ()
-
-
 class Ids(Wire):
     """/rxcui.json; the envelope is there also when it is empty, so that an outage is not an unknown name."""
 
-    idGroup: IdGroup
+    idGroup: dict[str, Any]
+    ids: tuple[str, ...] = at("idGroup.rxnormId", default=())
 
 
 class Concept(Wire):
     rxcui: str = ""
     name: str = ""
     tty: str = ""
+    source: str = ""
 
 
 class ConceptGroup(Wire):
@@ -44,69 +40,39 @@ class ConceptGroup(Wire):
     conceptProperties: tuple[Concept, ...] = ()
 
 
-class RelatedGroup(Wire):
-    conceptGroup: tuple[ConceptGroup, ...] = ()
-
-
 class Related(Wire):
     """/rxcui/{id}/related.json"""
 
-    relatedGroup: RelatedGroup = Field(default_factory=RelatedGroup)
+    groups: tuple[ConceptGroup, ...] = at("relatedGroup.conceptGroup", default=())
 
 
 class Properties(Wire):
     """/rxcui/{id}/properties.json"""
 
-    properties: Concept | None = None
-
-
-class SuggestionList(Wire):
-    suggestion: tuple[str, ...] = ()
-
-
-class SuggestionGroup(Wire):
-    suggestionList: SuggestionList | None = None
+    properties: Concept = Concept()
 
 
 class Spellings(Wire):
     """/spellingsuggestions.json"""
 
-    suggestionGroup: SuggestionGroup = Field(default_factory=SuggestionGroup)
-
-
-class Candidate(Wire):
-    rxcui: str = ""
-    name: str = ""
-    source: str = ""
-
-
-class ApproximateGroup(Wire):
-    candidate: tuple[Candidate, ...] = ()
+    names: tuple[str, ...] = at("suggestionGroup.suggestionList.suggestion", default=())
 
 
 class Approximate(Wire):
     """/approximateTerm.json: several rows a concept, some without a name."""
 
-    approximateGroup: ApproximateGroup = Field(default_factory=ApproximateGroup)
+    candidates: tuple[Concept, ...] = at("approximateGroup.candidate", default=())
 
 
 class DrugClass(Wire):
-    className: str = ""
-    classType: str = ""
-
-
-class ClassInfo(Wire):
-    rxclassMinConceptItem: DrugClass = Field(default_factory=DrugClass)
-
-
-class ClassInfoList(Wire):
-    rxclassDrugInfo: tuple[ClassInfo, ...] = ()
+    name: str = at("rxclassMinConceptItem.className", default="")
+    kind: str = at("rxclassMinConceptItem.classType", default="")
 
 
 class Classes(Wire):
     """/rxclass/class/byRxcui.json"""
 
-    rxclassDrugInfoList: ClassInfoList | None = None
+    items: tuple[DrugClass, ...] = at("rxclassDrugInfoList.rxclassDrugInfo", default=())
 
 
 @dataclass(frozen=True)
@@ -134,7 +100,7 @@ class RxNorm:
         Raises:
             ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
         """
-        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup=IdGroup()), deadline).idGroup.rxnormId
+        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
         if not ids:
             return None
         senses = {
@@ -147,11 +113,11 @@ class RxNorm:
 
     def _ingredients(self, rxcui: str, deadline: Deadline) -> dict[str, str]:
         """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
-        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline).relatedGroup
-        found = [item for group in related.conceptGroup if group.tty == "IN" for item in group.conceptProperties]
+        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
+        found = [item for group in related.groups if group.tty == "IN" for item in group.conceptProperties]
         if not found:
             own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
-            found = [own] if own and own.tty in ("IN", "PIN", "MIN") else []
+            found = [own] if own.tty in ("IN", "PIN", "MIN") else []
         return {item.name.lower(): item.rxcui for item in found if item.name}
 
     def classes(self, drug: DrugName, deadline: Deadline) -> list[str]:
@@ -159,21 +125,20 @@ class RxNorm:
         if len(drug.ingredients) != 1:
             return []
         params = {"rxcui": drug.rxcuis[0]}
-        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).rxclassDrugInfoList
-        items = [info.rxclassMinConceptItem for info in found.rxclassDrugInfo] if found else []
+        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).items
         kinds = {"EPC": "EPC", "MOA": "MoA"}
-        ordered = sorted((item for item in items if item.classType in kinds), key=lambda item: item.classType)
-        return list(dict.fromkeys(f"{item.className} [{kinds[item.classType]}]" for item in ordered))
+        ordered = sorted((item for item in found if item.kind in kinds), key=lambda item: item.kind)
+        return list(dict.fromkeys(f"{item.name} [{kinds[item.kind]}]" for item in ordered))
 
     def suggestions(self, name: str, deadline: Deadline) -> list[str]:
         """Known names that look like this one, likeliest first. Never to be taken without asking."""
-        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings(), deadline).suggestionGroup
+        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings(), deadline)
         near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate(), deadline)
         by_concept: dict[str, str] = {}
-        for row in sorted(near.approximateGroup.candidate, key=lambda row: row.source != "RXNORM"):
+        for row in sorted(near.candidates, key=lambda row: row.source != "RXNORM"):
             if row.name:
                 by_concept.setdefault(row.rxcui, row.name)
-        words = [*(spelled.suggestionList.suggestion if spelled.suggestionList else []), *by_concept.values()]
+        words = [*spelled.names, *by_concept.values()]
         scores = {word.lower(): fuzz.ratio(name.lower(), word.lower()) for word in words}
         alike = [word for word, score in scores.items() if score >= ALIKE]
         return sorted(alike, key=lambda word: -scores[word])[:SUGGESTIONS]
