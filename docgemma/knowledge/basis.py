@@ -13,11 +13,11 @@ from typing import Any
 
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of
 from docgemma.knowledge.label_text import clip, section, sentences
-from docgemma.knowledge.openfda import Label
+from docgemma.knowledge.openfda import NOT_ADULT, Label
 from docgemma.knowledge.search import vocabulary
 
 QUOTE = 360  # characters
-ENOUGH = 0.5  # of the content words of a fact that its sentence shares
+ENOUGH = 0.6  # of the content words of a fact that its sentence shares
 STEM = 6  # letters by which words are compared: contraindicated, contraindication
 DOSAGE = ("dosage_and_administration",)
 # words of a row's section, and where openFDA has that section
@@ -33,7 +33,17 @@ SECTIONS = {
     "geriatric": ("geriatric_use", "use_in_specific_populations"),
     "dosage": DOSAGE,
 }
-COMMON = frozenset("severe mild moderate adult never avoid label caution".split())  # too common to tell a condition by
+LIMIT = ("maximum", "exceed", "up to", "no more than", "not more than")
+STATES = {
+    "egfr_below": ["renal", "kidney", "creatinine clearance", "egfr", "gfr"],
+    "pregnancy_weeks_from": ["pregnancy", "pregnant", "fetal"],
+    "childbearing": ["pregnancy", "pregnant", "fetal", "reproductive potential"],
+    "age_below": ["pediatric", "children", "infants", "neonates", "adolescents"],
+    "age_from": ["elderly", "geriatric", "older"],
+    "weight_below_kg": ["weight", "weighing"],
+}
+# too common to tell what is said of a condition
+COMMON = frozenset("severe mild moderate adult never avoid label caution follow monitor check watch risk".split())
 
 
 def fact_key(row: Row) -> str:
@@ -61,56 +71,47 @@ def add_basis(
 
 def condition_sentence(row: Row, label: Label) -> tuple[str, str] | None:
     """(field, sentence) of the row's section that names the condition and shares the most words with the fact."""
-    named = row["section"].lower()
+    named = row["section"].lower().replace("boxed warning", "boxed")
     fields = dict.fromkeys(field for word, places in SECTIONS.items() if word in named for field in places)
-    states = [_stems(words) for words in _states(row["when"])]
     says = _stems(row["says"]) - _stems(row["drug"])
-    best: tuple[int, str, str] | None = None
-    for field, sentence in _sentences(label, tuple(fields)):
-        stems = _stems(sentence)
-        shared = len(says & stems)
-        if not any(state and state <= stems for state in states) or shared < max(2, ENOUGH * len(says)):
-            continue
-        if best is None or shared > best[0]:
-            best = shared, field, sentence
-    return best[1:] if best else None
+    found = [item for item in _sentences(label, tuple(fields)) if _names_state(row["when"], item[1])]
+    best = max(found, key=lambda item: len(says & _stems(item[1])), default=None)
+    return best if best and len(says & _stems(best[1])) >= max(2, ENOUGH * len(says)) else None
 
 
 def dose_sentence(row: Row, label: Label) -> tuple[str, str] | None:
-    """(field, sentence) of the dosage section with the row's daily (else single) limit."""
+    """(field, sentence) of the dosage section that gives the row's limit as a limit, for the patients of the row."""
+    limited = {key: value for key, value in row.items() if _state_words(key, value)}
     for key in ("max_day", "max_single", "max_day_per_kg", "max_single_per_kg"):
-        if not (amount := str(row.get(key, ""))):
-            continue
-        number, _, unit = amount.partition(" ")
-        per_kg = "/kg" if key.endswith("kg") else ""
-        pattern = re.compile(rf"(?<![\d.,-]){re.escape(number)} ?{re.escape(unit + per_kg)}\b(?!/)")
-        found = [item for item in _sentences(label, DOSAGE) if pattern.search(item[1].replace(",", ""))]
-        limits = [item for item in found if "maximum" in item[1].lower() or "exceed" in item[1].lower()]
-        if found:
-            return (limits or found)[0]
+        number, _, unit = str(row.get(key, "")).partition(" ")
+        amount = re.compile(rf"(?<![\d.,-]){re.escape(number)} ?{re.escape(unit + '/kg' * key.endswith('kg'))}\b(?!/)")
+        for field, sentence in _sentences(label, DOSAGE) if number else ():
+            of_row = _names_state(limited, sentence) if limited else not NOT_ADULT.search(sentence)
+            if of_row and amount.search(sentence.replace(",", "")) and any(word in sentence.lower() for word in LIMIT):
+                return field, sentence
     return None
 
 
-def _states(when: dict[str, Any]) -> Iterator[str]:
-    """The words by which a label would name the state of the patient, each on its own enough."""
-    yield from when.get("chart_words", [])
-    if problem := when.get("problem"):
-        yield problem
-    if lab := when.get("lab"):
-        yield lab["name"]
-    if "egfr_below" in when:
-        yield from ("renal", "kidney", "creatinine clearance", "egfr", "gfr")
-    if "pregnancy_weeks_from" in when or "childbearing" in when:
-        yield from ("pregnancy", "pregnant", "fetal", "reproductive potential")
-    if "age_below" in when:
-        yield from ("pediatric", "children", "infants", "neonates", "adolescents")
-    if "age_from" in when:
-        yield from ("elderly", "geriatric", "older")
+def _names_state(when: dict[str, Any], sentence: str) -> bool:
+    """Whether a sentence names every state that a row is limited to, in any of its words."""
+    stems = _stems(sentence)
+    states = [words for key, value in when.items() if (words := _state_words(key, value))]
+    return bool(states) and all(any(_stems(word) <= stems for word in words if _stems(word)) for words in states)
+
+
+def _state_words(key: str, value: Any) -> list[str]:
+    """The words by which a label may name a state of the patient; [] for what is none."""
+    if key == "chart_words":
+        return list(value)
+    if key in ("problem", "for", "form"):
+        return [str(value)]
+    return [value["name"]] if key == "lab" else STATES.get(key, [])
 
 
 def _sentences(label: Label, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(field, sentence), without those that are too long to be quoted whole: mostly tables."""
     for field in fields:
-        yield from ((field, sentence) for sentence in _cut(getattr(label, field)))
+        yield from ((field, sentence) for sentence in _cut(getattr(label, field)) if len(sentence) <= QUOTE)
 
 
 @lru_cache(maxsize=64)  # the rows of one drug ask for the same sections again and again
