@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from docgemma.cli_snapshot import app
 from docgemma.knowledge import drug_rules
-from docgemma.knowledge.base import basis_text
+from docgemma.knowledge.base import NOT_VERIFIED, basis_text
 from docgemma.knowledge.basis import condition_sentence, dose_sentence, fact_key
 from docgemma.knowledge.bulk import build_from_files, info
 from docgemma.knowledge.drug_rules import conditions_of
@@ -49,7 +49,7 @@ def test_a_shipped_interaction_carries_the_sentence_of_a_label(tmp_path, home):
     (found,) = Snapshot(home / "snapshot.sqlite").interactions(["ibuprofen", "warfarin"]).records
     assert found.severity == "major"
     assert found.basis == (
-        'label set-warfarin sodium-20250301, version 1, 2025-03-01, section "Drug interactions": '
+        'label set-warfarin sodium-20250301, version 1, effective 2025-03-01, section "Drug interactions": '
         '"NSAIDs including ibuprofen increase the risk of bleeding."'
     )
     assert info(home)["kinds"]["interactions"]["with_basis"] == 1
@@ -58,22 +58,26 @@ def test_a_shipped_interaction_carries_the_sentence_of_a_label(tmp_path, home):
 def test_a_fact_that_no_label_supports_has_no_basis(tmp_path, home):
     build_from_files(home, openfda=[label_zip(tmp_path, [label("warfarin", drug_interactions="Avoid cranberry.")])])
     (found,) = Snapshot(home / "snapshot.sqlite").interactions(["ibuprofen", "warfarin"]).records
-    assert found.basis == "" and rows(home, "interaction") == []
+    assert found.basis == NOT_VERIFIED and rows(home, "interaction") == []
 
 
 def test_an_interaction_read_from_a_label_says_which(tmp_path, home):
     labels = [label("quellamab", drug_interactions="Avoid zorvatine."), label("zorvatine")]
     build_from_files(home, openfda=[label_zip(tmp_path, labels)])
     (found,) = Snapshot(home / "snapshot.sqlite").interactions(["quellamab", "zorvatine"]).records
-    assert found.basis == (
-        'label set-quellamab-20250301, version 1, 2025-03-01, section "Drug interactions": "Avoid zorvatine."'
-    )
+    assert found.basis == "label set-quellamab-20250301, version 1, effective 2025-03-01"
 
 
 def test_a_drug_from_the_files_says_its_label(tmp_path, home):
     build_from_files(home, openfda=[label_zip(tmp_path, [label(key="abc", warnings="Rash.")])])
     found = Snapshot(home / "snapshot.sqlite").label("zorvatine").records[0]
     assert (found.set_id, found.version, found.effective) == ("set-abc", "1", "2025-03-01")
+
+
+def test_a_drug_with_facts_of_both_sides_claims_no_label(tmp_path, home):
+    build_from_files(home, openfda=[label_zip(tmp_path, [label("warfarin", warnings="Rash.")])])
+    found = Snapshot(home / "snapshot.sqlite").label("warfarin").records[0]
+    assert found.boxed_warning and found.basis == NOT_VERIFIED
 
 
 def test_conditions_and_doses_get_their_sentences(tmp_path, home):
@@ -165,9 +169,7 @@ def test_boxed_warnings_that_disagree_are_reported_and_counted(tmp_path, home):
 
 
 def test_the_text_names_only_what_is_known():
-    assert basis_text("abc", "", None, "boxed_warning", "Q.") == (
-        'label abc, date unknown, section "Boxed warning": "Q."'
-    )
+    assert basis_text("abc", "", None, "boxed_warning", "Q.") == 'label abc, section "Boxed warning": "Q."'
 
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded answers are not here")

@@ -9,8 +9,7 @@ import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError, UsageError
 from docgemma.knowledge import bulk
-from docgemma.knowledge.bulk import build_from_files
-from docgemma.knowledge.bulk import age_days, info
+from docgemma.knowledge.bulk import age_days, build_from_files, info
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.knowledge.sources import open_snapshot

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import UsageError
-from docgemma.knowledge.bulk import build_from_files
+from docgemma.knowledge.bulk import build_from_files, info
 from docgemma.knowledge.bulk_files import bulk_files
-from docgemma.knowledge.bulk import info
 from docgemma.knowledge.snapshot import Snapshot
 from tests.bulk_samples import europepmc, label, page, pubmed, pubmed_file, small_data, study, zipped
 

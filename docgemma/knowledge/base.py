@@ -4,16 +4,34 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+NOT_VERIFIED = "written from label knowledge, not verified"
 
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """Records, best first. An empty list means searched and nothing there; a failure is raised instead."""
+    """Records, best first. An empty list means searched and nothing there; a failure is raised instead.
+
+    `not_covered` names the drugs of which the source holds nothing at all: of those nothing was looked up.
+    """
 
     records: list[T]
     source: str  # "openFDA snapshot", "openFDA", ...
     as_of: str | None  # ISO date
     fell_back: str | None = None  # why the live service was not used, where it was tried
+    not_covered: tuple[str, ...] = ()
+
+
+def label_basis(set_id: str, version: str, effective: str | None) -> str:
+    """ "label SETID, version 12, effective 2025-01-31"; `NOT_VERIFIED` where no label was read."""
+    if not set_id:
+        return NOT_VERIFIED
+    dated = f", effective {effective}" if effective else ""
+    return f"label {set_id}{f', version {version}' if version else ''}{dated}"
+
+
+def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
+    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."': the sentence that was read."""
+    return f'{label_basis(set_id, version, effective)}, section "{section.replace("_", " ").capitalize()}": "{quote}"'
 
 
 @dataclass(frozen=True)
@@ -30,9 +48,13 @@ class DrugLabel:
     max_daily_dose: str = ""  # "3000 mg", adult, where the label gives one
     reference: str = ""  # where the fact can be checked
     effective: str | None = None  # ISO date of the label
-    rxcui: str = ""  # RxNorm code of the ingredient
-    set_id: str = ""  # of the label, on DailyMed
+    set_id: str = ""  # of the label that was read; "" where none was
     version: str = ""
+
+    @property
+    def basis(self) -> str:
+        """How the facts were obtained: never more than was done."""
+        return label_basis(self.set_id, self.version, self.effective)
 
 
 @dataclass(frozen=True)
@@ -44,7 +66,7 @@ class Interaction:
     mechanism: str
     management: str
     reference: str
-    basis: str = ""  # `basis_text` of the sentence that was read; "": written from label knowledge, not verified
+    basis: str = NOT_VERIFIED  # or the label that says so
 
 
 @dataclass(frozen=True)
@@ -73,13 +95,6 @@ class Trial:
     summary: str = ""
     url: str = ""
     demonstration: bool = False
-
-
-def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
-    """How a fact was obtained: 'label SETID, version 3, 2024-01-31, section "Drug interactions": "..."'."""
-    named = section.replace("_", " ").capitalize()
-    parts = (f"label {set_id}", version and f"version {version}", effective or "date unknown", f'section "{named}"')
-    return f'{", ".join(filter(None, parts))}: "{quote}"'
 
 
 class Knowledge(Protocol):

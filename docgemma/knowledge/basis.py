@@ -65,7 +65,7 @@ def add_drug_facts(connection: sqlite3.Connection, drug: str, labels: list[Label
 def add_basis(
     connection: sqlite3.Connection, kind: str, key: str, drug: str, label: Label, field: str, quote: str
 ) -> None:
-    values = (kind, key, drug, label.label_id, label.version, label.effective, field, clip(quote, QUOTE))
+    values = (kind, key, drug, label.known_as, label.version, label.effective, field, clip(quote, QUOTE))
     connection.execute("INSERT OR IGNORE INTO fact_basis VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 

@@ -124,9 +124,10 @@ def fill(record: DrugLabel, shipped: DrugLabel, bulk: Origin, own: Origin) -> tu
     """The bulk record with what it lacks from the shipped one, and the origin of both where something was taken."""
     missing = {name: getattr(shipped, name) for name in FACTS if not getattr(record, name) and getattr(shipped, name)}
     if missing:
+        record = replace(record, set_id="", version="")  # not every fact is of that label any more
         bulk = Origin(f"{bulk.source}, {own.source}", min(filter(None, (bulk.as_of, own.as_of)), default=""))
     brands = list({name.lower(): name for name in (*shipped.brand_names, *record.brand_names)}.values())
-    return replace(record, **missing, brand_names=brands, rxcui=shipped.rxcui), bulk
+    return replace(record, **missing, brand_names=brands), bulk
 
 
 def _drugs(connection: sqlite3.Connection) -> Iterator[tuple[str, list[Label]]]:

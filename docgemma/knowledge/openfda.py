@@ -93,13 +93,13 @@ class Label(Wire):
         return [*whole, *self.openfda.generic_name, *brands]
 
     @property
-    def label_id(self) -> str:
-        """The set id, under which DailyMed keeps every version of the label."""
+    def known_as(self) -> str:
+        """The set id, "" where none is given."""
         return self.set_id or next(iter(self.openfda.spl_set_id), "")
 
     @property
     def reference(self) -> str:
-        return DAILYMED + self.label_id if self.label_id else ""
+        return DAILYMED + self.known_as if self.known_as else ""
 
 
 class Meta(Wire):
@@ -216,7 +216,7 @@ def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
         max_daily_dose=max_daily_dose(section(_first(labels, "dosage_and_administration"))),
         reference=labels[0].reference,
         effective=labels[0].effective,
-        set_id=labels[0].label_id,
+        set_id=labels[0].known_as,
         version=labels[0].version,
     )
 
