@@ -2,18 +2,20 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
+
+if TYPE_CHECKING:
+    from docgemma.knowledge.bulk import Progress
 
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Files = Optional[list[Path]]
 SHOWN = 20
+EVERY = 50_000
 
 
 @app.command("build")
@@ -34,8 +36,7 @@ def build_command(
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    with _bar(sys.stderr.isatty()) as on_progress:
-        report = build(openfda or [], ctgov or [], literature or [], on_progress)
+    report = build(openfda or [], ctgov or [], literature or [])
     _print_json(report) if as_json else _print_report(report)
 
 
@@ -46,14 +47,12 @@ def info_command(as_json: AsJson = False) -> None:
     _print_json(found) if as_json else _print_info(found)
 
 
-def build(
-    openfda: list[Path], ctgov: list[Path], literature: list[Path], on_progress: Callable = lambda progress: None
-) -> dict[str, Any]:
+def build(openfda: list[Path], ctgov: list[Path], literature: list[Path]) -> dict[str, Any]:
     """`knowledge.bulk.build_from_files` in the data home of the settings."""
     from docgemma.knowledge.bulk import build_from_files
     from docgemma.settings import read_settings
 
-    return build_from_files(read_settings().home, openfda, ctgov, literature, on_progress)
+    return build_from_files(read_settings().home, openfda, ctgov, literature, _Lines())
 
 
 def info() -> dict[str, Any]:
@@ -64,35 +63,17 @@ def info() -> dict[str, Any]:
     return bulk.info(read_settings().home)
 
 
-@contextmanager
-def _bar(terminal: bool) -> Iterator[Callable]:
-    """A bar on stderr; where that is not a terminal, a line for every file."""
-    if not terminal:
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("reading")
-
-        def show(progress: Any) -> None:
-            doing = f"{progress.doing}, {progress.records:,} records"
-            bar.update(task, description=doing, completed=progress.bytes_done, total=progress.bytes_total)
-
-        yield show
-
-
 class _Lines:
-    def __init__(self) -> None:
-        self.last = ""
+    """A line on stderr for every file, and for every further 50,000 records of one."""
 
-    def __call__(self, progress: Any) -> None:
-        if progress.doing != self.last:
-            self.last = progress.doing
-            typer.echo(f"{progress.doing} ({progress.bytes_done:,} of {progress.bytes_total:,} bytes)", err=True)
+    def __init__(self) -> None:
+        self.last = ("", -1)
+
+    def __call__(self, progress: "Progress") -> None:
+        if (step := (progress.doing, progress.records // EVERY)) != self.last:
+            self.last = step
+            done = f"{progress.bytes_done:,} of {progress.bytes_total:,} bytes done, {progress.records:,} records"
+            typer.echo(f"{progress.doing} ({done})", err=True)
 
 
 def _print_report(report: dict[str, Any]) -> None:

@@ -51,7 +51,12 @@ def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
     source_dir = source_dir or data_file("knowledge")
     content = content_hash(source_dir)
     path = home / f"knowledge-{content}.sqlite"
-    adders = {"drugs": add_drug, "interactions": add_interaction, "literature": add_article, "trials": add_trial}
+    adders: dict[str, Callable[..., None]] = {
+        "drugs": add_drug,
+        "interactions": add_interaction,
+        "literature": add_article,
+        "trials": add_trial,
+    }
     with new_snapshot(path, content) as connection:
         for kind in KINDS:
             part = read_part(source_dir / f"{kind}.jsonl", kind)

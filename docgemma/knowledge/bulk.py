@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree.ElementTree import Element
 
 from docgemma.errors import StoppedError, StoreError, UsageError
 from docgemma.knowledge import basis, bulk_labels, ctgov, europepmc, pubmed
@@ -213,7 +214,7 @@ class _Build:
                 remove(self.db, "trial", trial.id)
                 add_trial(self.db, trial, words)
             else:
-                read = pubmed.article if isinstance(raw, pubmed.Element) else europepmc.bulk_article
+                read = pubmed.article if isinstance(raw, Element) else europepmc.bulk_article
                 article, kinds, words, newest = read(raw)
                 if not article.title and not article.abstract:
                     raise ValueError("an article without words")

@@ -65,7 +65,7 @@ def bulk_records(path: Path, at: str) -> Iterator[tuple[str, Any]]:
     try:
         with path.open("rb") as file:
             if file.read(2) != b"PK":
-                yield from _document(path.name, partial(path.open, "rb"), at)
+                yield from _document(path.name, lambda: path.open("rb"), at)
                 return
             with zipfile.ZipFile(file) as archive:
                 for member in archive.infolist():
@@ -146,7 +146,7 @@ def _loads(text: bytes) -> Any:
         return None
 
 
-def _unpacked(open_packed: Open) -> IO[bytes]:
+def _unpacked(open_packed: Open) -> Any:
     """Unpacked where the first bytes are gzip's, whatever the name says."""
     stream: Any = open_packed()
     return _Gzip(stream) if stream.peek(2)[:2] == b"\x1f\x8b" else stream

@@ -116,14 +116,14 @@ def weight(finding: Finding) -> tuple[int, int, bool]:
     return tier, finding.rank, finding.by_class is not None
 
 
-def name_pattern(drug: Drug) -> re.Pattern:
+def name_pattern(drug: Drug) -> re.Pattern[str]:
     """Whole words. Brands only as capitalised: some are ordinary words."""
     generic = [rf"(?i:{re.escape(name)})" for name in drug.names if len(name) > 2]
     brands = [f"(?:{re.escape(brand.title())}|{re.escape(brand.upper())})" for brand in drug.brands]
     return re.compile(rf"(?<![\w-])(?:{'|'.join([*generic, *brands]) or '(?!)'})(?![\w-])")
 
 
-def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern, str]]:
+def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern[str], str]]:
     """A class both drugs share is that of the label's own drug, unless the label says "other NSAIDs"."""
     shared = {word for name in own.classes for word in wordings(name)}
     patterns = []
@@ -158,7 +158,7 @@ def _class_words() -> dict[str, list[str]]:
     return words
 
 
-def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str | None]]) -> Iterable[Finding]:
+def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern[str], str | None]]) -> Iterable[Finding]:
     for index, sentence in enumerate(parts):
         for pattern, by_class in patterns:
             match = pattern.search(sentence)
@@ -168,7 +168,7 @@ def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str 
                 break  # patterns are in order: by name, then by class
 
 
-def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class: str | None) -> Finding | None:
+def _finding(parts: list[str], index: int, match: re.Match[str], field: str, by_class: str | None) -> Finding | None:
     sentence = parts[index]
     near = _row(sentence, match)
     if field != "drug_interactions" and ALLERGY.search(near) and not TOGETHER.search(near):
@@ -200,7 +200,7 @@ def grade(text: str) -> tuple[int, str] | None:
     return None
 
 
-def _following(parts: list[str], index: int, pattern: re.Pattern) -> list[str]:
+def _following(parts: list[str], index: int, pattern: re.Pattern[str]) -> list[str]:
     """The sentences after a mention that go on about it."""
     taken = []
     for part in parts[index + 1 : index + 4]:
@@ -210,7 +210,7 @@ def _following(parts: list[str], index: int, pattern: re.Pattern) -> list[str]:
     return taken
 
 
-def _row(sentence: str, match: re.Match) -> str:
+def _row(sentence: str, match: re.Match[str]) -> str:
     """What is said near a mention. A table arrives as one long sentence; its rows begin with "Name:"."""
     starts = [row.start() for row in ROW.finditer(sentence) if row.start() <= match.start()]
     ends = [row.start() for row in ROW.finditer(sentence, match.end())]

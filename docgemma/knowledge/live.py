@@ -10,11 +10,12 @@ from typing import TypeVar
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
+from docgemma.knowledge.drug_names import shared_drug_names
 from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
 from docgemma.knowledge.openfda import Label, classes_of, generic_of, leading, scanned_sections
-from docgemma.knowledge.rxnorm import DrugName, RxNorm
+from docgemma.knowledge.rxnorm import DrugName, RxNorm, ambiguous
 from docgemma.settings import Settings
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class LiveKnowledge:
     """
 
     def __init__(self, settings: Settings, http: Http | None = None):
-        self._timeout = settings.tool_timeout
+        self._timeout, self._home = settings.tool_timeout, settings.home
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
         rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
@@ -131,12 +132,18 @@ class LiveKnowledge:
         if not labels.labels and down:
             raise down  # whether this is a drug at all is not known
         if not labels.labels and drug is None:
-            raise self._rxnorm.unknown(given, deadline)
+            raise self._unknown(given)
         name = (drug and drug.generic) or (generic_of(labels.labels) if labels.labels else "") or given.lower()
         classes, classes_error = classes_of(labels.labels), down
         if not classes and drug:
             classes, classes_error = self._classes(drug, deadline)
         return Found(given, name, labels.labels, labels.as_of, classes, None if classes else classes_error)
+
+    def _unknown(self, given: str) -> ToolError:
+        """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""
+        near = shared_drug_names(self._home).suggest(given)
+        missing = ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=given)
+        return ambiguous(given, near) if near else missing
 
     def _resolve(self, given: str, deadline: Deadline) -> tuple[DrugName | None, ToolError | None]:
         """The drug, None if unknown; and the outage, if there is one."""

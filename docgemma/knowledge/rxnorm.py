@@ -1,7 +1,7 @@
-"""Drug names by RxNorm (RxNav): what a name means, which class it has, and which name may have been meant.
+"""Drug names by RxNorm (RxNav): what a name means, and which class it has.
 
 RxNav says "unknown" with a 200 and an empty envelope. Its approximate match is no spelling corrector (its first answer
-to "metfromin" is merbromin), so suggestions are only ever suggested.
+to "metfromin" is merbromin): suggestions come from the drug dictionary.
 
 Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was discontinued on 2024-01-02.
 """
@@ -9,15 +9,11 @@ Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was disconti
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from rapidfuzz import fuzz
-
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.wire import Wire, at
 
 W = TypeVar("W", bound=Wire)
-ALIKE = 70  # of 100; below it a suggestion is noise
-SUGGESTIONS = 5
 SENSES = 3  # concepts of one name that are looked at
 
 
@@ -32,7 +28,6 @@ class Concept(Wire):
     rxcui: str = ""
     name: str = ""
     tty: str = ""
-    source: str = ""
 
 
 class ConceptGroup(Wire):
@@ -50,18 +45,6 @@ class Properties(Wire):
     """/rxcui/{id}/properties.json"""
 
     properties: Concept = Concept()
-
-
-class Spellings(Wire):
-    """/spellingsuggestions.json"""
-
-    names: tuple[str, ...] = at("suggestionGroup.suggestionList.suggestion", default=())
-
-
-class Approximate(Wire):
-    """/approximateTerm.json: several rows a concept, some without a name."""
-
-    candidates: tuple[Concept, ...] = at("approximateGroup.candidate", default=())
 
 
 class DrugClass(Wire):
@@ -129,26 +112,6 @@ class RxNorm:
         kinds = {"EPC": "EPC", "MOA": "MoA"}
         ordered = sorted((item for item in found if item.kind in kinds), key=lambda item: item.kind)
         return list(dict.fromkeys(f"{item.name} [{kinds[item.kind]}]" for item in ordered))
-
-    def suggestions(self, name: str, deadline: Deadline) -> list[str]:
-        """Known names that look like this one, likeliest first. Never to be taken without asking."""
-        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings(), deadline)
-        near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate(), deadline)
-        by_concept: dict[str, str] = {}
-        for row in sorted(near.candidates, key=lambda row: row.source != "RXNORM"):
-            if row.name:
-                by_concept.setdefault(row.rxcui, row.name)
-        words = [*spelled.names, *by_concept.values()]
-        scores = {word.lower(): fuzz.ratio(name.lower(), word.lower()) for word in words}
-        alike = [word for word, score in scores.items() if score >= ALIKE]
-        return sorted(alike, key=lambda word: -scores[word])[:SUGGESTIONS]
-
-    def unknown(self, name: str, deadline: Deadline) -> ToolError:
-        """The error for a name that is not known: `ambiguous_drug_name` where it is nearly one that is."""
-        alike = self.suggestions(name, deadline)
-        if alike:
-            return ambiguous(name, alike)
-        return ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=name)
 
     def _get(self, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
         """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
@@ -23,6 +23,7 @@ from docgemma.knowledge.search import match_expression, statuses
 from docgemma.rules.drug_words import FORMS
 from docgemma.rules.drugs import DrugNames
 
+T = TypeVar("T")
 VERSION = 3  # of the tables
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 REBUILD = "Rebuild it: docgemma snapshot build."
@@ -142,7 +143,7 @@ class Snapshot:
         if found := self._listed(name):
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
-            near = {}  # one spelling of each drug
+            near: dict[str, str] = {}  # one spelling of each drug
             for item in (*self._own_names.suggest(name), *self.names.suggest(name)):
                 if listed := self._listed(item):
                     near.setdefault(listed, item)
@@ -157,7 +158,7 @@ class Snapshot:
         for candidate in (name, *generics):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
-                return rows[0][0]
+                return str(rows[0][0])
         return None
 
     @cached_property
@@ -186,11 +187,11 @@ class Snapshot:
             not_covered=tuple(name for name in answer.not_covered if not self._rows(unread, name)),
         )
 
-    def _answer(self, kind: str, records: list) -> Answer:
+    def _answer(self, kind: str, records: list[T]) -> Answer[T]:
         source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")
         return Answer(records, source, as_of or None)
 
-    def _rows(self, sql: str, *values: Any) -> list[tuple]:
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
             uri = f"file:{quote(str(self.path.absolute()))}?mode=ro"
             with closing(sqlite3.connect(uri, uri=True)) as connection:
