@@ -102,7 +102,7 @@ def test_a_recorded_brand_label_is_found_by_its_brand():
     page = Page.model_validate(load("openfda/label_jantoven_warfarin_envelope.json"))
     labels = choose(page.results, ["Jantoven", "warfarin"])
     assert merge(labels, "warfarin", []).brand_names == ["Jantoven"]
-    assert page.meta.last_updated == "2026-09-18"
+    assert page.last_updated == "2026-09-18"
 
 
 @pytest.mark.parametrize("names", [["Keytruda", "pembrolizumab"], ["Keytruda"]])

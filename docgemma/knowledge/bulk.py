@@ -168,7 +168,8 @@ class _Build:
             hint = "The snapshot that was there stays as it is."
             raise UsageError(f"Nothing usable was found.{what}", hint=hint)
         self._say("merging labels into drugs")
-        self._keep_old([kind for kind in KINDS if kind not in kept])
+        if others := [kind for kind in KINDS if kind not in kept]:
+            self._keep_old(others)
         boxed: list[dict[str, str]] = []
         for kind in kept:
             origin = bulk_labels.Origin(KINDS[kind][0], self._as_of(kind))

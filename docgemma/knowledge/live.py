@@ -128,16 +128,17 @@ class LiveKnowledge:
         given = checked_name(given)
         drug, down = self._resolve(given, deadline.share(NAMING_SHARE))
         names = [given, *(drug.ingredients if drug and len(drug.ingredients) == 1 else ())]
-        labels = openfda.find_labels(self._http, self._openfda, names, deadline)
-        if not labels.labels and down:
+        fetched = openfda.find_labels(self._http, self._openfda, names, deadline)
+        labels = fetched.data
+        if not labels and down:
             raise down  # whether this is a drug at all is not known
-        if not labels.labels and drug is None:
+        if not labels and drug is None:
             raise self._unknown(given)
-        name = (drug and drug.generic) or (generic_of(labels.labels) if labels.labels else "") or given.lower()
-        classes, classes_error = classes_of(labels.labels), down
+        name = (drug and drug.generic) or (generic_of(labels) if labels else "") or given.lower()
+        classes, classes_error = classes_of(labels), down
         if not classes and drug:
             classes, classes_error = self._classes(drug, deadline)
-        return Found(given, name, labels.labels, labels.as_of, classes, None if classes else classes_error)
+        return Found(given, name, labels, fetched.as_of, classes, None if classes else classes_error)
 
     def _unknown(self, given: str) -> ToolError:
         """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""

@@ -175,17 +175,10 @@ class Snapshot:
             return answer
         from docgemma.knowledge.bulk_labels import said_by_labels
 
-        labels = self._answer("drugs", [])
+        labels: Answer[DrugLabel] = self._answer("drugs", [])
         found = said_by_labels(self._rows, drugs, skip={frozenset(item.drugs) for item in answer.records})
         as_of = min(filter(None, (answer.as_of, labels.as_of)), default=None)
-        unread = "SELECT 1 FROM label_text WHERE drug = ? LIMIT 1"
-        return replace(
-            answer,
-            records=answer.records + found,
-            source=f"{answer.source}, {labels.source}",
-            as_of=as_of,
-            not_covered=tuple(name for name in answer.not_covered if not self._rows(unread, name)),
-        )
+        return replace(answer, records=answer.records + found, source=f"{answer.source}, {labels.source}", as_of=as_of)
 
     def _answer(self, kind: str, records: list[T]) -> Answer[T]:
         source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")
