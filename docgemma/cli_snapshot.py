@@ -32,35 +32,24 @@ def build_command(
 ) -> None:
     """Build the snapshot; each option may be given more than once. A stopped build leaves the old one as it was."""
     from docgemma.errors import UsageError
+    from docgemma.knowledge.bulk import build_from_files
+    from docgemma.settings import read_settings
 
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    report = build(openfda or [], ctgov or [], literature or [])
+    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], _Lines())
     _print_json(report) if as_json else _print_report(report)
 
 
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
     """What is inside, from which files, and how old it is."""
-    found = info()
+    from docgemma.knowledge.bulk import info
+    from docgemma.settings import read_settings
+
+    found = info(read_settings().home)
     _print_json(found) if as_json else _print_info(found)
-
-
-def build(openfda: list[Path], ctgov: list[Path], literature: list[Path]) -> dict[str, Any]:
-    """`knowledge.bulk.build_from_files` in the data home of the settings."""
-    from docgemma.knowledge.bulk import build_from_files
-    from docgemma.settings import read_settings
-
-    return build_from_files(read_settings().home, openfda, ctgov, literature, _Lines())
-
-
-def info() -> dict[str, Any]:
-    """`knowledge.bulk.info` of the data home of the settings."""
-    from docgemma.knowledge import bulk
-    from docgemma.settings import read_settings
-
-    return bulk.info(read_settings().home)
 
 
 class _Lines:

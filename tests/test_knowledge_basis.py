@@ -84,7 +84,7 @@ def test_conditions_and_doses_get_their_sentences(tmp_path, home):
     metformin = label(
         "metformin",
         boxed_warning="WARNING: LACTIC ACIDOSIS. Excessive alcohol intake is a risk factor for lactic acidosis.",
-        dosage_and_administration="2.1 Adults Start with 500 mg. The maximum daily dosage is 2,550 mg. Give with meals.",
+        dosage_and_administration="Start with 500 mg. The maximum daily dosage is 2,550 mg. Give with meals.",
     )
     build_from_files(home, openfda=[label_zip(tmp_path, [metformin])])
     keys = {fact_key(row) for row in conditions_of("metformin")}
@@ -107,7 +107,7 @@ ASTHMA = {
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
-        ("Contraindicated in bronchial asthma. Fatal bronchospasm in asthma occurred.", "Fatal bronchospasm in asthma occurred."),
+        ("Not in bronchial asthma. Fatal bronchospasm in asthma occurred.", "Fatal bronchospasm in asthma occurred."),
         ("Do not use in asthma.", None),  # one word is not enough
         ("Fatal bronchospasm occurred.", None),  # the condition is not named
         ("", None),

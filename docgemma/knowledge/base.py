@@ -30,7 +30,7 @@ def label_basis(set_id: str, version: str, effective: str | None) -> str:
 
 
 def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
-    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."': the sentence that was read."""
+    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with the sentence read."""
     return f'{label_basis(set_id, version, effective)}, section "{section.replace("_", " ").capitalize()}": "{quote}"'
 
 

@@ -34,7 +34,7 @@ from docgemma.knowledge.build import (
 )
 from docgemma.knowledge.bulk_files import Broken, Stated, bulk_files, bulk_records
 from docgemma.knowledge.live import gravest_of_both
-from docgemma.knowledge.snapshot import VERSION, Snapshot
+from docgemma.knowledge.snapshot import Snapshot
 from docgemma.paths import data_file
 
 NAME = "snapshot.sqlite"
@@ -330,8 +330,6 @@ def _shipped(kind: str) -> Part:
 
 
 def _content(files: list[Source]) -> str:
-    """Changes with any file's name, size or time, and with the shipped records."""
-    digest = hashlib.sha256(f"{VERSION} {content_hash(data_file('knowledge'))}".encode())
-    for file in files:
-        digest.update(f"\n{file.kind} {file.path} {file.bytes} {file.path.stat().st_mtime_ns}".encode())
-    return digest.hexdigest()[:12]
+    """A hash of the files' names and sizes and of the shipped records."""
+    made_from = [content_hash(data_file("knowledge")), *((file.kind, file.path.name, file.bytes) for file in files)]
+    return hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]

@@ -8,16 +8,15 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from typing import Any
 
 from docgemma.knowledge import basis
 from docgemma.knowledge.base import DrugLabel, Interaction
 from docgemma.knowledge.build import Part, add_drug, add_names
-from docgemma.knowledge.label_interactions import Drug
 from docgemma.knowledge.label_text import clip
-from docgemma.knowledge.live import MAX_READ, Found, interaction
+from docgemma.knowledge.live import MAX_READ, Found, called, interaction
 from docgemma.knowledge.openfda import LIMIT, UNSCANNED, Label, classes_of, generic_of, leading, merge
 
 SOURCE = "openFDA bulk labels"
@@ -160,22 +159,16 @@ def unpacked(data: bytes) -> Label:
     return Label.model_validate_json(zlib.decompress(data))
 
 
-@dataclass(frozen=True)
-class Stored(Found):
-    """A drug of the snapshot. Names, brands and classes are those of all its labels, not of the few that are read."""
+def stored_drug(rows: Rows, name: str) -> Found:
+    """A drug with its labels, from an open snapshot (`rows` runs a query on it).
 
-    as_drug: Drug = field(kw_only=True)
-
-
-def stored_drug(rows: Rows, name: str) -> Stored:
-    """A drug with its labels, from an open snapshot (`rows` runs a query on it)."""
+    Names, brands and classes are those of all its labels, not of the few that are kept.
+    """
     labels = [unpacked(data) for (data,) in rows("SELECT data FROM label_text WHERE drug = ? ORDER BY number", name)]
     records = [DrugLabel(**json.loads(data)) for (data,) in rows("SELECT data FROM drug WHERE name = ?", name)]
-    parts = (name, *(part.strip() for part in name.replace(" and ", " / ").split(" / ")))
-    brands = [brand for record in records for brand in record.brand_names if brand.isalpha() and len(brand) > 3]
-    classes = tuple(word for record in records for word in record.drug_classes)
-    drug = Drug(name, tuple(dict.fromkeys(parts)), tuple(brands), classes)
-    return Stored(name, name, labels, "", [], None, as_drug=drug)
+    names = [name, *(part.strip() for part in name.replace(" and ", " / ").split(" / "))]
+    brands = [brand for record in records for brand in record.brand_names]
+    return Found(called(name, names, brands, [word for record in records for word in record.drug_classes]), labels)
 
 
 def said_by_labels(rows: Rows, drugs: list[str], skip: set[frozenset[str]]) -> list[Interaction]:

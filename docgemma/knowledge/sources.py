@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Knowledge, Trial
-from docgemma.knowledge.snapshot import Snapshot
 from docgemma.settings import Settings
+
+if TYPE_CHECKING:
+    from docgemma.knowledge.snapshot import Snapshot
 
 REST_S = 60.0  # a live service that failed is left alone this long, so that a clinic offline does not wait each time
 
@@ -27,10 +29,11 @@ def open_knowledge(settings: Settings) -> Knowledge:
     return live if settings.sources == "live" else WithFallback(live, open_snapshot(settings))
 
 
-def open_snapshot(settings: Settings) -> Snapshot:
+def open_snapshot(settings: Settings) -> "Snapshot":
     """The snapshot that was built into the data home (`snapshot.sqlite`), else the shipped one."""
     from docgemma.knowledge.build import shipped_snapshot
     from docgemma.knowledge.drug_names import shared_drug_names
+    from docgemma.knowledge.snapshot import Snapshot
 
     built = settings.home / "snapshot.sqlite"
     path = built if built.is_file() else shipped_snapshot(settings.home)
