@@ -2,20 +2,17 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 import typer
-
-if TYPE_CHECKING:
-    from docgemma.knowledge.bulk import Progress
 
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Files = Optional[list[Path]]
 SHOWN = 20
-EVERY = 50_000
 
 
 @app.command("build")
@@ -38,7 +35,8 @@ def build_command(
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], _Lines())
+    on_progress = partial(typer.echo, err=True)
+    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], on_progress)
     _print_json(report) if as_json else _print_report(report)
 
 
@@ -50,19 +48,6 @@ def info_command(as_json: AsJson = False) -> None:
 
     found = info(read_settings().home)
     _print_json(found) if as_json else _print_info(found)
-
-
-class _Lines:
-    """A line on stderr for every file, and for every further 50,000 records of one."""
-
-    def __init__(self) -> None:
-        self.last = ("", -1)
-
-    def __call__(self, progress: "Progress") -> None:
-        if (step := (progress.doing, progress.records // EVERY)) != self.last:
-            self.last = step
-            done = f"{progress.bytes_done:,} of {progress.bytes_total:,} bytes done, {progress.records:,} records"
-            typer.echo(f"{progress.doing} ({done})", err=True)
 
 
 def _print_report(report: dict[str, Any]) -> None:

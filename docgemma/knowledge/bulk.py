@@ -39,7 +39,7 @@ from docgemma.paths import data_file
 
 NAME = "snapshot.sqlite"
 MAX_LISTED = 50  # files named one by one in what the snapshot says of itself
-STEP = 500  # records between two reports of progress
+STEP = 50_000  # records of a file between two lines of progress
 PRUNE_EVERY = 10_000
 NOT_A_RECORD = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 RETRACTED = "retracted publication"
@@ -55,16 +55,6 @@ TABLES_OF = {
     "literature": ("article", "article_text(rowid, title, abstract, keywords)"),
     "trials": ("trial", "trial_text(rowid, title, conditions, interventions, summary, keywords)"),
 }
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a build is. Bytes are those of the files that are done; `records`: kept so far."""
-
-    doing: str
-    bytes_done: int
-    bytes_total: int
-    records: int
 
 
 @dataclass
@@ -86,7 +76,7 @@ class Source:
         notes.setdefault(reason, found)["count"] += 1
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[str], None]
 
 
 def build_from_files(
@@ -94,7 +84,7 @@ def build_from_files(
     openfda: Iterable[str | Path] = (),
     ctgov: Iterable[str | Path] = (),
     literature: Iterable[str | Path] = (),
-    on_progress: OnProgress = lambda progress: None,
+    on_progress: OnProgress = lambda line: None,
 ) -> dict[str, Any]:
     """Build `home/snapshot.sqlite`.
 
@@ -102,6 +92,7 @@ def build_from_files(
         openfda: openFDA label downloads, `drug-label-0001-of-0013.json.zip`, or folders of them.
         ctgov: ClinicalTrials.gov downloads in the shape of API version 2: a zip with a file a study, JSON, NDJSON.
         literature: PubMed baseline or update files (`.xml.gz`), or Europe PMC answers in JSON.
+        on_progress: called with a line for a person at every file, and now and then in a long one.
 
     Returns:
         `path`, `seconds`, `kinds` (as `Snapshot.info`), `left_out` (on purpose) and `problems` (broken files and
@@ -155,11 +146,11 @@ class _Build:
     def __init__(self, home: Path, db: sqlite3.Connection, files: list[Source], on_progress: OnProgress):
         self.home, self.db, self.files, self.on_progress = home, db, files, on_progress
         self.names = bulk_labels.Names({record.name: words for record, words in _shipped("drugs").records})
-        self.bytes_done, self.bytes_total = 0, sum(file.bytes for file in files)
 
     def run(self) -> list[dict[str, str]]:
         """Read every file, then fill the tables that are made of all of them; the boxed warnings that disagree."""
-        for file in self.files:
+        for number, file in enumerate(self.files, 1):
+            self.on_progress(f"reading {file.path.name}, file {number} of {len(self.files)}")
             self._read(file)
         kept = {file.kind for file in self.files if file.records}
         if not kept:
@@ -167,7 +158,7 @@ class _Build:
             what = f" {first['file']}: {first['reason']}." if first else ""
             hint = "The snapshot that was there stays as it is."
             raise UsageError(f"Nothing usable was found.{what}", hint=hint)
-        self._say("merging labels into drugs")
+        self.on_progress("merging what was read")
         if others := [kind for kind in KINDS if kind not in kept]:
             self._keep_old(others)
         boxed: list[dict[str, str]] = []
@@ -191,13 +182,11 @@ class _Build:
             else:
                 self._store(file, where, record)
             if number % STEP == 0:
-                self._say(file.path.name)
+                self.on_progress(f"{file.path.name}: {number:,} records read")
             if number % PRUNE_EVERY == 0 and file.kind == "drugs":
                 self.db.execute(bulk_labels.PRUNE)
         if not file.records and not file.wrong and not file.left_out:
             file.note(file.wrong, f"nothing usable for {file.kind} in this file", "")
-        self.bytes_done += file.bytes
-        self._say(file.path.name)
 
     def _store(self, file: Source, where: str, raw: Any) -> None:
         """Store one record. A later one with the same id takes the place of an earlier one."""
@@ -276,10 +265,6 @@ class _Build:
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.db.execute(sql, values).fetchall()
-
-    def _say(self, doing: str) -> None:
-        records = sum(file.records for file in self.files)
-        self.on_progress(Progress(doing, self.bytes_done, self.bytes_total, records))
 
 
 def info(home: Path) -> dict[str, Any]:
