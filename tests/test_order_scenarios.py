@@ -82,6 +82,8 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         (patient(), order("haloperidol", "50 mg", "once daily", "intramuscularly"), "above the maximum"),
         (patient(weight_kg=55), order("fondaparinux", "10 mg", "once daily", "subcutaneous for DVT"), "7.5 mg"),
         (patient(), order("warfarin", "50 mg"), "above the maximum"),
+        (patient(60, weight_kg=95, problems=["Atrial fibrillation"], labs={"creatinine": 0.8}),
+         order("edoxaban", "60 mg"), "95 mL/min"),
         (patient(6, weight_kg=20), order("digoxin", "1 mg"), "above the maximum"),
         # units
         (patient(), order("digoxin", "125 mg"), "125 mcg meant"),
@@ -117,6 +119,10 @@ def test_a_sulfa_allergy_reaches_the_drugs_whose_records_name_it(substance, drug
     from docgemma.rules.drug_classes import allergy_conflict
 
     assert allergy_conflict(drug, substance, context.drugs)
+
+
+def test_an_oral_maximum_is_not_held_against_an_infusion(context):
+    assert not grave(patient(), order("methylprednisolone", "1000 mg", "once daily", "intravenously"), context)
 
 
 def test_the_kidney_limit_of_an_indication_replaces_the_general_one(context):

@@ -65,6 +65,11 @@ def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -
         return _below_egfr(value, patient)
     if key == "lab":
         return _result(value, patient)
+    if key == "clearance_above":
+        cleared = patient.clearance
+        if cleared is None:
+            return "?creatinine clearance (creatinine, weight or age is not recorded)"
+        return f"creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault)" if cleared > value else None
     if key == "order_words":
         told = f" {plain(order.replace(',', ' '))} "
         said = [word for word in value if f" {word} " in told]
