@@ -124,6 +124,7 @@ def test_no_sentence_is_better_than_a_wrong_one(text, quoted):
         ({}, "Take 40 mg. Do not exceed 40 mg daily.", "Do not exceed 40 mg daily."),
         ({}, "Up to 140 mg. Up to 40 mg/kg. Up to 0.40 mg. Up to 40 mcg. Take 40 mg.", None),
         ({}, "In renal impairment the maximum is 40 mg.", None),
+        ({}, "As a single dose, up to 40 mg.", None),
         (
             {"egfr_below": 30},
             "The maximum is 40 mg. In renal impairment up to 40 mg.",

@@ -14,7 +14,7 @@ from typing import Any
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of
 from docgemma.knowledge.label_text import clip, section, sentences
 from docgemma.knowledge.openfda import NOT_ADULT, Label
-from docgemma.knowledge.search import vocabulary
+from docgemma.knowledge.search import WORD, vocabulary
 
 QUOTE = 360  # characters
 ENOUGH = 0.6  # of the content words of a fact that its sentence shares
@@ -33,6 +33,7 @@ SECTIONS = {
     "geriatric": ("geriatric_use", "use_in_specific_populations"),
     "dosage": DOSAGE,
 }
+SINGLE = ("single", "per dose", "each dose", "one dose")
 LIMIT = ("maximum", "exceed", "up to", "no more than", "not more than")
 STATES = {
     "egfr_below": ["renal", "kidney", "creatinine clearance", "egfr", "gfr"],
@@ -83,11 +84,13 @@ def dose_sentence(row: Row, label: Label) -> tuple[str, str] | None:
     """(field, sentence) of the dosage section that gives the row's limit as a limit, for the patients of the row."""
     limited = {key: value for key, value in row.items() if _state_words(key, value)}
     for key in ("max_day", "max_single", "max_day_per_kg", "max_single_per_kg"):
-        number, _, unit = str(row.get(key, "")).partition(" ")
+        number, _, unit = str(row.get(key, "")).lower().partition(" ")
         amount = re.compile(rf"(?<![\d.,-]){re.escape(number)} ?{re.escape(unit + '/kg' * key.endswith('kg'))}\b(?!/)")
         for field, sentence in _sentences(label, DOSAGE) if number else ():
             of_row = _names_state(limited, sentence) if limited else not NOT_ADULT.search(sentence)
-            if of_row and amount.search(sentence.replace(",", "")) and any(word in sentence.lower() for word in LIMIT):
+            said = sentence.lower().replace(",", "")
+            of_kind = key.startswith("max_single") or not any(word in said for word in SINGLE)
+            if of_row and of_kind and amount.search(said) and any(word in said for word in LIMIT):
                 return field, sentence
     return None
 
@@ -122,5 +125,9 @@ def _cut(parts: tuple[str, ...]) -> list[str]:
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the content words."""
-    words = re.findall(r"[a-z][a-z0-9]+", text.lower())
-    return frozenset(word[:STEM] for word in words if len(word) > 2 and word not in vocabulary().stop_words | COMMON)
+    words = WORD.findall(text.lower())
+    return frozenset(
+        word[:STEM]
+        for word in words
+        if len(word) > 2 and not word.isdigit() and word not in vocabulary().stop_words | COMMON
+    )

@@ -81,7 +81,7 @@ def article(record: Record) -> Article:
         title=text(record.title),
         authors=text(record.authorString),
         journal=text(record.journal),
-        year=int(record.pubYear) if re.fullmatch(r"[12][0-9]{3}", record.pubYear) else None,
+        year=int(record.pubYear) if len(record.pubYear) == 4 and record.pubYear.isdecimal() else None,
         abstract=text(record.abstractText),
         url=_link(record),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
-from docgemma.paths import data_file
+from docgemma.knowledge.search import read_yaml
 
 UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
 QUOTE = 360  # characters of a quoted piece
@@ -140,22 +140,19 @@ def wordings(class_name: str) -> list[str]:
 
     Inhibitors and inducers of an enzyme match without regard to strength, since the class does not state one.
     """
-    name = re.sub(r"\s*\[\w+\]\s*$", "", class_name).strip().lower()
+    name = class_name.partition("[")[0].strip().lower()
     if enzyme := ENZYME.search(name):
         target = r"P-?(?:gp|glycoprotein)" if enzyme["pgp"] else rf"CYP\s?{enzyme['cyp']}(?:4|5)?"
         kind = enzyme["kind"].lower()
         return [rf"{target}(?: enzyme)? {kind}s?", rf"{kind}s of (?:[\w,/ ]{{0,30}})?{target}"]
     found = [word for part, words in _class_words().items() if part in name for word in words]
-    own = re.escape(re.sub(r"s$", "", name)).replace(r"\-", r"[-\s]?").replace(r"\ ", r"\s")
+    own = re.escape(name.removesuffix("s")).replace(r"\-", r"[-\s]?").replace(r"\ ", r"\s")
     return list(dict.fromkeys([*found, rf"{own}s?"])) if name else []
 
 
 @lru_cache(maxsize=1)
 def _class_words() -> dict[str, list[str]]:
-    import yaml
-
-    words: dict[str, list[str]] = yaml.safe_load(data_file("knowledge", "class_words.yaml").read_text(encoding="utf-8"))
-    return words
+    return read_yaml("class_words.yaml")
 
 
 def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern[str], str | None]]) -> Iterable[Finding]:

@@ -81,8 +81,8 @@ class Label(Wire):
     @property
     def effective(self) -> str | None:
         """ISO date of the version."""
-        digits = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", self.effective_time)
-        return "-".join(digits.groups()) if digits else None
+        day = self.effective_time
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}" if len(day) == 8 and day.isdecimal() else None
 
     @property
     def product_names(self) -> list[str]:
@@ -192,7 +192,7 @@ def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
     return DrugLabel(
         name=generic_of(labels) if combination else name,
         brand_names=brands(labels, name),
-        drug_classes=[re.sub(r"\s*\[\w+\]$", "", item) for item in classes],
+        drug_classes=[item.split(" [")[0] for item in classes],
         boxed_warning=boxed(_first(labels, "boxed_warning")),
         contraindications=items(section(_first(labels, "contraindications", "do_not_use"))),
         warnings=items(section(_first(labels, "warnings_and_cautions", "warnings", "precautions"))),

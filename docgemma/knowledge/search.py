@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.paths import data_file
@@ -22,11 +23,18 @@ class Vocabulary:
     statuses: dict[str, tuple[str, ...]]
 
 
-@lru_cache(maxsize=1)
-def vocabulary() -> Vocabulary:
+def read_yaml(name: str) -> dict[str, Any]:
+    """One of the word lists of `data/knowledge`."""
     import yaml
 
-    data = yaml.safe_load(data_file("knowledge", "search.yaml").read_text(encoding="utf-8"))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    words: dict[str, Any] = yaml.load(data_file("knowledge", name).read_text(encoding="utf-8"), Loader=loader)
+    return words
+
+
+@lru_cache(maxsize=1)
+def vocabulary() -> Vocabulary:
+    data = read_yaml("search.yaml")
     phrases: dict[tuple[str, ...], list[str]] = {}
     for line in data["synonyms"].splitlines():
         same, _, kinds = ([item.strip() for item in part.split(",") if item.strip()] for part in line.partition(">"))
