@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import os
-import random
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -219,7 +218,7 @@ class Http:
 
         async for attempt in stamina.retry_context(
             on=may_retry, attempts=ATTEMPTS, timeout=None,
-            wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S * random.random(),
+            wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S,
         ):  # fmt: skip
             with attempt:
                 await self._wait_for_quota(service, deadline)
