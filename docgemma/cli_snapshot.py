@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -28,85 +27,55 @@ def build_command(
     more: Annotated[Optional[list[Path]], typer.Argument(help="Further files of the last option.", hidden=True)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build the snapshot; each option may be given more than once. After a stop, the same command goes on."""
+    """Build the snapshot; each option may be given more than once. A stopped build leaves the old one as it was."""
     from docgemma.errors import UsageError
+    from docgemma.knowledge.bulk import build_from_files
+    from docgemma.settings import read_settings
 
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    with _bar(sys.stderr.isatty()) as on_progress:
-        report = build(openfda or [], ctgov or [], literature or [], on_progress)
+    on_progress = partial(typer.echo, err=True)
+    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], on_progress)
     _print_json(report) if as_json else _print_report(report)
 
 
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
     """What is inside, from which files, and how old it is."""
-    found = info()
+    from docgemma.knowledge.bulk import info
+    from docgemma.settings import read_settings
+
+    found = info(read_settings().home)
     _print_json(found) if as_json else _print_info(found)
 
 
-def build(
-    openfda: list[Path], ctgov: list[Path], literature: list[Path], on_progress: Callable = lambda progress: None
-) -> dict[str, Any]:
-    """`knowledge.bulk.build_from_files` in the data home of the settings."""
-    from docgemma.knowledge.bulk import build_from_files
-    from docgemma.settings import read_settings
-
-    return build_from_files(read_settings().home, openfda, ctgov, literature, on_progress)
-
-
-def info() -> dict[str, Any]:
-    """`knowledge.bulk_info.info` of the data home of the settings."""
-    from docgemma.knowledge import bulk_info
-    from docgemma.settings import read_settings
-
-    return bulk_info.info(read_settings().home)
-
-
-@contextmanager
-def _bar(terminal: bool) -> Iterator[Callable]:
-    """A bar on stderr; where that is not a terminal, a line for every file."""
-    if not terminal:
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("reading")
-
-        def show(progress: Any) -> None:
-            doing = f"{progress.doing}, {progress.records:,} records"
-            bar.update(task, description=doing, completed=progress.bytes_done, total=progress.bytes_total)
-
-        yield show
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self.last = ""
-
-    def __call__(self, progress: Any) -> None:
-        if progress.doing != self.last:
-            self.last = progress.doing
-            typer.echo(f"{progress.doing} ({progress.bytes_done:,} of {progress.bytes_total:,} bytes)", err=True)
-
-
 def _print_report(report: dict[str, Any]) -> None:
-    again = " (gone on from where the last build stopped)" if report["resumed"] else ""
-    typer.echo(f"Built {report['path']} in {report['seconds']} s{again}.")
+    typer.echo(f"Built {report['path']} in {report['seconds']} s.")
     for kind, part in report["kinds"].items():
         typer.echo(_line(kind, part))
-    for title, notes in (("Left out", report["left_out"]), ("Problem", report["problems"])):
-        for note in notes[:SHOWN]:
-            where = f" (first: {note['first']})" if note["first"] else ""
-            times = f" {note['count']:,} times" if note["count"] > 1 else ""
-            typer.echo(f"{title}: {note['file']}: {note['reason']}{times}{where}", err=True)
-        if len(notes) > SHOWN:
-            typer.echo(f"{title}: and {len(notes) - SHOWN} more; --json lists all.", err=True)
+    _print_first("Left out", [_note(item) for item in report["left_out"]])
+    _print_first("Problem", [_note(item) for item in report["problems"]])
+    _print_first("Disagreement", [_disagreement(item) for item in report["boxed_warnings"]])
+
+
+def _print_first(title: str, lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        typer.echo(f"{title}: {line}", err=True)
+    if len(lines) > SHOWN:
+        typer.echo(f"{title}: {len(lines) - SHOWN} more; --json lists all.", err=True)
+
+
+def _note(note: dict[str, Any]) -> str:
+    times = f" {note['count']:,} times" if note["count"] > 1 else ""
+    where = f" (first: {note['first']})" if note["first"] else ""
+    return f"{note['file']}: {note['reason']}{times}{where}"
+
+
+def _disagreement(item: dict[str, str]) -> str:
+    if item["label"]:
+        return f"{item['drug']}: no boxed warning in the shipped data, but one on a label: {item['label']}"
+    return f"{item['drug']}: a boxed warning in the shipped data, but on none of the labels: {item['shipped']}"
 
 
 def _print_info(found: dict[str, Any]) -> None:
@@ -119,6 +88,9 @@ def _print_info(found: dict[str, Any]) -> None:
             typer.echo(f"    {part['demonstration']} of them are invented demonstration records.")
         if part.get("bulk_labels"):
             typer.echo(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
+            typer.echo(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
+        if part.get("with_basis"):
+            typer.echo(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
         for file in part["files"][:SHOWN]:
             typer.echo(f"    {file['file']}: {file['records']:,} records, as of {file['as_of'] or 'unknown'}")
         if part["file_count"] > SHOWN:

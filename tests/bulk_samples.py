@@ -22,6 +22,12 @@ def small_data(folder: Path) -> Path:
             lines = [json.dumps({"drugs": ["ibuprofen", "warfarin"], "severity": "major", "mechanism": "bleeding",
                                  "management": "avoid", "reference": "the labels"})]  # fmt: skip
         (folder / "knowledge" / f"{kind}.jsonl").write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    for kind in ("conditions", "doses"):
+        lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
+        lines = [line for line in lines if json.loads(line)["drug"] in SHIPPED]
+        (folder / "knowledge" / f"{kind}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for path in data_file("knowledge").glob("*.yaml"):
+        (folder / "knowledge" / path.name).write_bytes(path.read_bytes())
     return folder
 
 

@@ -8,10 +8,8 @@ from contextlib import closing
 import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError, UsageError
-from docgemma.knowledge import bulk_read
-from docgemma.knowledge.bulk import build_from_files
-from docgemma.knowledge.bulk_info import age_days, info
-from docgemma.knowledge.bulk_staging import Staging
+from docgemma.knowledge import bulk
+from docgemma.knowledge.bulk import age_days, build_from_files, info
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.knowledge.sources import open_snapshot
@@ -41,7 +39,7 @@ def test_all_three_kinds_are_built_and_found(tmp_path, home):
         literature=[pubmed_file(tmp_path / "pubmed.xml.gz", [pubmed()])],
     )
     snapshot = opened(home)
-    assert report["problems"] == [] and report["left_out"] == [] and not report["resumed"]
+    assert report["problems"] == [] and report["left_out"] == []
     found = snapshot.label("Zorvatine Brand")
     assert "LIVER FAILURE" in found.records[0].boxed_warning
     assert (found.source, found.as_of) == ("openFDA bulk labels", "2026-02-03")
@@ -208,7 +206,7 @@ def cut(path, share=0.6):
 
 @pytest.mark.parametrize("shape", ["zip", "json", "gz", "garbage", "empty", "member"])
 def test_a_truncated_file_does_not_lose_the_others(tmp_path, home, shape, monkeypatch):
-    monkeypatch.setattr("docgemma.knowledge.bulk_json.SMALL", 1000)
+    monkeypatch.setattr("docgemma.knowledge.bulk_files.SMALL", 1000)
     labels = [label(f"zorvatine{n}", warnings="word " * 400) for n in range(40)]
     path = tmp_path / "broken.json"
     if shape in ("zip", "member"):
@@ -277,30 +275,21 @@ def test_without_a_stated_date_the_newest_record_tells_and_the_future_does_not(t
     assert (info(home)["kinds"]["drugs"]["age_days"] is None) is (as_of is None)
 
 
-def test_progress_never_goes_back_and_ends_at_the_total(tmp_path, home, monkeypatch):
-    monkeypatch.setattr(bulk_read, "BATCH", 3)
+def test_progress_names_every_file_and_counts_in_a_long_one(tmp_path, home, monkeypatch):
+    monkeypatch.setattr(bulk, "STEP", 4)
     seen = []
     files = [label_zip(tmp_path, [label(f"zor{n}") for n in range(10)], part=part) for part in (1, 2)]
     build_from_files(home, openfda=files, on_progress=seen.append)
-    done = [item.bytes_done for item in seen]
-    assert done == sorted(done) and done[-1] == seen[-1].bytes_total == sum(path.stat().st_size for path in files)
-    assert [item.records for item in seen] == sorted(item.records for item in seen)
+    first = "drug-label-0001-of-0013.json.zip"
+    assert seen[:3] == [f"reading {first}, file 1 of 2", f"{first}: 4 records read", f"{first}: 8 records read"]
+    assert seen[-1] == "merging what was read"
 
 
 def test_two_builds_at_once_are_refused(tmp_path, home):
     path = label_zip(tmp_path, [label()])
-    first = Staging(home, "other", [("drugs", path)], "")
-    with pytest.raises(StoreError, match="Another build is running"):
+    with bulk.only_build(home), pytest.raises(StoreError, match="Another build is running"):
         build_from_files(home, openfda=[path])
-    first.close()
     build_from_files(home, openfda=[path])
-    assert opened(home).label("zorvatine").records
-
-
-def test_a_damaged_staging_file_is_thrown_away(tmp_path, home):
-    home.mkdir()
-    (home / "snapshot.building.sqlite").write_bytes(b"not a database" * 999)
-    build_from_files(home, openfda=[label_zip(tmp_path, [label()])])
     assert opened(home).label("zorvatine").records
 
 
@@ -325,7 +314,7 @@ def test_the_snapshot_holds_nothing_of_the_building(tmp_path, home):
         pubmed_file(tmp_path / "a.xml", [pubmed()])])  # fmt: skip
     with closing(sqlite3.connect(home / "snapshot.sqlite")) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        assert not tables & {"staged", "staged_name", "build", "file", "problem"}
+        assert not tables & {"staged", "staged_name", "old"}
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import UsageError
-from docgemma.knowledge.bulk import build_from_files
+from docgemma.knowledge.bulk import build_from_files, info
 from docgemma.knowledge.bulk_files import bulk_files
-from docgemma.knowledge.bulk_info import info
 from docgemma.knowledge.snapshot import Snapshot
 from tests.bulk_samples import europepmc, label, page, pubmed, pubmed_file, small_data, study, zipped
 
@@ -51,7 +50,7 @@ SHAPES = {
 def test_json_is_read_in_every_shape_small_or_large(tmp_path, build, monkeypatch, shape, small):
     if small == 300 and shape.startswith("one a line"):
         small = 2_000  # the first line is to fit
-    monkeypatch.setattr("docgemma.knowledge.bulk_json.SMALL", small)
+    monkeypatch.setattr("docgemma.knowledge.bulk_files.SMALL", small)
     snapshot, report = build(ctgov=[written(tmp_path / "studies.json", SHAPES[shape])])
     assert report["problems"] == []
     assert [trial.id for trial in snapshot.trials("gout").records] == [f"NCT-INVENTED-{n}" for n in (1, 2, 3)]

@@ -11,7 +11,8 @@ from docgemma.knowledge import ctgov, europepmc
 from docgemma.knowledge.label_interactions import Drug, find
 from docgemma.knowledge.label_text import around, boxed, clip, items, section
 from docgemma.knowledge.openfda import Page, choose, merge, nothing_found, search
-from docgemma.knowledge.rxnorm import Approximate, Classes, Ids, Related, Spellings
+from docgemma.knowledge.rxnorm import Classes, Ids, Related
+from docgemma.knowledge.search import words
 
 KEYS = st.sampled_from(
     [
@@ -42,7 +43,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=4), inner, max_size=4),
     max_leaves=25,
 )
-PARSERS = [europepmc.parse, *(shape.model_validate for shape in (Ids, Related, Spellings, Approximate, Classes))]
+PARSERS = [europepmc.parse, *(shape.model_validate for shape in (Ids, Related, Classes))]
 
 
 def labels(raw):
@@ -89,14 +90,13 @@ def test_a_drug_name_never_leaves_its_quotes(name):
 @few
 @given(text=st.text(max_size=60))
 def test_a_question_never_becomes_a_command(text):
-    for words in (europepmc.words, ctgov.words):
-        try:
-            found = words(text)
-        except ToolError:
-            continue
-        assert not set(found) & set('"\\:()[]{}*?^~!&|/,+')
-        assert not {"AND", "OR", "NOT"} & set(found.split())
-        assert not any(word.startswith("-") for word in found.split())
+    try:
+        found = words(text, "query")
+    except ToolError:
+        return
+    assert not set(found) & set('"\\:()[]{}*?^~!&|/,+')
+    assert not {"AND", "OR", "NOT"} & set(found.split())
+    assert not any(word.startswith("-") for word in found.split())
 
 
 @few

@@ -5,14 +5,14 @@ import logging
 import multiprocessing
 import socket
 import threading
+import time
 
 import httpx
 import pytest
 
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.knowledge.http import ATTEMPTS, Http
+from docgemma.knowledge.http import ATTEMPTS, Bucket, Deadline, Http, Service, retry_after_s, same_host
 from docgemma.knowledge.http_cache import ResponseCache
-from docgemma.knowledge.service import Bucket, Deadline, Service, retry_after_s, same_host
 from tests.standin import misbehave as bad
 from tests.standin.misbehave import Misbehaving, status
 
@@ -133,11 +133,11 @@ def test_what_another_try_cannot_mend_is_not_tried_again(http, behaviour):
         assert server.count == 1
 
 
-def test_retry_after_is_obeyed(http, caplog):
-    caplog.set_level(logging.INFO, "docgemma")
+def test_retry_after_is_obeyed(http):
+    start = time.monotonic()
     with Misbehaving(status(429, Retry_After="1"), OK) as server:
         assert get(http, server.url).data == 1
-    assert "Test API answered HTTP 429. Waiting 1.0 s." in caplog.text
+    assert time.monotonic() - start >= 1
 
 
 def test_a_retry_after_beyond_the_deadline_is_not_waited_for(http):
@@ -224,7 +224,6 @@ def test_a_quota_that_leaves_no_time_is_a_rate_limit_and_asks_nobody(http):
 
 def test_neither_errors_nor_logs_hold_the_query(http, caplog):
     caplog.set_level(logging.DEBUG)
-    caplog.set_level(logging.DEBUG, logger="httpx")  # another module keeps it quiet
     with Misbehaving(status(500, b"secret words, your key"), status(403, b"secret words")) as server:
         error = error_of(http, server.url)
     assert error.details == {"service": "Test API"}
@@ -232,7 +231,6 @@ def test_neither_errors_nor_logs_hold_the_query(http, caplog):
     while chain[-1].__cause__ or chain[-1].__context__:
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
     said = " ".join([caplog.text, *(f"{item} {item.args}" for item in chain)])
-    assert "HTTP Request" in said  # httpx did log
     for secret in ("secret", "words", "your key", "/path"):
         assert secret not in said
 
@@ -325,7 +323,7 @@ def test_a_kept_answer_of_an_old_shape_is_fetched_anew(tmp_path):
     http = Http(cache)
     with Misbehaving(OK) as server:
         get(http, server.url)
-        key = cache._run("SELECT key FROM responses", ())[0][0]
+        key = cache._run("SELECT key FROM responses")[0][0]
         cache.put(key, {"answer": "old"}, 60)
         assert get(http, server.url).data == 1
         assert server.count == 2

@@ -2,8 +2,7 @@
 
 import pytest
 
-from docgemma.knowledge.class_words import wordings
-from docgemma.knowledge.label_interactions import UNGRADED, Drug, find
+from docgemma.knowledge.label_interactions import UNGRADED, Drug, find, wordings
 from docgemma.knowledge.label_text import around, boxed, clip, items, section, sentences, subsections
 
 OWN = Drug("owndrug", ("owndrug",), classes=("Nonsteroidal Anti-inflammatory Drug [EPC]",))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import europepmc
+from docgemma.knowledge import europepmc, search
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.settings import Settings
 from tests.standin import standin  # noqa: F401 (a fixture)
@@ -78,7 +78,7 @@ def test_a_query_without_words_is_refused(live, query):
     ],
 )
 def test_no_query_syntax_survives(query, words):
-    assert europepmc.words(query) == words
+    assert search.words(query, "query") == words
 
 
 def test_only_pubmed_and_nothing_retracted_is_asked_for(live, standin):  # noqa: F811

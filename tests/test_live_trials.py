@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import ctgov
+from docgemma.knowledge import ctgov, search
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.settings import Settings
 from tests.standin import standin  # noqa: F401 (a fixture)
@@ -93,7 +93,7 @@ def test_a_limit_that_cannot_be_is_refused(live, limit):
     ],
 )
 def test_no_query_syntax_survives(condition, words):
-    assert ctgov.words(condition) == words
+    assert search.words(condition, "condition") == words
 
 
 @pytest.mark.parametrize("condition", ["", "()", "[]", " - "])
@@ -114,7 +114,7 @@ def test_a_condition_without_words_is_refused(live, condition):
     ],
 )
 def test_phases_are_words(phases, kind, expected):
-    assert ctgov.phase(ctgov.Design(phases=phases, studyType=kind)) == expected
+    assert ctgov.phase(phases, kind) == expected
 
 
 def test_a_trial_with_hardly_anything_is_still_a_trial():

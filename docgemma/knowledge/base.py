@@ -29,6 +29,11 @@ def label_basis(set_id: str, version: str, effective: str | None) -> str:
     return f"label {set_id}{f', version {version}' if version else ''}{dated}"
 
 
+def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
+    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with the sentence read."""
+    return f'{label_basis(set_id, version, effective)}, section "{section.replace("_", " ").capitalize()}": "{quote}"'
+
+
 @dataclass(frozen=True)
 class DrugLabel:
     """The safety sections of a drug's label. Texts are plain; [] or "" means the label has no such section."""

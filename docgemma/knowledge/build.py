@@ -1,16 +1,12 @@
-"""Making a snapshot. The shipped one comes from the reviewable files in `data/knowledge`, one record a line.
-
-`write_snapshot` takes any four streams of records, so that one built from public bulk files needs nothing but a
-reader for each kind.
-"""
+"""Write a snapshot file. The shipped one comes from the reviewable files in `data/knowledge`, one record a line."""
 
 import hashlib
 import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,14 +18,14 @@ from docgemma.knowledge.snapshot import SCHEMA, VERSION
 from docgemma.paths import data_file
 
 KINDS = ("drugs", "interactions", "literature", "trials")
+TYPES: dict[str, Callable[..., Any]] = {
+    "drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of records: where they are from, as of when, and the records, read once.
-
-    `records` yields (record, search words); the words are further names of a drug, or keywords of a text.
-    """
+    """One kind of shipped records: source, date, and (record, further names or keywords), read once."""
 
     source: str
     as_of: str
@@ -46,9 +42,7 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
         StoreError: the records are broken, or `home` cannot be written.
         ConfigError: there is no data folder.
     """
-    source_dir = source_dir or data_file("knowledge")
-    content = content_hash(source_dir)
-    path = home / f"knowledge-{content}.sqlite"
+    path = home / f"knowledge-{content_hash(source_dir or data_file('knowledge'))}.sqlite"
     return path if path.is_file() else build_shipped(home, source_dir)
 
 
@@ -57,7 +51,18 @@ def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
     source_dir = source_dir or data_file("knowledge")
     content = content_hash(source_dir)
     path = home / f"knowledge-{content}.sqlite"
-    write_snapshot(path, {kind: read_part(source_dir / f"{kind}.jsonl", kind) for kind in KINDS}, content)
+    adders: dict[str, Callable[..., None]] = {
+        "drugs": add_drug,
+        "interactions": add_interaction,
+        "literature": add_article,
+        "trials": add_trial,
+    }
+    with new_snapshot(path, content) as connection:
+        for kind in KINDS:
+            part = read_part(source_dir / f"{kind}.jsonl", kind)
+            for record, words in part.records:
+                adders[kind](connection, record, words)
+            add_meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
     return path
 
 
@@ -79,37 +84,35 @@ def read_part(path: Path, kind: str) -> Part:
         raise StoreError(f"{path.name}, line 1: not a head with source and as_of.") from error
 
 
-def write_snapshot(path: Path, parts: dict[str, Part], content: str) -> None:
-    """Write a snapshot in one piece: a reader sees the old file or the whole new one.
+@contextmanager
+def new_snapshot(path: Path, content: str, more_tables: str = "") -> Iterator[sqlite3.Connection]:
+    """A new database that takes the place of `path` in one step when the block ends without an error.
 
     Raises:
-        StoreError: a record is broken or doubled, or the folder cannot be written.
+        StoreError: a record is doubled, or the folder cannot be written or is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".knowledge-")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
     except OSError as error:
         raise StoreError("The data home cannot be written.", hint="Set DOCGEMMA_HOME to a folder that can.") from error
     try:
-        with closing(sqlite3.connect(temporary)) as connection, connection:
-            _fill(connection, parts, content)
+        with closing(sqlite3.connect(temporary, isolation_level=None, uri=True)) as connection:
+            connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA} {more_tables} BEGIN;")
+            yield connection
+            built = datetime.now(UTC).isoformat(timespec="seconds")
+            add_meta(connection, {"version": str(VERSION), "content": content, "built": built})
+            connection.execute("COMMIT")
+            connection.execute("VACUUM")
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except sqlite3.Error as error:
-        raise StoreError(f"The snapshot could not be built ({error}).", hint="Check the records.") from error
+        hint = "Check the records and the free space."
+        raise StoreError(f"The snapshot could not be built ({error}).", hint=hint) from error
     finally:
         Path(temporary).unlink(missing_ok=True)
-
-
-def _fill(connection: sqlite3.Connection, parts: dict[str, Part], content: str) -> None:
-    connection.executescript(SCHEMA)
-    adders = {"drugs": add_drug, "interactions": add_interaction, "literature": add_article, "trials": add_trial}
-    for kind, part in parts.items():
-        for record, words in part.records:
-            adders[kind](connection, record, words)
-        add_meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
-    built = datetime.now(UTC).isoformat(timespec="seconds")
-    add_meta(connection, {"version": str(VERSION), "content": content, "built": built})
 
 
 def add_drug(
@@ -118,16 +121,19 @@ def add_drug(
     """`source` and `as_of` where they are not those of the part."""
     values = (record.name, _json(record), source, as_of if source else None)
     connection.execute("INSERT INTO drug VALUES (?, ?, ?, ?)", values)
-    if source:  # of many sources: names are settled between all of them
-        return
-    names = {name.lower() for name in (record.name, *record.brand_names, *words)}
-    connection.executemany("INSERT INTO drug_name VALUES (?, ?)", [(name, record.name) for name in sorted(names)])
+    if source is None:  # of many sources, names are settled between all of them
+        add_names(connection, {name.lower(): record.name for name in (record.name, *record.brand_names, *words)})
+
+
+def add_names(connection: sqlite3.Connection, names: dict[str, str]) -> None:
+    """Further names of drugs; a name that is listed already stays as it is."""
+    connection.executemany("INSERT OR IGNORE INTO drug_name VALUES (?, ?)", sorted(names.items()))
 
 
 def add_interaction(connection: sqlite3.Connection, record: Interaction, words: list[str]) -> None:
     connection.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(record)))
     # a drug may be listed for its interactions alone: St John's wort has no label
-    connection.executemany("INSERT OR IGNORE INTO drug_name VALUES (?, ?)", [(name, name) for name in record.drugs])
+    add_names(connection, {name: name for name in record.drugs})
 
 
 def add_article(connection: sqlite3.Connection, record: Article, words: list[str]) -> None:
@@ -146,21 +152,27 @@ def add_trial(connection: sqlite3.Connection, record: Trial, words: list[str]) -
     )
 
 
+def remove(connection: sqlite3.Connection, table: str, record_id: str) -> None:
+    """Remove an article or a trial, with its searchable text."""
+    for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE id = ?", (record_id,)).fetchall():
+        connection.execute(f"DELETE FROM {table}_text WHERE rowid = ?", (row,))
+        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
+
+
+def add_meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
+
+
 def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Any, list[str]]]:
-    types = {"drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial}
     for number, line in lines:
         try:
             data = json.loads(line)
             words = data.pop("synonyms", []) + data.pop("keywords", [])
             if kind == "drugs" and data["boxed_warning"] == "none":  # looked up, and known to have none
                 data["boxed_warning"] = ""
-            yield types[kind](**data), words
+            yield TYPES[kind](**data), words
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
-
-
-def add_meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
 
 
 def _json(record: Any) -> str:

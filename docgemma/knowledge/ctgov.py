@@ -1,16 +1,13 @@
-"""Clinical trials from ClinicalTrials.gov, API v2. Source: clinicaltrials.gov/data-api/api."""
+"""Clinical trials from ClinicalTrials.gov, API v2, and from its bulk files. Source: clinicaltrials.gov/data-api/api."""
 
-import re
+from collections.abc import Sequence
+from typing import Any
 
-from pydantic import Field
-
-from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import search
 from docgemma.knowledge.base import Trial
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import plain
-from docgemma.knowledge.service import Deadline, Fetched, Service
-from docgemma.knowledge.wire import Wire
+from docgemma.knowledge.search import statuses, words
+from docgemma.knowledge.wire import Wire, at
 
 PAGE_SIZE = 100
 MAX_PAGES = 20
@@ -19,36 +16,11 @@ FIELDS = (
     "NCTId,BriefTitle,OverallStatus,BriefSummary,Condition,StudyType,Phase,InterventionName,"
     "LocationFacility,LocationCity,LocationState,LocationCountry"
 )
-
-
-class Identification(Wire):
-    nctId: str
-    briefTitle: str = ""
-
-
-class Status(Wire):
-    overallStatus: str = ""
-
-
-class Description(Wire):
-    briefSummary: str = ""
-
-
-class Conditions(Wire):
-    conditions: tuple[str, ...] = ()
-
-
-class Design(Wire):
-    studyType: str = ""
-    phases: tuple[str, ...] = ()
+PHASES = {"NA": "Not applicable", "EARLY_PHASE1": "Early Phase 1"}
 
 
 class Intervention(Wire):
     name: str = ""
-
-
-class Interventions(Wire):
-    interventions: tuple[Intervention, ...] = ()
 
 
 class Location(Wire):
@@ -58,22 +30,19 @@ class Location(Wire):
     country: str = ""
 
 
-class Locations(Wire):
-    locations: tuple[Location, ...] = ()
-
-
-class Protocol(Wire):
-    identificationModule: Identification
-    statusModule: Status = Field(default_factory=Status)
-    descriptionModule: Description = Field(default_factory=Description)
-    conditionsModule: Conditions = Field(default_factory=Conditions)
-    designModule: Design = Field(default_factory=Design)
-    armsInterventionsModule: Interventions = Field(default_factory=Interventions)
-    contactsLocationsModule: Locations = Field(default_factory=Locations)
-
-
 class Study(Wire):
-    protocolSection: Protocol
+    id: str = at("protocolSection.identificationModule.nctId")
+    title: str = at("protocolSection.identificationModule.briefTitle", default="")
+    status: str = at("protocolSection.statusModule.overallStatus", default="")
+    updated: str = at("protocolSection.statusModule.lastUpdatePostDateStruct.date", default="")
+    summary: str = at("protocolSection.descriptionModule.briefSummary", default="")
+    conditions: tuple[str, ...] = at("protocolSection.conditionsModule.conditions", default=())
+    keywords: tuple[str, ...] = at("protocolSection.conditionsModule.keywords", default=())
+    study_type: str = at("protocolSection.designModule.studyType", default="")
+    phases: tuple[str, ...] = at("protocolSection.designModule.phases", default=())
+    interventions: tuple[Intervention, ...] = at("protocolSection.armsInterventionsModule.interventions", default=())
+    locations: tuple[Location, ...] = at("protocolSection.contactsLocationsModule.locations", default=())
+    data_version: str = at("derivedSection.miscInfoModule.versionHolder", default="")
 
 
 class Studies(Wire):
@@ -92,7 +61,7 @@ def find_trials(
         ToolError: `invalid_args` for a status the registry does not have or a condition without words; or an outage,
             also in the middle: part of an answer is not an answer.
     """
-    params = {"query.cond": words(condition), "fields": FIELDS, "pageSize": str(min(limit, PAGE_SIZE))}
+    params = {"query.cond": words(condition, "condition"), "fields": FIELDS, "pageSize": str(min(limit, PAGE_SIZE))}
     if wanted := statuses(status):
         params["filter.overallStatus"] = "|".join(wanted)
     found: dict[str, Trial] = {}
@@ -106,61 +75,29 @@ def find_trials(
     return Fetched(list(found.values())[:limit], page.as_of)
 
 
-def statuses(said: str | None) -> tuple[str, ...]:
-    """The registry's codes for a status in anyone's words; () for any.
-
-    Raises:
-        ToolError: `invalid_args`, with the words that can be used as `suggestions`.
-    """
-    try:
-        return search.statuses(said)
-    except ToolError as error:
-        allowed = sorted(search.STATUSES)
-        raise ToolError(
-            ErrorType.INVALID_ARGS,
-            "ClinicalTrials.gov has no such trial status.",
-            hint=f"Use one of: {', '.join(allowed)}.",
-            missing_fields=["status"],
-            suggestions=allowed,
-        ) from error
-
-
-def words(condition: str) -> str:
-    """A condition's words alone; the registry refuses brackets and commas, and reads capital AND, OR, NOT as commands.
-
-    Raises:
-        ToolError: `invalid_args`, nothing is left.
-    """
-    found = [word.strip("-'") for word in re.findall(r"[\w'-]+", condition)]
-    found = [word.lower() if word in ("AND", "OR", "NOT") else word for word in found if word]
-    if not found:
-        raise ToolError(ErrorType.INVALID_ARGS, "The condition has no words.", missing_fields=["condition"])
-    return " ".join(found)
+def bulk_trial(raw: Any) -> tuple[Trial, list[str], str, str]:
+    """A study of a bulk file: the trial, its keywords, the date of the registry's data, and of the study's update."""
+    study = Study.model_validate(raw)
+    return parse(study), list(study.keywords), study.data_version, study.updated
 
 
 def parse(study: Study) -> Trial:
-    protocol = study.protocolSection
-    design = protocol.designModule
+    places = (", ".join(filter(None, (p.facility, p.city, p.state, p.country))) for p in study.locations)
     return Trial(
-        id=protocol.identificationModule.nctId,
-        title=plain(protocol.identificationModule.briefTitle),
-        status=protocol.statusModule.overallStatus,
-        phase=phase(design),
-        conditions=[plain(item) for item in protocol.conditionsModule.conditions],
-        interventions=[plain(item.name) for item in protocol.armsInterventionsModule.interventions if item.name],
-        locations=[place for item in protocol.contactsLocationsModule.locations if (place := location(item))],
-        summary=plain(protocol.descriptionModule.briefSummary),
-        url=f"{PAGE}/{protocol.identificationModule.nctId}",
+        id=study.id,
+        title=plain(study.title),
+        status=study.status,
+        phase=phase(study.phases, study.study_type),
+        conditions=[plain(item) for item in study.conditions],
+        interventions=[plain(item.name) for item in study.interventions if item.name],
+        locations=[plain(place) for place in places if place],
+        summary=plain(study.summary),
+        url=f"{PAGE}/{study.id}",
     )
 
 
-def phase(design: Design) -> str:
+def phase(phases: Sequence[str], study_type: str) -> str:
     """ "Phase 2/Phase 3"; "Not applicable" where the registry says so; "Observational" where there can be none."""
-    names = {"NA": "Not applicable", "EARLY_PHASE1": "Early Phase 1"}
-    if not design.phases and design.studyType == "OBSERVATIONAL":
+    if not phases and study_type == "OBSERVATIONAL":
         return "Observational"
-    return "/".join(names.get(item, item.replace("PHASE", "Phase ")) for item in design.phases)
-
-
-def location(item: Location) -> str:
-    return plain(", ".join(part for part in (item.facility, item.city, item.state, item.country) if part))
+    return "/".join(PHASES.get(item, item.replace("PHASE", "Phase ")) for item in phases)

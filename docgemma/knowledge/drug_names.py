@@ -11,7 +11,6 @@ import logging
 import os
 import pickle
 import re
-import tempfile
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -77,21 +76,18 @@ def _read(path: Path) -> dict[str, str] | None:
     """The cache; None if it is not there or not whole, so that it is made again."""
     try:
         names = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        log.warning("The drug name cache cannot be read (%s); it is made again.", type(error).__name__)
+    except (OSError, ValueError):
         return None
     return names if isinstance(names, dict) and names else None
 
 
 def _write(path: Path, names: dict[str, str]) -> None:
     """Atomically, so that two processes starting at once cannot see half a file. A cache is a convenience."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False) as file:
-            json.dump(names, file, ensure_ascii=False, separators=(",", ":"))
-        os.replace(file.name, path)
+        temporary.write_text(json.dumps(names, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+        os.replace(temporary, path)
     except OSError as error:
         log.info("The drug name cache cannot be written (%s); going on without.", type(error).__name__)
 

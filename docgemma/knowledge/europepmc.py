@@ -4,15 +4,13 @@ Source: europepmc.org/RestfulWebService.
 """
 
 import re
+from typing import Any
 
-from pydantic import Field
-
-from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Article
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import plain
-from docgemma.knowledge.service import Deadline, Fetched, Service
-from docgemma.knowledge.wire import Wire
+from docgemma.knowledge.search import words
+from docgemma.knowledge.wire import Wire, at
 
 MAX_LIMIT = 100
 PAGE = "https://europepmc.org/article"
@@ -26,18 +24,6 @@ class FullText(Wire):
     url: str = ""
 
 
-class FullTexts(Wire):
-    fullTextUrl: tuple[FullText, ...] = ()
-
-
-class Journal(Wire):
-    title: str = ""
-
-
-class JournalInfo(Wire):
-    journal: Journal = Field(default_factory=Journal)
-
-
 class Record(Wire):
     """One article, `resultType=core`; `lite` has `journalTitle` instead of `journalInfo`."""
 
@@ -46,22 +32,21 @@ class Record(Wire):
     pmid: str = ""
     title: str = ""
     authorString: str = ""
-    journalTitle: str = ""
-    journalInfo: JournalInfo = Field(default_factory=JournalInfo)
+    journal: str = at("journalInfo.journal.title", "journalTitle", default="")
     pubYear: str = ""
     abstractText: str = ""
-    fullTextUrlList: FullTexts = Field(default_factory=FullTexts)
-
-
-class ResultList(Wire):
-    result: tuple[Record, ...] = ()
+    copies: tuple[FullText, ...] = at("fullTextUrlList.fullTextUrl", default=())
+    kinds: tuple[str, ...] = at("pubTypeList.pubType", default=())
+    keywords: tuple[str, ...] = at("keywordList.keyword", default=())
+    changed: str = at("dateOfRevision", "firstIndexDate", default="")
 
 
 class Results(Wire):
     """An answer of /search; nothing found is a 200 with an empty list."""
 
     hitCount: int
-    resultList: ResultList
+    resultList: dict[str, Any]
+    records: tuple[Record, ...] = at("resultList.result", default=())
 
 
 def find_articles(http: Http, service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:
@@ -71,7 +56,7 @@ def find_articles(http: Http, service: Service, query: str, limit: int, deadline
         ToolError: `invalid_args` for a query without words; or an outage.
     """
     params = {
-        "query": f'({words(query)}) AND SRC:MED AND NOT PUB_TYPE:"retracted publication"',
+        "query": f'({words(query, "query")}) AND SRC:MED AND NOT PUB_TYPE:"retracted publication"',
         "format": "json",
         "resultType": "core",
         "pageSize": str(min(limit, MAX_LIMIT)),
@@ -79,22 +64,15 @@ def find_articles(http: Http, service: Service, query: str, limit: int, deadline
     return http.get(service, "search", params, lambda raw: parse(raw)[:limit], deadline)
 
 
-def words(query: str) -> str:
-    """The words of a query alone: no field, operator, wildcard or quotation of Europe PMC's language is left.
-
-    Raises:
-        ToolError: `invalid_args`, nothing is left.
-    """
-    found = [word.strip("-'") for word in re.findall(r"[\w'-]+", query)]
-    found = [word.lower() if word in ("AND", "OR", "NOT") else word for word in found if word]
-    if not found:
-        raise ToolError(ErrorType.INVALID_ARGS, "The literature query has no words.", missing_fields=["query"])
-    return " ".join(found)
-
-
 def parse(raw: object) -> list[Article]:
     """Europe PMC's JSON as articles; ValueError for another shape."""
-    return [article(record) for record in Results.model_validate(raw).resultList.result]
+    return [article(record) for record in Results.model_validate(raw).records]
+
+
+def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str | None]:
+    """As `pubmed.article`, of a record in JSON."""
+    record = Record.model_validate(raw)
+    return article(record), list(record.kinds), list(record.keywords), record.changed
 
 
 def article(record: Record) -> Article:
@@ -102,8 +80,8 @@ def article(record: Record) -> Article:
         id=record.pmid or f"{record.source}{record.id}",
         title=text(record.title),
         authors=text(record.authorString),
-        journal=text(record.journalInfo.journal.title or record.journalTitle),
-        year=int(record.pubYear) if re.fullmatch(r"[12][0-9]{3}", record.pubYear) else None,
+        journal=text(record.journal),
+        year=int(record.pubYear) if len(record.pubYear) == 4 and record.pubYear.isdecimal() else None,
         abstract=text(record.abstractText),
         url=_link(record),
     )
@@ -111,7 +89,7 @@ def article(record: Record) -> Article:
 
 def _link(record: Record) -> str:
     """A page with the free full text, else the article's page."""
-    for copy in record.fullTextUrlList.fullTextUrl:
+    for copy in record.copies:
         if copy.availabilityCode in ("OA", "F") and copy.documentStyle == "html" and copy.url.startswith("https://"):
             return copy.url
     return f"{PAGE}/{record.source or 'MED'}/{record.id}"

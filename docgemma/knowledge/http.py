@@ -1,8 +1,8 @@
-"""One HTTP client for the public APIs: a deadline, few retries, rate limits, a cache. Every failure is a ToolError.
+"""Ask the public APIs for JSON, with a deadline, few retries, a quota and a cache. Every failure is a ToolError.
 
-The client runs on an event loop of its own, in a daemon thread, because only there can a deadline end a call whatever
-the server does: drip bytes or headers, or never resolve. Callers stay synchronous and may come from any thread.
-Query strings and bodies may hold a patient's words, keys or addresses: none of them reaches a message or a log.
+Requests run on an event loop in a thread of its own, because only there can a deadline end a call whatever the server
+does: drip bytes or headers, or never resolve. Callers stay synchronous and may come from any thread.
+Query strings and bodies may hold a patient's words or keys: none of them reaches a message or a log.
 """
 
 import asyncio
@@ -10,28 +10,112 @@ import hashlib
 import json
 import logging
 import os
-import random
 import threading
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from email.utils import parsedate_to_datetime
+from typing import Any, Generic, TypeVar
 
 import httpx
+import stamina
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from docgemma import __version__
-from docgemma.errors import ErrorType, ToolError
+from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.knowledge.http_cache import ResponseCache
-from docgemma.knowledge.service import Bucket, Deadline, Fetched, Service, Transient, check_status, failed, same_host
 
 T = TypeVar("T")
-logger = logging.getLogger(__name__)
-
 ATTEMPTS = 3
 BACKOFF_S = 0.25  # doubled each time, with jitter
+MAX_PAUSE_S = 1.0  # where the service does not say how long to wait
 CONNECT_S = 4.0
 MAX_BYTES = 16_000_000  # 25 of the longest drug labels are about 5 MB
 MAX_REDIRECTS = 3
+HINT = "Try again in a minute, or set DOCGEMMA_SOURCES=offline."
+# httpx logs whole addresses; stamina warns of every pause, which ends in an answer or in our own error
+QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
+STATUSES = {
+    401: ErrorType.NOT_PERMITTED, 403: ErrorType.NOT_PERMITTED, 451: ErrorType.NOT_PERMITTED,
+    405: ErrorType.INVALID_RESPONSE, 406: ErrorType.INVALID_RESPONSE, 410: ErrorType.INVALID_RESPONSE,
+    407: ErrorType.SERVICE_UNAVAILABLE,  # a proxy stands in the way
+    408: ErrorType.TIMEOUT, 429: ErrorType.RATE_LIMIT, 503: ErrorType.SERVICE_UNAVAILABLE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Service:
+    """A public API: its address, its quota, and how long its answers may be reused."""
+
+    name: str  # "openFDA"
+    base_url: str
+    setting: str  # the variable that moves it, for error lines
+    per_second: float  # its quota, as documented
+    burst: int
+    ttl_s: float
+
+    def __post_init__(self) -> None:
+        try:
+            url = httpx.URL(self.base_url)
+        except httpx.InvalidURL:
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
+            raise ConfigError(f"{self.setting} is not a web address.", hint="Write it like https://api.example.org.")
+
+    def failed(self, error_type: ErrorType, what: str) -> ToolError:
+        return ToolError(error_type, f"{self.name} {what}.", hint=HINT, service=self.name)
+
+
+@dataclass(frozen=True)
+class Fetched(Generic[T]):
+    """An answer, parsed, and the ISO date on which the service gave it."""
+
+    data: T
+    as_of: str
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The moment on the monotonic clock by which a whole call ends."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "Deadline":
+        return cls(time.monotonic() + seconds)
+
+    def remaining(self) -> float:
+        return max(0.0, self.at - time.monotonic())
+
+    def share(self, fraction: float) -> "Deadline":
+        """An earlier deadline, for a part of the work that may not eat the rest."""
+        return Deadline.after(self.remaining() * fraction)
+
+
+class Transient(Exception):
+    """A failure that the same request may survive a moment later."""
+
+    def __init__(self, error: ToolError, retry_after_s: float | None = None):
+        self.error, self.retry_after_s = error, retry_after_s
+
+
+class Bucket:
+    """A token bucket; used on the event loop's thread only, so it needs no lock."""
+
+    def __init__(self, per_second: float, burst: int):
+        self.rate, self.burst, self.tokens, self.at = per_second, float(burst), float(burst), time.monotonic()
+
+    def wait_s(self) -> float:
+        now = time.monotonic()
+        self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        return max(0.0, (1 - self.tokens) / self.rate)
+
+    def take(self) -> None:
+        self.tokens -= 1  # below zero is a place in the queue
 
 
 class Http:
@@ -45,11 +129,9 @@ class Http:
     def __init__(self, cache: ResponseCache | None = None, max_bytes: int = MAX_BYTES):
         self._cache, self._max_bytes = cache, max_bytes
         self._buckets: dict[str, Bucket] = {}
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._client: httpx.AsyncClient | None = None
-        self._thread: threading.Thread | None = None
-        self._pid = 0
+        self._lock, self._pid = threading.Lock(), 0
+        self._portal: BlockingPortal | None = None
+        self._exit = ExitStack()
 
     def get(
         self,
@@ -70,117 +152,111 @@ class Http:
             ToolError: in one of the known ways; nothing but a well-formed 200 is ever cached.
         """
         key = hashlib.sha256(json.dumps([service.base_url, path, params], sort_keys=True).encode()).hexdigest()
-        cached = self._cache.get(key) if self._cache else None
-        if cached:
+        if self._cache and (cached := self._cache.get(key)):
             try:
                 return Fetched(parse(cached.data), cached.as_of)
-            except ValueError:
-                self._cache.discard(key)  # an older version of this program may have kept another shape
-        raw, data = self._run(self._attempts(service, path, params, parse, deadline, missing))
-        if self._cache and raw is not None:
-            self._cache.put(key, raw, service.ttl_s)
-        return Fetched(data, datetime.now(UTC).date().isoformat())
-
-    def close(self) -> None:
-        """End the connections and the thread, and with an error what still waits; a later `get` starts them again."""
-        with self._lock:
-            loop, client, thread = self._loop, self._client, self._thread
-            self._loop = self._client = self._thread = None
-        if loop is None:
-            return
-        asyncio.run_coroutine_threadsafe(end(client), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            if self._loop is None or self._pid != os.getpid():  # a forked child has no such thread
-                self._start()
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except CancelledError as error:
-            raise ToolError(ErrorType.SERVICE_UNAVAILABLE, "The connection was closed meanwhile.") from error
-        except BaseException:
-            future.cancel()
-            raise
-
-    def _start(self) -> None:
-        logging.getLogger("httpx").addFilter(without_path)
-        self._client = httpx.AsyncClient(
-            headers={"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"}
-        )
-        self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="docgemma-http", daemon=True)
-        self._thread.start()
-
-    async def _attempts(self, service, path, params, parse, deadline, missing) -> tuple[Any, T]:
-        """Try, wait as told or a little longer each time, and try again while the deadline allows it."""
-        for attempt in range(ATTEMPTS):
-            try:
-                await self._slot(service, deadline)
-                return await self._once(service, path, params, parse, deadline, missing)
-            except Transient as failure:
-                pause = BACKOFF_S * 2**attempt * random.uniform(0.75, 1.25)
-                if failure.retry_after_s is not None:
-                    pause = failure.retry_after_s
-                if attempt == ATTEMPTS - 1 or pause >= deadline.remaining():
-                    raise failure.error from failure.__cause__
-                logger.info("%s Waiting %.1f s.", failure.error, pause)
-                await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
-
-    async def _slot(self, service: Service, deadline: Deadline) -> None:
-        """Wait for a place within the service's quota."""
-        bucket = self._buckets.setdefault(service.base_url, Bucket(service.per_second, service.burst))
-        wait = bucket.wait_s()
-        if wait >= deadline.remaining():
-            late = deadline.remaining() == 0
-            raise failed(service, ErrorType.TIMEOUT if late else ErrorType.RATE_LIMIT, "has no time or quota left")
-        bucket.take()
-        await asyncio.sleep(wait)
-
-    async def _once(self, service, path, params, parse, deadline, missing) -> tuple[Any, T]:
-        try:
-            async with asyncio.timeout(deadline.remaining()):
-                status, body = await self._read(service, path, params, deadline)
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise failed(service, ErrorType.TIMEOUT, "did not answer in time") from error
-        except (httpx.ConnectError, httpx.ProxyError, OSError, UnicodeError) as error:  # the last: an odd host name
-            raise failed(service, ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
-        except httpx.TransportError as error:  # cut off half-way
-            raise Transient(failed(service, ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error
-        except (httpx.DecodingError, httpx.InvalidURL) as error:
-            raise failed(service, ErrorType.INVALID_RESPONSE, "sent bytes that cannot be unpacked") from error
+            except ValueError:  # an older version of this program may have kept another shape
+                pass
+        status, body = self._run(self._fetch, service, path, params, deadline)
+        today = datetime.now(UTC).date().isoformat()
         try:
             if status == 404:
                 if missing is None:
                     raise ValueError("404")
-                return None, missing(body)
+                return Fetched(missing(body), today)
             raw = json.loads(body)
-            return raw, parse(raw)
+            data = parse(raw)
         except (ValueError, RecursionError):
             # no chain: a parser's message quotes the body
-            raise failed(service, ErrorType.INVALID_RESPONSE, f"did not answer as {service.name} does") from None
+            raise service.failed(ErrorType.INVALID_RESPONSE, f"did not answer as {service.name} does") from None
+        if self._cache:
+            self._cache.put(key, raw, service.ttl_s)
+        return Fetched(data, today)
 
-    async def _read(self, service: Service, path: str, params: dict, deadline: Deadline) -> tuple[int, bytes]:
-        """Status (200 or 404) and body, after redirects within the host; anything else is raised."""
-        url = httpx.URL(f"{service.base_url.rstrip('/')}/{path}", params=params)
-        limits = httpx.Timeout(deadline.remaining() or 0.001, connect=min(CONNECT_S, deadline.remaining() or 0.001))
-        for _ in range(MAX_REDIRECTS + 1):
-            async with self._client.stream("GET", url, timeout=limits) as response:
-                if response.next_request is None:
+    def close(self) -> None:
+        """End the connections and the thread, and with an error what still waits; a later `get` starts them again."""
+        with self._lock:
+            portal, self._portal = self._portal, None
+        if portal is not None and self._pid == os.getpid():
+            portal.call(self._client.aclose)
+            with suppress(CancelledError), self._exit:
+                raise CancelledError  # the portal then cancels what still runs, where a plain exit waits for it
+
+    def _run(self, work: Callable[..., Awaitable[T]], *args: Any) -> T:
+        with self._lock:
+            if self._portal is None or self._pid != os.getpid():  # a forked child has no such thread
+                for name, level in QUIET.items():
+                    logging.getLogger(name).setLevel(level)
+                self._parents = self._exit  # kept, for to forget it would close it
+                self._exit, self._pid = ExitStack(), os.getpid()
+                self._portal = self._exit.enter_context(start_blocking_portal(name="docgemma-http"))
+                self._client = httpx.AsyncClient(
+                    headers={"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"},
+                    follow_redirects=True,
+                    max_redirects=MAX_REDIRECTS,
+                    event_hooks={"request": [stay_on_host]},
+                )
+            future = self._portal.start_task_soon(work, *args)
+        try:
+            return future.result()
+        except CancelledError as error:
+            raise ToolError(ErrorType.SERVICE_UNAVAILABLE, "The connection was closed meanwhile.") from error
+        except Transient as failure:
+            raise failure.error from failure.__cause__
+
+    async def _fetch(
+        self, service: Service, path: str, params: dict[str, str], deadline: Deadline
+    ) -> tuple[int, bytes]:
+        """Try, wait as told or a little longer each time, and try again while the deadline allows it."""
+
+        def may_retry(error: Exception) -> bool | float:
+            if not isinstance(error, Transient):
+                return False
+            if error.retry_after_s is None:
+                return deadline.remaining() > MAX_PAUSE_S
+            return error.retry_after_s if error.retry_after_s < deadline.remaining() else False
+
+        async for attempt in stamina.retry_context(
+            on=may_retry, attempts=ATTEMPTS, timeout=None,
+            wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S,
+        ):  # fmt: skip
+            with attempt:
+                await self._wait_for_quota(service, deadline)
+                return await self._once(service, path, params, deadline)
+        raise AssertionError("unreachable")
+
+    async def _wait_for_quota(self, service: Service, deadline: Deadline) -> None:
+        bucket = self._buckets.setdefault(service.base_url, Bucket(service.per_second, service.burst))
+        wait = bucket.wait_s()
+        if wait >= deadline.remaining():
+            late = deadline.remaining() == 0
+            raise service.failed(ErrorType.TIMEOUT if late else ErrorType.RATE_LIMIT, "has no time or quota left")
+        bucket.take()
+        await asyncio.sleep(wait)
+
+    async def _once(self, service: Service, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
+        """Status (200 or 404) and body of one request; anything else is raised."""
+        left = deadline.remaining() or 0.001
+        try:
+            url = httpx.URL(f"{service.base_url.rstrip('/')}/{path}", params=params)
+            limits = httpx.Timeout(left, connect=min(CONNECT_S, left))
+            async with asyncio.timeout(left):
+                async with self._client.stream("GET", url, timeout=limits, extensions={"asked": url}) as response:
                     check_status(service, response)
                     return response.status_code, await self._body(service, response)
-                url, before = response.next_request.url, url
-            if not same_host(before, url):
-                raise failed(service, ErrorType.INVALID_RESPONSE, "redirects to another host")
-        raise failed(service, ErrorType.INVALID_RESPONSE, "redirects without end")
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise service.failed(ErrorType.TIMEOUT, "did not answer in time") from error
+        except (httpx.ConnectError, httpx.ProxyError, OSError, UnicodeError) as error:  # the last: an odd host name
+            raise service.failed(ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
+        except (httpx.TooManyRedirects, httpx.UnsupportedProtocol) as error:
+            raise service.failed(ErrorType.INVALID_RESPONSE, "redirects without end or to another host") from error
+        except httpx.TransportError as error:  # cut off half-way
+            raise Transient(service.failed(ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error
+        except (httpx.DecodingError, httpx.InvalidURL) as error:
+            raise service.failed(ErrorType.INVALID_RESPONSE, "sent bytes that cannot be unpacked") from error
 
     async def _body(self, service: Service, response: httpx.Response) -> bytes:
-        declared = response.headers.get("Content-Length", "0")
-        body = bytearray()
+        declared, body = response.headers.get("Content-Length", "0"), bytearray()
         if not declared.isdigit() or int(declared) <= self._max_bytes:
             async for chunk in response.aiter_bytes(65536):
                 body += chunk
@@ -188,25 +264,42 @@ class Http:
                     break
             else:
                 return bytes(body)
-        raise failed(service, ErrorType.INVALID_RESPONSE, f"sent more than {self._max_bytes // 1_000_000} MB")
+        raise service.failed(ErrorType.INVALID_RESPONSE, f"sent more than {self._max_bytes // 1_000_000} MB")
 
 
-async def end(client: httpx.AsyncClient) -> None:
-    """Runs on the loop: cancel what is under way, then close the connections."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    await client.aclose()
+def check_status(service: Service, response: httpx.Response) -> None:
+    """Pass 200 and 404; raise everything else in its known way."""
+    status = response.status_code
+    if status in (200, 404):
+        return
+    other = ErrorType.INVALID_ARGS if 400 <= status < 500 else ErrorType.INVALID_RESPONSE
+    kind = STATUSES.get(status, ErrorType.SERVER_ERROR if status >= 500 else other)
+    error = service.failed(kind, f"answered HTTP {status}")
+    if kind in (ErrorType.RATE_LIMIT, ErrorType.SERVICE_UNAVAILABLE, ErrorType.SERVER_ERROR):
+        raise Transient(error, retry_after_s(response.headers.get("Retry-After")))
+    raise error
 
 
-def without_path(record: logging.LogRecord) -> bool:
-    """httpx logs whole addresses; keep the host alone, since paths and queries name patients and hold keys."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(
-            arg.copy_with(path="/", query=None, fragment=None, username=None, password=None)
-            if isinstance(arg, httpx.URL)
-            else arg
-            for arg in record.args
-        )
-    return True
+def retry_after_s(value: str | None) -> float | None:
+    """Seconds to wait, from the header's number or date; None where it says nothing usable."""
+    if not value:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, when.timestamp() - time.time())
+
+
+async def stay_on_host(request: httpx.Request) -> None:
+    """Refuse a redirect that leaves the host that was asked, or goes back to plain http."""
+    if not same_host(request.extensions["asked"], request.url):
+        raise httpx.TooManyRedirects("another host", request=request)
+
+
+def same_host(before: httpx.URL, after: httpx.URL) -> bool:
+    """The same scheme, host and port; or the same host by https instead of http."""
+    upgraded = before.scheme == "http" and after.scheme == "https"
+    return before.host == after.host and (upgraded or (before.scheme, before.port) == (after.scheme, after.port))

@@ -1,4 +1,7 @@
-"""Answers of the public APIs kept on disk for a while. Optional by nature: any trouble with the file is a miss."""
+"""Answers of the public APIs kept on disk for a while. Optional by nature: any trouble with the file is a miss.
+
+hishel was looked at: it keeps answers before they are parsed (a wrong shape too), without a bound on the file's size.
+"""
 
 import json
 import logging
@@ -12,14 +15,16 @@ from typing import Any, NamedTuple
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = """
+OPEN = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=OFF; -- a power cut may cost the cache, nothing else
 CREATE TABLE IF NOT EXISTS responses
-  (key TEXT PRIMARY KEY, fetched REAL NOT NULL, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL)
+  (key TEXT PRIMARY KEY, fetched REAL NOT NULL, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL);
 """
 EVICT = """
-DELETE FROM responses WHERE expires <= :now OR key IN (
+DELETE FROM responses WHERE expires <= ? OR key IN (
   SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY fetched DESC, key) AS running FROM responses)
-  WHERE running > :limit)
+  WHERE running > ?)
 """
 
 
@@ -41,57 +46,37 @@ class ResponseCache:
 
     def get(self, key: str) -> Cached | None:
         """The answer and its date, or None: absent, expired or unreadable."""
-        query = "SELECT body, fetched FROM responses WHERE key = ? AND expires > ?"
-        rows = self._run(query, (key, time.time()))
-        if not rows:
-            return None
+        rows = self._run("SELECT body, fetched FROM responses WHERE key = ? AND expires > ?", key, time.time())
         try:
-            data = json.loads(zlib.decompress(rows[0][0]))
+            return Cached(json.loads(zlib.decompress(rows[0][0])), _day(rows[0][1])) if rows else None
         except (zlib.error, ValueError):
-            self.discard(key)
             return None
-        return Cached(data, datetime.fromtimestamp(rows[0][1], UTC).date().isoformat())
 
     def put(self, key: str, data: Any, ttl_s: float) -> None:
         """Keep an answer for `ttl_s` seconds and let go of what is expired or too much."""
-        body = zlib.compress(json.dumps(data, separators=(",", ":")).encode())
-        now = time.time()
-        if len(body) > self.max_bytes:
-            return
-        row = (key, now, now + ttl_s, len(body), body)
-        self._run("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", row)
-        self._run(EVICT, {"now": now, "limit": self.max_bytes})
+        body, now = zlib.compress(json.dumps(data, separators=(",", ":")).encode()), time.time()
+        if len(body) <= self.max_bytes:
+            self._run("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", key, now, now + ttl_s, len(body), body)
+            self._run(EVICT, now, self.max_bytes)
 
-    def discard(self, key: str) -> None:
-        self._run("DELETE FROM responses WHERE key = ?", (key,))
-
-    def _run(self, statement: str, values: tuple | dict) -> list[tuple]:
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """One statement in its own connection: safe from any thread; a busy or unwritable file is a miss."""
         try:
-            with closing(self._open()) as connection:
+            if not self.path.exists():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.touch(mode=0o600)
+            with closing(sqlite3.connect(self.path, timeout=1.0, isolation_level=None)) as connection:
+                connection.executescript(OPEN)
                 return connection.execute(statement, values).fetchall()
         except (sqlite3.OperationalError, OSError) as error:
             logger.warning("The cache of API answers is not usable now: %s", error)
         except sqlite3.DatabaseError as error:
             logger.warning("The cache of API answers was corrupt (%s); starting an empty one.", error)
-            self._remove()
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    Path(f"{self.path}{suffix}").unlink()
         return []
 
-    def _open(self) -> sqlite3.Connection:
-        if not self.path.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch(mode=0o600)
-        connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=OFF")  # a power cut may cost the cache, nothing else
-            connection.execute(SCHEMA)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
 
-    def _remove(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                Path(f"{self.path}{suffix}").unlink()
+def _day(timestamp: float) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).date().isoformat()

@@ -7,9 +7,10 @@ sentence about allergy to the other drug is not one about taking both.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from docgemma.knowledge.class_words import wordings
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
+from docgemma.knowledge.search import read_yaml
 
 UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
 QUOTE = 360  # characters of a quoted piece
@@ -60,6 +61,9 @@ ROW = re.compile(
     r"(?<=\s)(?!Clinical|Intervention|Impact|Recommend|Comment|Example|Management|Effect|Prevention|Mechanism)"
     r"[A-Z][\w-]+(?: [a-z]+)?:\s"
 )
+ENZYME = re.compile(
+    r"(?:cytochrome p450 (?P<cyp>\d[a-z]\d*)|(?P<pgp>p-glycoprotein)) (?P<kind>inhibitor|inducer)", re.I
+)
 ANOTHER = r"(?:other|another|additional|concomitant|multiple)\s+(?:[\w-]+\s+){0,2}"
 
 
@@ -81,6 +85,7 @@ class Finding:
     rank: int
     quote: str
     management: str
+    section: str  # openFDA's name of it
     by_class: str | None = None  # the class that was named, where the drug was not
     some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
 
@@ -111,14 +116,14 @@ def weight(finding: Finding) -> tuple[int, int, bool]:
     return tier, finding.rank, finding.by_class is not None
 
 
-def name_pattern(drug: Drug) -> re.Pattern:
+def name_pattern(drug: Drug) -> re.Pattern[str]:
     """Whole words. Brands only as capitalised: some are ordinary words."""
     generic = [rf"(?i:{re.escape(name)})" for name in drug.names if len(name) > 2]
     brands = [f"(?:{re.escape(brand.title())}|{re.escape(brand.upper())})" for brand in drug.brands]
     return re.compile(rf"(?<![\w-])(?:{'|'.join([*generic, *brands]) or '(?!)'})(?![\w-])")
 
 
-def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern, str]]:
+def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern[str], str]]:
     """A class both drugs share is that of the label's own drug, unless the label says "other NSAIDs"."""
     shared = {word for name in own.classes for word in wordings(name)}
     patterns = []
@@ -129,7 +134,28 @@ def class_patterns(own: Drug, other: Drug) -> list[tuple[re.Pattern, str]]:
     return patterns
 
 
-def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str | None]]) -> Iterable[Finding]:
+@lru_cache(maxsize=1024)
+def wordings(class_name: str) -> list[str]:
+    """Regular expressions (to be used without regard to case) for a class in a label's text.
+
+    Inhibitors and inducers of an enzyme match without regard to strength, since the class does not state one.
+    """
+    name = class_name.partition("[")[0].strip().lower()
+    if enzyme := ENZYME.search(name):
+        target = r"P-?(?:gp|glycoprotein)" if enzyme["pgp"] else rf"CYP\s?{enzyme['cyp']}(?:4|5)?"
+        kind = enzyme["kind"].lower()
+        return [rf"{target}(?: enzyme)? {kind}s?", rf"{kind}s of (?:[\w,/ ]{{0,30}})?{target}"]
+    found = [word for part, words in _class_words().items() if part in name for word in words]
+    own = re.escape(name.removesuffix("s")).replace(r"\-", r"[-\s]?").replace(r"\ ", r"\s")
+    return list(dict.fromkeys([*found, rf"{own}s?"])) if name else []
+
+
+@lru_cache(maxsize=1)
+def _class_words() -> dict[str, list[str]]:
+    return read_yaml("class_words.yaml")
+
+
+def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern[str], str | None]]) -> Iterable[Finding]:
     for index, sentence in enumerate(parts):
         for pattern, by_class in patterns:
             match = pattern.search(sentence)
@@ -139,7 +165,7 @@ def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern, str 
                 break  # patterns are in order: by name, then by class
 
 
-def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class: str | None) -> Finding | None:
+def _finding(parts: list[str], index: int, match: re.Match[str], field: str, by_class: str | None) -> Finding | None:
     sentence = parts[index]
     near = _row(sentence, match)
     if field != "drug_interactions" and ALLERGY.search(near) and not TOGETHER.search(near):
@@ -159,7 +185,7 @@ def _finding(parts: list[str], index: int, match: re.Match, field: str, by_class
     management = " ".join(advice)  # "" where the quote itself says what to do
     some = bool(by_class and SOME.search(sentence[: match.start()]))
     wording = f"{severity} for some of its class" if some else severity
-    return Finding(wording, rank, quote, clip(management, QUOTE), by_class, some)
+    return Finding(wording, rank, quote, clip(management, QUOTE), field, by_class, some)
 
 
 def grade(text: str) -> tuple[int, str] | None:
@@ -171,7 +197,7 @@ def grade(text: str) -> tuple[int, str] | None:
     return None
 
 
-def _following(parts: list[str], index: int, pattern: re.Pattern) -> list[str]:
+def _following(parts: list[str], index: int, pattern: re.Pattern[str]) -> list[str]:
     """The sentences after a mention that go on about it."""
     taken = []
     for part in parts[index + 1 : index + 4]:
@@ -181,7 +207,7 @@ def _following(parts: list[str], index: int, pattern: re.Pattern) -> list[str]:
     return taken
 
 
-def _row(sentence: str, match: re.Match) -> str:
+def _row(sentence: str, match: re.Match[str]) -> str:
     """What is said near a mention. A table arrives as one long sentence; its rows begin with "Name:"."""
     starts = [row.start() for row in ROW.finditer(sentence) if row.start() <= match.start()]
     ends = [row.start() for row in ROW.finditer(sentence, match.end())]

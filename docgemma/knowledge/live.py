@@ -1,24 +1,22 @@
 """The live public APIs behind the Knowledge protocol: openFDA, RxNorm, Europe PMC, ClinicalTrials.gov."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
 from docgemma.knowledge.openfda import Label, classes_of, generic_of, leading, scanned_sections
-from docgemma.knowledge.rxnorm import DrugName, RxNorm
-from docgemma.knowledge.service import Deadline, Service
+from docgemma.knowledge.rxnorm import DrugName, RxNorm, ambiguous
 from docgemma.settings import Settings
 
-T = TypeVar("T")
 HOUR = 3600.0
 NAMING_SHARE = 0.4  # of the time of a call; a name service that hangs must leave time for the labels
 MAX_NAME = 200
@@ -28,25 +26,28 @@ MAX_LIMIT = 100
 
 @dataclass(frozen=True)
 class Found:
-    """A drug as the services know it. `classes_error`: why its classes are not known."""
+    """A drug with its labels. `classes_error`: why its classes are not known."""
 
-    given: str
-    name: str
+    drug: Drug
     labels: list[Label]
-    as_of: str
-    classes: list[str]
-    classes_error: ToolError | None
+    as_of: str = ""
+    given: str = ""
+    classes_error: ToolError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.drug.name
 
     @cached_property
     def texts(self) -> list[tuple[Label, dict[str, str]]]:
         """The labels that are read for other drugs, and their sections; further ones repeat these."""
         return [(label, scanned_sections(label)) for label in leading(self.labels)[:MAX_READ]]
 
-    @cached_property
-    def as_drug(self) -> Drug:
-        names = dict.fromkeys([self.given.lower(), *self.name.split(" / ")])
-        brands = [brand for brand in openfda.brands(self.labels, self.name) if brand.isalpha() and len(brand) > 3]
-        return Drug(self.name, tuple(names), tuple(brands), tuple(self.classes))
+
+def called(name: str, names: Iterable[str], brands: Iterable[str], classes: Iterable[str]) -> Drug:
+    """What labels may call a drug; a brand of few letters or with signs is too easily another word."""
+    brands = (brand for brand in brands if brand.isalpha() and len(brand) > 3)
+    return Drug(name, tuple(dict.fromkeys(names)), tuple(brands), tuple(classes))
 
 
 class LiveKnowledge:
@@ -61,7 +62,7 @@ class LiveKnowledge:
     """
 
     def __init__(self, settings: Settings, http: Http | None = None):
-        self._timeout = settings.tool_timeout
+        self._timeout, self._home = settings.tool_timeout, settings.home
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
         rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
@@ -76,7 +77,7 @@ class LiveKnowledge:
             ToolError: `drug_not_in_database`, `ambiguous_drug_name` with `suggestions`, `invalid_args`, or an outage.
         """
         found = self._find(drug_name, Deadline.after(self._timeout))
-        records = [openfda.merge(found.labels, found.name, found.classes)] if found.labels else []
+        records = [openfda.merge(found.labels, found.name, list(found.drug.classes))] if found.labels else []
         return Answer(records, self._openfda.name, found.as_of)
 
     def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
@@ -89,7 +90,8 @@ class LiveKnowledge:
         """
         deadline = Deadline.after(self._timeout)
         given = list(dict.fromkeys(name.strip() for name in drug_names))
-        found = in_parallel(lambda name: self._find(name, deadline), given)
+        with ThreadPoolExecutor(max_workers=max(1, len(given))) as pool:
+            found = list(pool.map(lambda name: self._find(name, deadline), given))
         drugs = list({drug.name: drug for drug in found}.values())
         if len(drugs) < 2:
             raise invalid("Fewer than two different drugs were named.", "drug_names")
@@ -128,16 +130,24 @@ class LiveKnowledge:
         given = checked_name(given)
         drug, down = self._resolve(given, deadline.share(NAMING_SHARE))
         names = [given, *(drug.ingredients if drug and len(drug.ingredients) == 1 else ())]
-        labels = openfda.find_labels(self._http, self._openfda, names, deadline)
-        if not labels.labels and down:
+        fetched = openfda.find_labels(self._http, self._openfda, names, deadline)
+        labels = fetched.data
+        if not labels and down:
             raise down  # whether this is a drug at all is not known
-        if not labels.labels and drug is None:
-            raise self._rxnorm.unknown(given, deadline)
-        name = (drug and drug.generic) or (generic_of(labels.labels) if labels.labels else "") or given.lower()
-        classes, classes_error = classes_of(labels.labels), down
+        if not labels and drug is None:
+            raise self._unknown(given)
+        name = (drug and drug.generic) or (generic_of(labels) if labels else "") or given.lower()
+        classes, classes_error = classes_of(labels), down
         if not classes and drug:
             classes, classes_error = self._classes(drug, deadline)
-        return Found(given, name, labels.labels, labels.as_of, classes, None if classes else classes_error)
+        called_so = called(name, [given.lower(), *name.split(" / ")], openfda.brands(labels, name), classes)
+        return Found(called_so, labels, fetched.as_of, given, None if classes else classes_error)
+
+    def _unknown(self, given: str) -> ToolError:
+        """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""
+        near = shared_drug_names(self._home).suggest(given)
+        missing = ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=given)
+        return ambiguous(given, near) if near else missing
 
     def _resolve(self, given: str, deadline: Deadline) -> tuple[DrugName | None, ToolError | None]:
         """The drug, None if unknown; and the outage, if there is one."""
@@ -166,10 +176,9 @@ class LiveKnowledge:
 
 def interaction(a: Found, b: Found) -> Interaction | None:
     """The gravest finding of both directions; both are quoted."""
-    ways = [way for way in (gravest_finding(a, b), gravest_finding(b, a)) if way]
+    ways = gravest_of_both(a, b)
     if not ways:
         return None
-    ways.sort(key=lambda way: weight(way[2]))
     _, label, gravest = ways[0]
     return Interaction(
         drugs=(a.name, b.name),
@@ -181,13 +190,19 @@ def interaction(a: Found, b: Found) -> Interaction | None:
     )
 
 
+def gravest_of_both(a: Found, b: Found) -> list[tuple[Found, Label, Finding]]:
+    """What the labels of either drug say of the other, at most one finding a direction, the gravest first."""
+    ways = [way for way in (gravest_finding(a, b), gravest_finding(b, a)) if way]
+    return sorted(ways, key=lambda way: weight(way[2]))
+
+
 def gravest_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | None:
     """The gravest that the labels of one drug say of another; of equal ones the leading label's, then the newest's."""
     found = []
     for label, text in own.texts:
         # the label of a combination speaks of all its ingredients as itself
-        itself = replace(own.as_drug, names=(*own.as_drug.names, *generic_of([label]).split(" / ")))
-        if finding := find(text, itself, other.as_drug):
+        itself = replace(own.drug, names=(*own.drug.names, *generic_of([label]).split(" / ")))
+        if finding := find(text, itself, other.drug):
             found.append((own, label, finding))
     return min(found, key=lambda item: weight(item[2]), default=None)
 
@@ -195,12 +210,6 @@ def gravest_finding(own: Found, other: Found) -> tuple[Found, Label, Finding] | 
 def quoted(own: Found, other: Found, finding: Finding) -> str:
     of_class = f" of the class of {other.name} ({finding.by_class.split(' [')[0]})" if finding.by_class else ""
     return f"The {own.name} label says{of_class}: “{finding.quote}”"
-
-
-def in_parallel(work: Callable[[str], T], given: list[str]) -> list[T]:
-    """In order; the first error of the first that failed is raised."""
-    with ThreadPoolExecutor(max_workers=max(1, len(given))) as pool:
-        return list(pool.map(work, given))
 
 
 def checked_name(given: str) -> str:

@@ -8,16 +8,17 @@ Source: open.fda.gov/apis/drug/label.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pydantic import Field
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.http import Http
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service
 from docgemma.knowledge.label_text import boxed, items, section, sentences
-from docgemma.knowledge.service import Deadline, Fetched, Service
-from docgemma.knowledge.wire import Wire
+from docgemma.knowledge.wire import Wire, at
 
+UNSCANNED = {  # sections that are not read for other drugs
+    "dosage_and_administration", "use_in_specific_populations", "pregnancy", "pediatric_use", "geriatric_use",
+}  # fmt: skip
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
@@ -65,6 +66,10 @@ class Label(Wire):
     do_not_use: tuple[str, ...] = ()
     ask_doctor_or_pharmacist: tuple[str, ...] = ()
     dosage_and_administration: tuple[str, ...] = ()
+    use_in_specific_populations: tuple[str, ...] = ()
+    pregnancy: tuple[str, ...] = ()
+    pediatric_use: tuple[str, ...] = ()
+    geriatric_use: tuple[str, ...] = ()
 
     @property
     def ingredients(self) -> list[str]:
@@ -76,8 +81,15 @@ class Label(Wire):
     @property
     def effective(self) -> str | None:
         """ISO date of the version."""
-        digits = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", self.effective_time)
-        return "-".join(digits.groups()) if digits else None
+        day = self.effective_time
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}" if len(day) == 8 and day.isdecimal() else None
+
+    @property
+    def product_names(self) -> list[str]:
+        """Names that mean the product as a whole: an ingredient of a combination is not one."""
+        whole = self.openfda.substance_name if len(self.ingredients) == 1 else ()
+        brands = [name.translate({ord("®"): "", ord("™"): ""}) for name in self.openfda.brand_name]
+        return [*whole, *self.openfda.generic_name, *brands]
 
     @property
     def known_as(self) -> str:
@@ -89,36 +101,21 @@ class Label(Wire):
         return DAILYMED + self.known_as if self.known_as else ""
 
 
-class Meta(Wire):
-    last_updated: str | None = None
-
-
 class Page(Wire):
     """An answer of /drug/label.json."""
 
-    meta: Meta = Field(default_factory=Meta)
+    last_updated: str | None = at("meta.last_updated", default=None)
     results: list[Label]
 
 
 class Refusal(Wire):
     """openFDA's body of an error."""
 
-    class Error(Wire):
-        code: str
-
-    error: Error
+    code: str = at("error.code")
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The labels of one drug, the leading one first, and the ISO date of openFDA's data."""
-
-    labels: list[Label]
-    as_of: str
-
-
-def find_labels(http: Http, service: Service, names: Iterable[str], deadline: Deadline) -> Labels:
-    """Labels of a drug by any of its names; [] means that openFDA has none.
+def find_labels(http: Http, service: Service, names: Iterable[str], deadline: Deadline) -> Fetched[list[Label]]:
+    """Labels of a drug by any of its names, the leading one first, and the date of openFDA's data; [] if it has none.
 
     Labels with a boxed warning are asked for by themselves: among hundreds of labels of one drug, the newest may all be
     over-the-counter or combination products, and a missed boxed warning would read as none.
@@ -131,7 +128,7 @@ def find_labels(http: Http, service: Service, names: Iterable[str], deadline: De
     warned = _query(http, service, f"{query} AND _exists_:boxed_warning", deadline)
     newest = _query(http, service, query, deadline)
     chosen = choose([*warned.data.results, *newest.data.results], names)
-    return Labels(chosen, newest.data.meta.last_updated or newest.as_of)
+    return Fetched(chosen, newest.data.last_updated or newest.as_of)
 
 
 def search(names: list[str]) -> str:
@@ -148,7 +145,7 @@ def _query(http: Http, service: Service, query: str, deadline: Deadline) -> Fetc
 
 def nothing_found(body: bytes) -> Page:
     """An empty page, if the 404 is openFDA's own; ValueError for any other (a gateway, a wrong address)."""
-    if Refusal.model_validate_json(body).error.code != "NOT_FOUND":
+    if Refusal.model_validate_json(body).code != "NOT_FOUND":
         raise ValueError("another 404")
     return Page(results=[])
 
@@ -195,7 +192,7 @@ def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
     return DrugLabel(
         name=generic_of(labels) if combination else name,
         brand_names=brands(labels, name),
-        drug_classes=[re.sub(r"\s*\[\w+\]$", "", item) for item in classes],
+        drug_classes=[item.split(" [")[0] for item in classes],
         boxed_warning=boxed(_first(labels, "boxed_warning")),
         contraindications=items(section(_first(labels, "contraindications", "do_not_use"))),
         warnings=items(section(_first(labels, "warnings_and_cautions", "warnings", "precautions"))),

@@ -1,36 +1,27 @@
-"""Drug names by RxNorm (RxNav): what a name means, which class it has, and which name may have been meant.
+"""Drug names by RxNorm (RxNav): what a name means, and which class it has.
 
 RxNav says "unknown" with a 200 and an empty envelope. Its approximate match is no spelling corrector (its first answer
-to "metfromin" is merbromin), so suggestions are only ever suggested.
+to "metfromin" is merbromin): suggestions come from the drug dictionary.
 
 Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was discontinued on 2024-01-02.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
-
-from pydantic import Field
-from rapidfuzz import fuzz
+from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Http
-from docgemma.knowledge.service import Deadline, Service
-from docgemma.knowledge.wire import Wire
+from docgemma.knowledge.http import Deadline, Http, Service
+from docgemma.knowledge.wire import Wire, at
 
 W = TypeVar("W", bound=Wire)
-ALIKE = 70  # of 100; below it a suggestion is noise
-SUGGESTIONS = 5
 SENSES = 3  # concepts of one name that are looked at
-
-
-class IdGroup(Wire):
-    rxnormId: tuple[str, ...] = ()
 
 
 class Ids(Wire):
     """/rxcui.json; the envelope is there also when it is empty, so that an outage is not an unknown name."""
 
-    idGroup: IdGroup
+    idGroup: dict[str, Any]
+    ids: tuple[str, ...] = at("idGroup.rxnormId", default=())
 
 
 class Concept(Wire):
@@ -44,69 +35,27 @@ class ConceptGroup(Wire):
     conceptProperties: tuple[Concept, ...] = ()
 
 
-class RelatedGroup(Wire):
-    conceptGroup: tuple[ConceptGroup, ...] = ()
-
-
 class Related(Wire):
     """/rxcui/{id}/related.json"""
 
-    relatedGroup: RelatedGroup = Field(default_factory=RelatedGroup)
+    groups: tuple[ConceptGroup, ...] = at("relatedGroup.conceptGroup", default=())
 
 
 class Properties(Wire):
     """/rxcui/{id}/properties.json"""
 
-    properties: Concept | None = None
-
-
-class SuggestionList(Wire):
-    suggestion: tuple[str, ...] = ()
-
-
-class SuggestionGroup(Wire):
-    suggestionList: SuggestionList | None = None
-
-
-class Spellings(Wire):
-    """/spellingsuggestions.json"""
-
-    suggestionGroup: SuggestionGroup = Field(default_factory=SuggestionGroup)
-
-
-class Candidate(Wire):
-    rxcui: str = ""
-    name: str = ""
-    source: str = ""
-
-
-class ApproximateGroup(Wire):
-    candidate: tuple[Candidate, ...] = ()
-
-
-class Approximate(Wire):
-    """/approximateTerm.json: several rows a concept, some without a name."""
-
-    approximateGroup: ApproximateGroup = Field(default_factory=ApproximateGroup)
+    properties: Concept = Concept()
 
 
 class DrugClass(Wire):
-    className: str = ""
-    classType: str = ""
-
-
-class ClassInfo(Wire):
-    rxclassMinConceptItem: DrugClass = Field(default_factory=DrugClass)
-
-
-class ClassInfoList(Wire):
-    rxclassDrugInfo: tuple[ClassInfo, ...] = ()
+    name: str = at("rxclassMinConceptItem.className", default="")
+    kind: str = at("rxclassMinConceptItem.classType", default="")
 
 
 class Classes(Wire):
     """/rxclass/class/byRxcui.json"""
 
-    rxclassDrugInfoList: ClassInfoList | None = None
+    items: tuple[DrugClass, ...] = at("rxclassDrugInfoList.rxclassDrugInfo", default=())
 
 
 @dataclass(frozen=True)
@@ -134,7 +83,7 @@ class RxNorm:
         Raises:
             ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
         """
-        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup=IdGroup()), deadline).idGroup.rxnormId
+        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
         if not ids:
             return None
         senses = {
@@ -147,11 +96,11 @@ class RxNorm:
 
     def _ingredients(self, rxcui: str, deadline: Deadline) -> dict[str, str]:
         """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
-        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline).relatedGroup
-        found = [item for group in related.conceptGroup if group.tty == "IN" for item in group.conceptProperties]
+        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
+        found = [item for group in related.groups if group.tty == "IN" for item in group.conceptProperties]
         if not found:
             own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
-            found = [own] if own and own.tty in ("IN", "PIN", "MIN") else []
+            found = [own] if own.tty in ("IN", "PIN", "MIN") else []
         return {item.name.lower(): item.rxcui for item in found if item.name}
 
     def classes(self, drug: DrugName, deadline: Deadline) -> list[str]:
@@ -159,31 +108,10 @@ class RxNorm:
         if len(drug.ingredients) != 1:
             return []
         params = {"rxcui": drug.rxcuis[0]}
-        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).rxclassDrugInfoList
-        items = [info.rxclassMinConceptItem for info in found.rxclassDrugInfo] if found else []
+        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).items
         kinds = {"EPC": "EPC", "MOA": "MoA"}
-        ordered = sorted((item for item in items if item.classType in kinds), key=lambda item: item.classType)
-        return list(dict.fromkeys(f"{item.className} [{kinds[item.classType]}]" for item in ordered))
-
-    def suggestions(self, name: str, deadline: Deadline) -> list[str]:
-        """Known names that look like this one, likeliest first. Never to be taken without asking."""
-        spelled = self._get("spellingsuggestions.json", {"name": name}, Spellings(), deadline).suggestionGroup
-        near = self._get("approximateTerm.json", {"term": name, "maxEntries": "20"}, Approximate(), deadline)
-        by_concept: dict[str, str] = {}
-        for row in sorted(near.approximateGroup.candidate, key=lambda row: row.source != "RXNORM"):
-            if row.name:
-                by_concept.setdefault(row.rxcui, row.name)
-        words = [*(spelled.suggestionList.suggestion if spelled.suggestionList else []), *by_concept.values()]
-        scores = {word.lower(): fuzz.ratio(name.lower(), word.lower()) for word in words}
-        alike = [word for word, score in scores.items() if score >= ALIKE]
-        return sorted(alike, key=lambda word: -scores[word])[:SUGGESTIONS]
-
-    def unknown(self, name: str, deadline: Deadline) -> ToolError:
-        """The error for a name that is not known: `ambiguous_drug_name` where it is nearly one that is."""
-        alike = self.suggestions(name, deadline)
-        if alike:
-            return ambiguous(name, alike)
-        return ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=name)
+        ordered = sorted((item for item in found if item.kind in kinds), key=lambda item: item.kind)
+        return list(dict.fromkeys(f"{item.name} [{kinds[item.kind]}]" for item in ordered))
 
     def _get(self, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
         """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""

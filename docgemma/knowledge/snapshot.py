@@ -2,7 +2,8 @@
 
 Tables: `meta(key, value)`, `drug(name, data, source, as_of)` (NULL: those of the kind), `drug_name(alias, name)`,
 `interaction(a, b, data)` with a < b, `article` and `trial` (id, data) with their full-text twins; `data` is the JSON of
-the record's dataclass. `label_text(drug, number, data)`: labels that are read for other drugs, from bulk files only.
+the record's dataclass. From bulk files only: `label_text(drug, number, data)`, labels that are read for other drugs,
+and `fact_basis`, the sentence of a label that supports a shipped fact (`basis.py`).
 """
 
 import json
@@ -13,16 +14,17 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, basis_text
 from docgemma.knowledge.search import match_expression, statuses
 from docgemma.rules.drug_words import FORMS
 from docgemma.rules.drugs import DrugNames
 
-VERSION = 2  # of the tables
+T = TypeVar("T")
+VERSION = 3  # of the tables
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 REBUILD = "Rebuild it: docgemma snapshot build."
 
@@ -30,6 +32,8 @@ SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT);
 CREATE TABLE label_text (drug TEXT, number INTEGER, data BLOB NOT NULL, PRIMARY KEY (drug, number)) WITHOUT ROWID;
+CREATE TABLE fact_basis (kind TEXT, fact_key TEXT, drug TEXT, set_id TEXT, version TEXT, effective TEXT,
+    section TEXT, quote TEXT, PRIMARY KEY (kind, fact_key)) WITHOUT ROWID;
 CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
 CREATE TABLE article (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, data TEXT NOT NULL);
@@ -38,6 +42,10 @@ CREATE VIRTUAL TABLE article_text USING fts5(title, abstract, keywords,
 CREATE TABLE trial (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
 CREATE VIRTUAL TABLE trial_text USING fts5(title, conditions, interventions, summary, keywords,
     tokenize='porter unicode61 remove_diacritics 2');
+"""
+INTERACTION = """
+SELECT interaction.data, set_id, version, effective, section, quote FROM interaction
+LEFT JOIN fact_basis ON kind = 'interaction' AND fact_key = a || ' + ' || b WHERE a = ? AND b = ?
 """
 
 
@@ -71,15 +79,14 @@ class Snapshot:
         drugs = list(dict.fromkeys(self._known(name) for name in drug_names))
         found = []
         for pair in combinations(drugs, 2):
-            rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted(pair))
-            found += [_interaction(json.loads(data)) for (data,) in rows]
+            found += [_interaction(*row) for row in self._rows(INTERACTION, *sorted(pair))]
         answer = replace(self._answer("interactions", found), not_covered=self._not_covered(drugs))
         return self._with_labels(drugs, answer)
 
     def _not_covered(self, drugs: list[str]) -> tuple[str, ...]:
-        """Drugs of which no interaction at all is recorded."""
-        asked = "SELECT 1 FROM interaction WHERE a = ? OR b = ? LIMIT 1"
-        return tuple(name for name in drugs if not self._rows(asked, name, name))
+        """Drugs of which neither an interaction is recorded nor a label is here."""
+        covered = "SELECT 1 FROM interaction WHERE ?1 IN (a, b) UNION SELECT 1 FROM label_text WHERE drug = ?1"
+        return tuple(name for name in drugs if not self._rows(covered, name))
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid
@@ -112,13 +119,16 @@ class Snapshot:
             "built": self.meta.get("built", ""),
             "kinds": {
                 kind: {
-                    "count": self._rows(f"SELECT count(*) FROM {table}")[0][0],
+                    "count": self.count(table),
                     "source": self.meta.get(f"{kind}.source", ""),
                     "as_of": self.meta.get(f"{kind}.as_of") or None,
                 }
                 for kind, table in kinds.items()
             },
         }
+
+    def count(self, table: str) -> int:
+        return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def close(self) -> None:
         """Nothing stays open between calls."""
@@ -133,7 +143,7 @@ class Snapshot:
         if found := self._listed(name):
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
-            near = {}  # one spelling of each drug
+            near: dict[str, str] = {}  # one spelling of each drug
             for item in (*self._own_names.suggest(name), *self.names.suggest(name)):
                 if listed := self._listed(item):
                     near.setdefault(listed, item)
@@ -148,7 +158,7 @@ class Snapshot:
         for candidate in (name, *generics):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
-                return rows[0][0]
+                return str(rows[0][0])
         return None
 
     @cached_property
@@ -163,25 +173,18 @@ class Snapshot:
         """
         if not self._rows("SELECT 1 FROM label_text LIMIT 1"):
             return answer
-        from docgemma.knowledge.bulk_interactions import said_by_labels
+        from docgemma.knowledge.bulk_labels import said_by_labels
 
-        labels = self._answer("drugs", [])
+        labels: Answer[DrugLabel] = self._answer("drugs", [])
         found = said_by_labels(self._rows, drugs, skip={frozenset(item.drugs) for item in answer.records})
         as_of = min(filter(None, (answer.as_of, labels.as_of)), default=None)
-        unread = "SELECT 1 FROM label_text WHERE drug = ? LIMIT 1"
-        return replace(
-            answer,
-            records=answer.records + found,
-            source=f"{answer.source}, {labels.source}",
-            as_of=as_of,
-            not_covered=tuple(name for name in answer.not_covered if not self._rows(unread, name)),
-        )
+        return replace(answer, records=answer.records + found, source=f"{answer.source}, {labels.source}", as_of=as_of)
 
-    def _answer(self, kind: str, records: list) -> Answer:
+    def _answer(self, kind: str, records: list[T]) -> Answer[T]:
         source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")
         return Answer(records, source, as_of or None)
 
-    def _rows(self, sql: str, *values: Any) -> list[tuple]:
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
             uri = f"file:{quote(str(self.path.absolute()))}?mode=ro"
             with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -203,5 +206,7 @@ def without_form(name: str) -> str:
     return " ".join(words)
 
 
-def _interaction(data: dict[str, Any]) -> Interaction:
-    return Interaction(**data | {"drugs": tuple(data["drugs"])})
+def _interaction(text: str, *basis: Any) -> Interaction:
+    data = json.loads(text)
+    data["drugs"] = tuple(data["drugs"])
+    return Interaction(**data | ({"basis": basis_text(*basis)} if basis[0] is not None else {}))

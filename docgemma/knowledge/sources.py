@@ -3,10 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Knowledge, Trial
 from docgemma.settings import Settings
+
+if TYPE_CHECKING:
+    from docgemma.knowledge.snapshot import Snapshot
 
 REST_S = 60.0  # a live service that failed is left alone this long, so that a clinic offline does not wait each time
 
@@ -25,7 +29,7 @@ def open_knowledge(settings: Settings) -> Knowledge:
     return live if settings.sources == "live" else WithFallback(live, open_snapshot(settings))
 
 
-def open_snapshot(settings: Settings):
+def open_snapshot(settings: Settings) -> "Snapshot":
     """The snapshot that was built into the data home (`snapshot.sqlite`), else the shipped one."""
     from docgemma.knowledge.build import shipped_snapshot
     from docgemma.knowledge.drug_names import shared_drug_names
@@ -71,11 +75,11 @@ class WithFallback:
         self.live.close()
         self.snapshot.close()
 
-    def _ask(self, method: str, *args, **kwargs) -> Answer:
+    def _ask(self, method: str, *args: Any, **kwargs: Any) -> Answer[Any]:
         when, outage = self._failed.get(method, (0.0, None))
         if outage is None or self.clock() - when > REST_S:
             try:
-                answer = getattr(self.live, method)(*args, **kwargs)
+                answer: Answer[Any] = getattr(self.live, method)(*args, **kwargs)
                 self._failed.pop(method, None)
                 return answer
             except ToolError as error:
@@ -83,9 +87,6 @@ class WithFallback:
                     raise
                 outage = error
                 self._failed[method] = self.clock(), error
-        return self._from_snapshot(method, outage, args, kwargs)
-
-    def _from_snapshot(self, method: str, outage: ToolError, args: tuple, kwargs: dict) -> Answer:
         try:
             answer = getattr(self.snapshot, method)(*args, **kwargs)
         except ToolError as error:

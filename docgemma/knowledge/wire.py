@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, model_validator
 
 
 class Wire(BaseModel):
@@ -11,4 +11,15 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
-        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+        return _without_nulls(data)
+
+
+def at(*paths: str, default: Any = ...) -> Any:
+    """A field that stands deeper in the document, `at("resultList.result")`; of several paths the first."""
+    return Field(default, validation_alias=AliasChoices(*(AliasPath(*path.split(".")) for path in paths)))
+
+
+def _without_nulls(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _without_nulls(value) for key, value in data.items() if value is not None}
+    return [_without_nulls(item) for item in data] if isinstance(data, list) else data
