@@ -19,17 +19,21 @@ from docgemma.rules.safety import check_allergy_entry, check_order
 from docgemma.tools.records import chart_data
 
 
-def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list[str]:
+def is_checked(args: dict[str, Any]) -> bool:
+    """Whether a write is judged at all: an order or an allergy is, a note is not."""
+    return "medication_name" in args or "substance" in args
+
+
+def findings_for(args: dict[str, Any], context: Context) -> list[str]:
     """The safety findings for a write, the worst first; what could not be checked stands on the last line.
 
     Args:
-        tool_name: one of the writes.
-        args: valid arguments of it.
+        args: valid arguments of the write.
     """
-    if tool_name == "save_clinical_note":
+    if not is_checked(args):
         return []
     chart = _chart(args["patient_id"], context)
-    judged = _of_allergy(args, chart, context) if tool_name == "add_allergy" else order_findings(args, chart, context)
+    judged = order_findings(args, chart, context) if "medication_name" in args else _of_allergy(args, chart, context)
     return [*_death(chart), *shown(judged)]
 
 

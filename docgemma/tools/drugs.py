@@ -219,6 +219,8 @@ DRUG_SAFETY = Tool(
     run=check_drug_safety,
     format=format_safety,
     entity="drug_name",
+    needs="drug",
+    outside=True,
 )
 
 DRUG_INTERACTIONS = Tool(
@@ -234,4 +236,6 @@ DRUG_INTERACTIONS = Tool(
     run=check_drug_interactions,
     format=format_interactions,
     entity="drug_names",
+    needs="drugs",
+    outside=True,
 )

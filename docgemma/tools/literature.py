@@ -71,4 +71,6 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     entity="query",
+    needs="no patient",
+    outside=True,
 )

@@ -216,6 +216,7 @@ PATIENT_SEARCH = Tool(
     run=search_patient,
     format=format_search,
     entity="name",
+    needs="plan",
 )
 
 PATIENT_CHART = Tool(
@@ -231,4 +232,5 @@ PATIENT_CHART = Tool(
     run=get_patient_chart,
     format=format_chart,
     entity="patient_id",
+    needs="patient",
 )

@@ -79,4 +79,6 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     entity="condition",
+    needs="no patient",
+    outside=True,
 )

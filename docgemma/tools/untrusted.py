@@ -6,9 +6,8 @@ and is harmless because code, not text, decides what runs next.
 
 import re
 import unicodedata
+from functools import cache
 from typing import Any
-
-from docgemma.schemas import TOOL_ARG_SCHEMAS
 
 MAX_CHARS = 4000  # a field
 MAX_ITEMS = 200  # a list
@@ -23,15 +22,18 @@ CONTROL_TOKENS = re.compile(
     r"|<<\s*/?\s*SYS\s*>>",
     re.IGNORECASE,
 )
-# a line that imitates the headings under which results stand in a prompt
-HEADINGS = re.compile(
-    r"\[\s*(Patient Search|Patient Record|Drug Safety Report|Drug Interaction Check|Medical Literature|Clinical Trials"
-    r"|Prescription|Allergy Documentation|Clinical Note|Image Analysis)\s*\]",
-    re.IGNORECASE,
-)
-TOOL_NAMES = re.compile(r"\b(?:" + "|".join(TOOL_ARG_SCHEMAS) + r")\b", re.IGNORECASE)
 # control, format (bidi marks, zero width, tag characters), private use, surrogate, unassigned
 INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+
+
+@cache
+def own_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What imitates the headings under which results stand in a prompt, and the tools' internal names."""
+    from docgemma.tools import registered  # the tools themselves import this module
+
+    labels = "|".join(re.escape(tool.label) for tool in registered())
+    names = "|".join(re.escape(tool.name) for tool in registered())
+    return re.compile(rf"\[\s*({labels})\s*\]", re.IGNORECASE), re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
 
 
 def clean_text(text: str, limit: int = MAX_CHARS) -> str:
@@ -41,8 +43,9 @@ def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     before = None
     while text != before:  # removing one token must not assemble another
         before, text = text, CONTROL_TOKENS.sub("", text)
-    text = HEADINGS.sub(r"(\1)", text)
-    text = TOOL_NAMES.sub(lambda found: found[0].replace("_", " "), text)
+    headings, names = own_words()
+    text = headings.sub(r"(\1)", text)
+    text = names.sub(lambda found: found[0].replace("_", " "), text)
     text = re.sub(r"\s+", " ", text).strip()
     return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
 

@@ -232,6 +232,7 @@ PRESCRIBE = Tool(
     run=prescribe_medication,
     format=format_prescription,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -248,6 +249,7 @@ ADD_ALLERGY = Tool(
     run=add_allergy,
     format=format_allergy,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -264,5 +266,6 @@ SAVE_NOTE = Tool(
     run=save_clinical_note,
     format=format_note,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
