@@ -32,7 +32,8 @@ from docgemma.settings import Settings
 from docgemma.tools import mcp_tools, toolbox
 from docgemma.tools.base import Toolbox, ToolContext, ToolOutput
 from docgemma.tools.mcp_client import shown_findings
-from docgemma.tools.mcp_tools import RETRY_S, SAFETY, WriteKeys, build_server
+from docgemma.tools.mcp_confirm import RETRY_S, SAFETY, WriteKeys
+from docgemma.tools.mcp_tools import build_server
 
 ERAS = ["legacy", "2026-07-28"]  # the handshake, and a call that comes again with its answer
 NOTE = {"patient_id": "def-456", "note_type": "progress", "note_text": "Blood pressure controlled."}
@@ -390,7 +391,7 @@ def test_an_answer_cannot_be_moved_to_another_write(context):
 
 def test_a_retried_write_keeps_its_key_for_ten_minutes_within_its_session(monkeypatch):
     keys, clock = WriteKeys(), [1000.0]
-    monkeypatch.setattr("docgemma.tools.mcp_tools.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("docgemma.tools.mcp_confirm.time.monotonic", lambda: clock[0])
     first = keys.key("s1", "save_clinical_note", NOTE)
     clock[0] += RETRY_S - 1
     assert keys.key("s1", "save_clinical_note", dict(reversed(NOTE.items()))) == first

@@ -1,9 +1,11 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
 from datetime import date
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from docgemma.errors import StoreError
+from docgemma.knowledge.drug_names import shared_drug_names
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
@@ -16,6 +18,7 @@ from docgemma.rules.drugs import ingredients
 from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.safety import check_allergy_entry, check_order
+from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
 
@@ -35,6 +38,15 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
     chart = _chart(args["patient_id"], context)
     judged = order_findings(args, chart, context) if "medication_name" in args else _of_allergy(args, chart, context)
     return [*_death(chart), *shown(judged)]
+
+
+def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
+    """The same check outside of a graph, for the MCP server; None where nothing is checked."""
+    if not is_checked(args):
+        return None
+    drugs = shared_drug_names(tools.settings.home)
+    gate = SimpleNamespace(store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=drugs)
+    return findings_for(args, cast(Context, gate))
 
 
 def _death(chart: dict[str, Any] | None) -> list[str]:

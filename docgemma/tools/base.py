@@ -58,6 +58,10 @@ class ToolContext:
     approved: tuple[str, ...] | None = None
 
 
+# the safety check of a write, given its arguments; None where nothing is checked
+Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
+
+
 @dataclass(frozen=True)
 class Tool:
     """One tool. Everything that other parts have to know of it stands here.

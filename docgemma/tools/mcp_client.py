@@ -18,11 +18,12 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.elicitation import render_elicitation_schema
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.tools.base import Tool, Toolbox, ToolContext, ToolOutput
-from docgemma.tools.mcp_tools import IMAGE_DATA, MAX_BASE64, SAFETY, WRITE_KEY, Confirmation, WireResult
+from docgemma.tools.mcp_confirm import SAFETY, Confirmation
+from docgemma.tools.mcp_tools import IMAGE_DATA, MAX_BASE64, WRITE_KEY, WireResult
 from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
@@ -149,16 +150,6 @@ def _kind(error: BaseException, status: int | None) -> ErrorType:
     return ErrorType.SERVICE_UNAVAILABLE
 
 
-class _Details(BaseModel):
-    """What the rules read of a failure; nothing else is taken over."""
-
-    missing_fields: list[str] = Field(default_factory=list, max_length=10)
-    suggestions: list[str] = Field(default_factory=list, max_length=10)
-    options: list[dict[str, str]] = Field(default_factory=list, max_length=20)
-    entity: str = ""
-    reason: str = ""
-
-
 def _output(tool: Tool, answer: types.CallToolResult) -> ToolOutput:
     """A server's answer as what the tool found; the server's own prose is not used.
 
@@ -171,7 +162,8 @@ def _output(tool: Tool, answer: types.CallToolResult) -> ToolOutput:
         # without `from`: pydantic's text repeats the input, which may be patient data
         raise ToolError(ErrorType.SERVER_ERROR if answer.is_error else ErrorType.INVALID_RESPONSE) from None
     if answer.is_error or not body.ok:
-        raise ToolError(body.error_type or ErrorType.SERVER_ERROR, **_known_details(body.details))
+        details = clean(body.details.model_dump(exclude_defaults=True), limit=200)
+        raise ToolError(body.error_type or ErrorType.SERVER_ERROR, **details)
     data = clean({key: value for key, value in body.data.items() if key != "calls"})
     try:
         tool.format(data)
@@ -179,17 +171,6 @@ def _output(tool: Tool, answer: types.CallToolResult) -> ToolOutput:
         raise ToolError(ErrorType.INVALID_RESPONSE, f"unusable data: {type(error).__name__}") from None
     source, as_of = clean_text(body.source or "", 80), clean_text(body.as_of or "", 80) or None
     return ToolOutput(data, source, as_of, empty=body.empty, links=[_safe(link) for link in body.links[:50]])
-
-
-def _known_details(details: dict[str, Any]) -> dict[str, Any]:
-    try:
-        known = _Details.model_validate(details).model_dump(exclude_defaults=True)
-    except ValidationError:
-        return {}
-    if options := known.get("options"):
-        known["options"] = [{"id": item.get("id", ""), "label": item.get("label", "")} for item in options]
-    cleaned: dict[str, Any] = clean({key: value for key, value in known.items() if value}, limit=200)
-    return cleaned
 
 
 def _safe(link: dict[str, str]) -> dict[str, str]:

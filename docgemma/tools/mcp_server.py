@@ -9,38 +9,47 @@ import secrets
 import sys
 import threading
 from contextlib import suppress
-from types import SimpleNamespace
-from typing import Any
 
+import uvicorn
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.stdio import stdio_server
+
+from docgemma.ehr.open import open_store
 from docgemma.errors import ConfigError
+from docgemma.knowledge import open_knowledge
 from docgemma.listening import listen
+from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
-from docgemma.tools.base import ToolContext
+from docgemma.tools.base import Findings, ToolContext
+from docgemma.tools.mcp_tools import build_server
 
 HOST, PATH, PORT = "127.0.0.1", "/mcp", 8765
 MAX_BODY = 17 * 1024 * 1024  # a request with an image
 MIN_TOKEN = 16
 
 
-def run_mcp(http: bool = False, port: int = PORT) -> None:
+def run_mcp(findings: Findings, http: bool = False, port: int = PORT) -> None:
     """The command: serve until the client leaves (stdio) or Ctrl-C (HTTP).
+
+    Args:
+        findings: the safety check of a write, shown to the person who confirms it; None where nothing is checked.
 
     Raises:
         UsageError, ConfigError, StoreError: what cannot be, and what to do.
     """
     settings = Settings()
     with suppress(KeyboardInterrupt):
-        serve_http(settings, port) if http else serve_stdio(settings)
+        serve_http(settings, findings, port) if http else serve_stdio(settings, findings)
 
 
-def serve_stdio(settings: Settings) -> None:
+def serve_stdio(settings: Settings, findings: Findings) -> None:
     """Serve one client on stdin and stdout. stdout carries the protocol and nothing else."""
-    from mcp.server.stdio import stdio_server
 
     async def serve() -> None:
-        server = services.server(image_paths=True)
+        server = build_server(toolbox(), services.context, findings=findings, image_paths=True)
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
@@ -48,16 +57,12 @@ def serve_stdio(settings: Settings) -> None:
         asyncio.run(serve())
 
 
-def serve_http(settings: Settings, port: int = PORT) -> None:
+def serve_http(settings: Settings, findings: Findings, port: int = PORT) -> None:
     """Serve `http://127.0.0.1:PORT/mcp` until Ctrl-C; port 0 takes a free one. Address and token go to stderr.
 
     Raises:
         UsageError: the port cannot be used. ConfigError: the token is too short.
     """
-    import uvicorn
-    from mcp.server.auth.provider import AccessToken
-    from mcp.server.auth.settings import AuthSettings
-
     token = settings.mcp_token or secrets.token_urlsafe(32)
     if len(token) < MIN_TOKEN:
         raise ConfigError(
@@ -76,7 +81,8 @@ def serve_http(settings: Settings, port: int = PORT) -> None:
         if not settings.mcp_token:
             _say(f"Token of this run: {token}")
             _say("Clients send it as: Authorization: Bearer TOKEN. DOCGEMMA_MCP_TOKEN sets a lasting one.")
-        app = services.server(image_paths=False).streamable_http_app(
+        server = build_server(toolbox(), services.context, findings=findings)
+        app = server.streamable_http_app(
             streamable_http_path=PATH, max_request_body_size=MAX_BODY, host=HOST, token_verifier=OneToken(),
             # no authorization server: the token is handed over by whoever started this one
             auth=AuthSettings.model_validate({"issuer_url": f"http://{HOST}", "resource_server_url": None}),
@@ -90,9 +96,6 @@ class Services:
     start with its line; the model only when there is an image to look at."""
 
     def __init__(self, settings: Settings):
-        from docgemma.ehr.open import open_store
-        from docgemma.knowledge import open_knowledge
-
         self.settings = settings
         self.store, self.knowledge = open_store(settings), open_knowledge(settings)
         self._llm: LLM | None = None
@@ -107,34 +110,13 @@ class Services:
         self.knowledge.close()
         self.store.close()
 
-    def server(self, *, image_paths: bool) -> Any:
-        from docgemma.tools.mcp_tools import build_server
-
-        return build_server(toolbox(), self.context, findings=self.findings, image_paths=image_paths)
-
     def context(self, session: str, client: str, needs_model: bool) -> ToolContext:
         return ToolContext(
             settings=self.settings, store=self.store, knowledge=self.knowledge,
             llm=self.llm() if needs_model else None, thread=f"mcp-{session[:12]}", actor=f"MCP client {client}".strip(),
         )  # fmt: skip
 
-    def findings(self, args: dict[str, Any], context: ToolContext) -> list[str] | None:
-        """The safety check that the graph makes before a write, here before the same write; None where none applies."""
-        # the one arrow upwards: the gate belongs to the graph, and a second one could differ from it
-        from docgemma.knowledge.drug_names import shared_drug_names
-        from docgemma.nodes.write_gate import findings_for, is_checked
-
-        if not is_checked(args):
-            return None  # so nothing must be said to be fine
-        gate: Any = SimpleNamespace(
-            store=self.store, knowledge=self.knowledge, settings=self.settings,
-            drugs=shared_drug_names(self.settings.home),
-        )  # fmt: skip
-        return findings_for(args, gate)
-
     def llm(self) -> LLM:
-        from docgemma.llm import load_llm
-
         with self._lock:
             self._llm = self._llm or load_llm(None, self.settings, on_progress=_say)
             return self._llm

@@ -3,13 +3,9 @@
 import asyncio
 import base64
 import binascii
-import hashlib
 import itertools
-import json
 import logging
-import secrets
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,11 +17,7 @@ from typing import Any, TypeVar
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.elicitation import AcceptedElicitation
 from mcp.server.lowlevel import Server
-from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ToolError as UnusableAnswer
-from mcp.server.mcpserver.resolve import Elicit, Resolve, build_resolver_plans, resolve_arguments
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field
@@ -34,7 +26,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from docgemma import __version__
 from docgemma.errors import DocGemmaError, ErrorType, ToolError, kind_and_place
 from docgemma.state import ImageRef, ToolResult
-from docgemma.tools.base import Tool, Toolbox, ToolContext, validate
+from docgemma.tools.base import Findings, Tool, Toolbox, ToolContext, validate
+from docgemma.tools.mcp_confirm import WriteKeys, confirmed, question
 from docgemma.tools.untrusted import clean_text
 
 log = logging.getLogger(__name__)
@@ -47,16 +40,28 @@ INSTRUCTIONS = (
 )
 TICK_S = 1.0  # a call that takes longer reports progress, this often
 AT_ONCE = 8  # tool calls that run at the same time
-RETRY_S = 600.0  # the same write, asked for again within this time, is a retry
 WRITE_KEY = "docgemma/write_key"  # in a request's `_meta`: the same key never writes twice
 IMAGE_DATA, IMAGE_PATH = "image_base64", "image_path"
 MAX_BASE64 = 16_000_000  # characters: an image of 12 MB
-SAFETY = "Safety check"
-CANNOT_ASK = "Nothing was recorded: this MCP client cannot ask a person to confirm (elicitation)."
 DECLINED = "Nothing was recorded: the entry was not confirmed."
 
 ContextFor = Callable[[str, str, bool], ToolContext]
-Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
+
+
+class Choice(BaseModel):
+    id: str = ""
+    label: str = ""
+
+
+class Details(BaseModel):
+    """What the rules and a clinician need of a failure."""
+
+    missing_fields: list[str] = []
+    suggestions: list[str] = []
+    options: list[Choice] = []
+    entity: str = ""
+    reason: str = ""
+    header_text: str = ""
 
 
 class WireResult(BaseModel):
@@ -67,21 +72,12 @@ class WireResult(BaseModel):
     args: dict[str, Any] = Field(description="The arguments of the call")
     text: str = Field(description="The result, or what went wrong, for a clinician")
     empty: bool = Field(default=False, description="The tool worked and found nothing")
-    data: dict[str, Any] = Field(default_factory=dict, description="The result as data; empty for a failure")
+    data: dict[str, Any] = Field(default={}, description="The result as data; empty for a failure")
     error_type: ErrorType | None = Field(default=None, description="How the tool failed")
-    details: dict[str, Any] = Field(default_factory=dict, description="Of a failure: missing fields, choices, reason")
+    details: Details = Field(default=Details(), description="Of a failure")
     source: str | None = Field(default=None, description="Where the facts come from")
     as_of: str | None = Field(default=None, description="ISO date of the facts")
-    links: list[dict[str, str]] = Field(default_factory=list, description="Sources: title, url, id")
-
-
-class Confirmation(BaseModel):
-    """The form that a person fills in before a write."""
-
-    approve: bool = Field(
-        strict=True, title="Record this entry",
-        description="Yes writes it into the patient's record; no leaves the record as it is.",
-    )  # fmt: skip
+    links: list[dict[str, str]] = Field(default=[], description="Sources: title, url, id")
 
 
 class PlainSchema(GenerateJsonSchema):
@@ -128,8 +124,9 @@ def to_wire(result: ToolResult) -> types.CallToolResult:
     body = WireResult(
         ok=not failed, label=result["tool_label"], args=result["args"], text=text, empty=result["empty"],
         data={key: value for key, value in result["result"].items() if key != "calls"},
-        error_type=ErrorType(result["error_type"]) if result["error_type"] else None, details=result["details"],
-        source=result["source"], as_of=result["as_of"], links=result["links"],
+        error_type=ErrorType(result["error_type"]) if result["error_type"] else None,
+        details=Details.model_validate(result["details"]), source=result["source"], as_of=result["as_of"],
+        links=result["links"],
     )  # fmt: skip
     dated = f", as of {result['as_of']}" if result["as_of"] else ""
     shown = f"{text}\nSource: {result['source']}{dated}." if result["source"] else text
@@ -241,61 +238,6 @@ class _Handlers:
         headers = getattr(ctx.request, "headers", None) or {}
         info = ctx.session.client_params.client_info if ctx.session.client_params else None
         return headers.get("mcp-session-id") or self.process, clean_text(info.name, 40) if info else ""
-
-
-def question(tool: Tool, args: dict[str, Any], patient: str, findings: list[str] | None) -> str:
-    """Put a write into words, with the findings of its safety check; None where none applies."""
-    lines = [f"{tool.label} for {patient}"]
-    lines += [
-        f"{name.replace('_', ' ').capitalize()}: {clean_text(str(value), 400)}"
-        for name, value in args.items()
-        if name != "patient_id" and value not in (None, "")
-    ]
-    if findings:
-        lines += [f"{SAFETY}:", *(f"- {clean_text(item, 400)}" for item in findings)]
-    elif findings is not None:
-        lines.append(f"{SAFETY}: no conflict was found in the record and the drug data.")
-    return "\n".join(lines)
-
-
-async def confirmed(
-    ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, message: str
-) -> bool | types.InputRequiredResult:
-    """Ask a person through the client; in the newer protocol the call ends with the question and comes again.
-
-    Raises:
-        ToolError: `not_permitted`, the client cannot ask a person.
-    """
-
-    async def ask() -> Elicit[Confirmation]:
-        return Elicit(message, Confirmation)
-
-    asked = {"confirm": (Resolve(ask), True)}
-    context: Context[Any, Any] = Context(request_context=ctx, input_params=params)
-    try:
-        answers = await resolve_arguments(asked, build_resolver_plans(asked, set()), {}, context)
-    except MCPError as error:
-        raise ToolError(ErrorType.NOT_PERMITTED, f"elicitation: {error.code}", reason=CANNOT_ASK) from None
-    except UnusableAnswer:  # the form came back filled in wrongly: no yes
-        return False
-    if isinstance(answers, types.InputRequiredResult):
-        return answers
-    answer = answers["confirm"]
-    return isinstance(answer, AcceptedElicitation) and answer.data.approve
-
-
-class WriteKeys:
-    """Keys that make a retried request write once, also where the client gives none of its own."""
-
-    def __init__(self) -> None:
-        self._recent: dict[str, tuple[float, str]] = {}
-
-    def key(self, session: str, tool: str, args: dict[str, Any], given: object = None) -> str:
-        if isinstance(given, str) and given:
-            return hashlib.sha256(f"mcp/{tool}/{given}".encode()).hexdigest()[:32]
-        now, write = time.monotonic(), json.dumps([session, tool, args], sort_keys=True)
-        self._recent = {key: item for key, item in self._recent.items() if now - item[0] < RETRY_S}
-        return self._recent.setdefault(write, (now, secrets.token_hex(16)))[1]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Finding a patient, and reading the chart."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from docgemma.ehr import facts as fhir
@@ -183,7 +184,7 @@ def _dated(name: str, date: str) -> str:
     return f"{name}, {date}" if date else name
 
 
-def _latest(items) -> list[dict[str, Any]]:
+def _latest(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first of each name, with the two values before it: the store gives the newest first."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:

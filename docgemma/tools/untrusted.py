@@ -7,7 +7,9 @@ and is harmless because code, not text, decides what runs next.
 import re
 import unicodedata
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MAX_CHARS = 4000  # a field
 MAX_ITEMS = 200  # a list
@@ -50,15 +52,16 @@ def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
 
 
-def clean(value: Any, limit: int = MAX_CHARS) -> Any:
+def clean(value: T, limit: int = MAX_CHARS) -> T:
     """`clean_text` on every string inside a JSON value; lists keep their first 200 items."""
+    cleaned: Any = value
     if isinstance(value, str):
-        return clean_text(value, limit)
-    if isinstance(value, dict):
-        return {key: clean(item, limit) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(item, limit) for item in value[:MAX_ITEMS]]
-    return value
+        cleaned = clean_text(value, limit)
+    elif isinstance(value, dict):
+        cleaned = {key: clean(item, limit) for key, item in value.items()}
+    elif isinstance(value, list | tuple):
+        cleaned = [clean(item, limit) for item in value[:MAX_ITEMS]]
+    return cleaned  # type: ignore[no-any-return]
 
 
 def _visible(char: str) -> bool:

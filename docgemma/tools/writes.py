@@ -159,7 +159,7 @@ def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext
     return ToolOutput(head | data, context.store.name)
 
 
-def _essence(resource: dict[str, Any]) -> tuple:
+def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
     """What was ordered or written, without what a store adds or rewrites."""
     concept = resource.get("medicationCodeableConcept") or resource.get("code") or resource.get("type") or {}
     return (

@@ -1,0 +1,91 @@
+"""The question to a person before a write, asked through the MCP client. A client that cannot ask writes nothing.
+
+The SDK asks as the protocol's generation does it, and an answer counts only for the question as it was shown.
+"""
+
+import hashlib
+import json
+import secrets
+import time
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.elicitation import AcceptedElicitation
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ToolError as UnusableAnswer
+from mcp.server.mcpserver.resolve import Elicit, Resolve, build_resolver_plans, resolve_arguments
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, Field
+
+from docgemma.errors import ErrorType, ToolError
+from docgemma.tools.base import Tool
+from docgemma.tools.untrusted import clean_text
+
+SAFETY = "Safety check"
+CANNOT_ASK = "Nothing was recorded: this MCP client cannot ask a person to confirm (elicitation)."
+RETRY_S = 600.0  # the same write, asked for again within this time, is a retry
+
+
+class Confirmation(BaseModel):
+    """The form that a person fills in before a write."""
+
+    approve: bool = Field(
+        strict=True, title="Record this entry",
+        description="Yes writes it into the patient's record; no leaves the record as it is.",
+    )  # fmt: skip
+
+
+def question(tool: Tool, args: dict[str, Any], patient: str, findings: list[str] | None) -> str:
+    """Put a write into words, with the findings of its safety check; None where none applies."""
+    lines = [f"{tool.label} for {patient}"]
+    lines += [
+        f"{name.replace('_', ' ').capitalize()}: {clean_text(str(value), 400)}"
+        for name, value in args.items()
+        if name != "patient_id" and value not in (None, "")
+    ]
+    if findings:
+        lines += [f"{SAFETY}:", *(f"- {clean_text(item, 400)}" for item in findings)]
+    elif findings is not None:
+        lines.append(f"{SAFETY}: no conflict was found in the record and the drug data.")
+    return "\n".join(lines)
+
+
+async def confirmed(
+    ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, message: str
+) -> bool | types.InputRequiredResult:
+    """Ask a person through the client; in the newer protocol the call ends with the question and comes again.
+
+    Raises:
+        ToolError: `not_permitted`, the client cannot ask a person.
+    """
+
+    async def ask() -> Elicit[Confirmation]:
+        return Elicit(message, Confirmation)
+
+    asked = {"confirm": (Resolve(ask), True)}
+    context: Context[Any, Any] = Context(request_context=ctx, input_params=params)
+    try:
+        answers = await resolve_arguments(asked, build_resolver_plans(asked, set()), {}, context)
+    except MCPError as error:
+        raise ToolError(ErrorType.NOT_PERMITTED, f"elicitation: {error.code}", reason=CANNOT_ASK) from None
+    except UnusableAnswer:  # the form came back filled in wrongly: no yes
+        return False
+    if isinstance(answers, types.InputRequiredResult):
+        return answers
+    answer = answers["confirm"]
+    return isinstance(answer, AcceptedElicitation) and answer.data.approve
+
+
+class WriteKeys:
+    """Keys that make a retried request write once, also where the client gives none of its own."""
+
+    def __init__(self) -> None:
+        self._recent: dict[str, tuple[float, str]] = {}
+
+    def key(self, session: str, tool: str, args: dict[str, Any], given: object = None) -> str:
+        if isinstance(given, str) and given:
+            return hashlib.sha256(f"mcp/{tool}/{given}".encode()).hexdigest()[:32]
+        now, write = time.monotonic(), json.dumps([session, tool, args], sort_keys=True)
+        self._recent = {key: item for key, item in self._recent.items() if now - item[0] < RETRY_S}
+        return self._recent.setdefault(write, (now, secrets.token_hex(16)))[1]
