@@ -52,6 +52,13 @@ def test_a_remote_server_takes_the_built_in_ones_place(home, context, png):
     assert len(notes(context)) == 1
 
 
+def test_a_write_without_approval_is_refused_even_with_a_key(context):
+    tools = RemoteToolbox(toolbox(), "http://127.0.0.1:9/mcp")  # nobody is called there
+    result = tools.call("save_clinical_note", NOTE, replace(context, write_key="key-1"))
+    assert result["error_type"] == "not_permitted"
+    assert notes(context) == []
+
+
 def test_a_remote_server_that_restarts_is_found_again(home, context):
     with http_server(home, DOCGEMMA_MCP_TOKEN=TOKEN) as (url, _):
         tools = RemoteToolbox(toolbox(), url, TOKEN)
