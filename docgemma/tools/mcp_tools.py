@@ -1,4 +1,4 @@
-"""The tools as an MCP server, on the official SDK: definitions, calls, and the question before a write."""
+"""The tools as an MCP server, on the official SDK: their definitions, and the calls. `mcp_server.py` serves it."""
 
 import asyncio
 import base64

@@ -48,7 +48,7 @@ def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     headings, names = own_words()
     text = headings.sub(r"(\1)", text)
     text = names.sub(lambda found: found[0].replace("_", " "), text)
-    text = re.sub(r"\s+", " ", text).strip()
+    text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
 
 
