@@ -124,7 +124,7 @@ class Toolbox:
         try:
             given = validate(tool, args)
             if tool.writes and context.approved is None:
-                raise ToolError(ErrorType.NOT_PERMITTED, "nobody approved this entry")
+                raise ToolError(ErrorType.NOT_PERMITTED, reason="nobody approved this entry, so nothing was recorded.")
             output = self.run(tool, given, context)
             data = clean(output.data)  # before anything reads it: what a tool returns was written by others
             text = tool.format(data)

@@ -70,7 +70,7 @@ class RemoteToolbox(Toolbox):
                 cause = cause.exceptions[0]
             raise ToolError(_kind(cause, response.status), f"MCP: {type(cause).__name__}") from None
         if person.unseen and answer.is_error:
-            reason = "Nothing was recorded: the safety check now also finds: " + "; ".join(person.unseen)
+            reason = "nothing was recorded, since the safety check now also finds: " + "; ".join(person.unseen)
             raise ToolError(ErrorType.NOT_PERMITTED, reason=reason)
         return answer
 

@@ -23,7 +23,7 @@ from docgemma.tools.base import Tool
 from docgemma.tools.untrusted import clean_text
 
 SAFETY = "Safety check"
-CANNOT_ASK = "Nothing was recorded: this MCP client cannot ask a person to confirm (elicitation)."
+CANNOT_ASK = "nothing was recorded, since this MCP client cannot ask a person to confirm. Use one with elicitation."
 RETRY_S = 600.0  # the same write, asked for again within this time, is a retry
 
 

@@ -43,7 +43,7 @@ AT_ONCE = 8  # tool calls that run at the same time
 WRITE_KEY = "docgemma/write_key"  # in a request's `_meta`: the same key never writes twice
 IMAGE_DATA, IMAGE_PATH = "image_base64", "image_path"
 MAX_BASE64 = 16_000_000  # characters: an image of 12 MB
-DECLINED = "Nothing was recorded: the entry was not confirmed."
+DECLINED = "nothing was recorded, since the entry was not confirmed."
 
 ContextFor = Callable[[str, str, bool], ToolContext]
 
@@ -119,8 +119,7 @@ def definition(tool: Tool, image_paths: bool) -> types.Tool:
 
 def to_wire(result: ToolResult) -> types.CallToolResult:
     """A result as a client gets it. A failure is `isError`, with its type and its text for a clinician."""
-    failed, reason = result["error"] is not None, result["details"].get("reason")
-    text = f"{result['formatted_result']} {reason}" if reason else result["formatted_result"]
+    failed, text = result["error"] is not None, result["formatted_result"]
     body = WireResult(
         ok=not failed, label=result["tool_label"], args=result["args"], text=text, empty=result["empty"],
         data={key: value for key, value in result["result"].items() if key != "calls"},
