@@ -251,7 +251,7 @@ def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
     data, lines = item["result"], item["formatted_result"].splitlines()
     name = f"{data['drug'][:1].upper()}{data['drug'][1:]}"
     asked_as = f" (asked as {data['asked']})" if plain(data["asked"]) not in plain(data["drug"]) else ""
-    boxed = "has no boxed warning on the current label."
+    boxed = f"has no boxed warning ({data['basis']})."
     if data["has_boxed_warning"]:
         boxed = f"has an FDA boxed warning: {data['boxed_warning'].rstrip('.')}."
     head = f"{name}{asked_as} {boxed}"
