@@ -35,7 +35,6 @@ from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, ImageRef
 from docgemma.tools import ToolContext, toolbox
-from docgemma.tools.mcp_client import McpToolbox
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
@@ -73,8 +72,7 @@ class Agent:
         self.drugs = shared_drug_names(self.settings.home)
         keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
-        self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
-        self.toolbox.warm()
+        self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
         self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
@@ -220,7 +218,6 @@ class Agent:
         return {"turns": turns, "message": stored.values["message"], "patient": patient, "unfinished": unfinished}
 
     def close(self) -> None:
-        self.toolbox.close()
         self.llm.close()
         self.store.close()
         self.knowledge.close()

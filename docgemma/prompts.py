@@ -7,7 +7,8 @@ loaded model: MedGemma and other chat models get `FullProfile`, the edge model `
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol
 
 from pydantic import BaseModel, create_model
 
@@ -165,7 +166,8 @@ class FullProfile:
     synthesis = GENERATION["synthesize"]
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
-        return self._ask("intent_classify", INTENT_SYSTEM, _situation(state), IntentClassification)
+        schema = intent_schema(tuple(tool.name for tool in tools))
+        return self._ask("intent_classify", INTENT_SYSTEM, _situation(state), schema)
 
     def select(self, state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask:
         suggested = state.get("suggested_tool")
@@ -224,6 +226,16 @@ class FullProfile:
     @staticmethod
     def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:
         return Ask(node, Prompt(user=user, system=system, prefix=prefix), schema, GENERATION[node])
+
+
+@cache
+def intent_schema(names: tuple[str, ...]) -> type[IntentClassification]:
+    """`IntentClassification` with exactly these tools to suggest."""
+    field = IntentClassification.model_fields["suggested_tool"]
+    return create_model(
+        "IntentClassification", __base__=IntentClassification, __doc__=IntentClassification.__doc__,
+        suggested_tool=(Optional[Literal[names]], field),
+    )  # fmt: skip
 
 
 def selection_schema(names: Sequence[str]) -> type[Schema]:

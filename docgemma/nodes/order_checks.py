@@ -25,7 +25,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
                 "dosage": order["dose"],
                 "frequency": order["frequency"],
             }
-            found[patient, order["drug"]] = findings_for("prescribe_medication", args, context)
+            found[patient, order["drug"]] = findings_for(args, context)
     return found
 
 

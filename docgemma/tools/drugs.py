@@ -1,6 +1,7 @@
 """The two drug tools: label safety, and interactions of every pair."""
 
 import re
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +19,10 @@ GRAVITY = (
     ("minor", "monitor", "caution", "increase", "risk"),
 )
 HEADING = re.compile(r"^(?:boxed )?warnings?:\s*", re.IGNORECASE)  # of a label's own box
+LABEL_FACTS = (
+    "brand_names", "drug_classes", "boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose",
+    "reference", "effective", "basis",
+)  # fmt: skip
 GRADES = frozenset({"contraindicated", "major", "moderate", "minor"})
 
 
@@ -37,22 +42,8 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     if not answer.records:
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no label", entity=args.drug_name)
     label = answer.records[0]
-    data = {
-        "drug": label.name,
-        "asked": args.drug_name,
-        "brand_names": label.brand_names,
-        "drug_classes": label.drug_classes,
-        "boxed_warning": label.boxed_warning,
-        "has_boxed_warning": bool(label.boxed_warning),
-        "contraindications": label.contraindications,
-        "warnings": label.warnings,
-        "interactions": label.interactions,
-        "max_daily_dose": label.max_daily_dose,
-        "reference": label.reference,
-        "effective": label.effective,
-        "basis": label.basis,
-        "fell_back": answer.fell_back,
-    }
+    data = {"drug": label.name, "asked": args.drug_name} | {name: getattr(label, name) for name in LABEL_FACTS}
+    data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
 
 
@@ -125,17 +116,7 @@ def _interaction_output(
     data = {
         "drugs": drugs,
         "asked": args.drug_names,
-        "interactions": [
-            {
-                "drugs": list(item.drugs),
-                "severity": item.severity,
-                "mechanism": item.mechanism,
-                "management": item.management,
-                "reference": item.reference,
-                "basis": item.basis,
-            }
-            for item in found
-        ],
+        "interactions": [{**asdict(item), "drugs": list(item.drugs)} for item in found],
         "none_listed": _none_listed([name for name in drugs if name not in answer.not_covered], found, context),
         "not_checked": not_checked,
         "not_covered": list(answer.not_covered),
@@ -228,6 +209,8 @@ DRUG_SAFETY = Tool(
     run=check_drug_safety,
     format=format_safety,
     entity="drug_name",
+    needs="drug",
+    outside=True,
 )
 
 DRUG_INTERACTIONS = Tool(
@@ -243,4 +226,6 @@ DRUG_INTERACTIONS = Tool(
     run=check_drug_interactions,
     format=format_interactions,
     entity="drug_names",
+    needs="drugs",
+    outside=True,
 )

@@ -1,5 +1,6 @@
 """Finding a patient, and reading the chart."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from docgemma.ehr import facts as fhir
@@ -14,17 +15,7 @@ from docgemma.tools.text import bound, clip
 from docgemma.tools.untrusted import clean
 
 # what decides about drugs and urgency comes first
-FIRST_LABS = (
-    "egfr",
-    "potassium",
-    "inr",
-    "creatinine",
-    "hemoglobin a1c",
-    "troponin",
-    "sodium",
-    "hemoglobin",
-    "platelet",
-)
+LABS = ("egfr", "potassium", "inr", "creatinine", "hemoglobin a1c", "troponin", "sodium", "hemoglobin", "platelet")
 EARLIER = 2  # values before the latest, for the trend
 VITALS = ("blood pressure", "systolic", "diastolic", "heart rate", "oxygen", "respiratory", "temperature", "pain")
 
@@ -124,7 +115,7 @@ def chart_data(chart: Chart) -> dict[str, Any]:
 def format_chart(data: dict[str, Any]) -> str:
     labs = data["labs"]
     abnormal = [item for item in labs if item["flag"] not in fhir.NOT_ABNORMAL]
-    abnormal.sort(key=lambda item: (not item["flag"].startswith("critically"), _rank(item["name"], FIRST_LABS)))
+    abnormal.sort(key=lambda item: (not item["flag"].startswith("critically"), _rank(item["name"], LABS)))
     vitals = sorted(data["vitals"], key=lambda item: (item["flag"] in fhir.NOT_ABNORMAL, _rank(item["name"], VITALS)))
     return bound(
         [
@@ -183,7 +174,7 @@ def _dated(name: str, date: str) -> str:
     return f"{name}, {date}" if date else name
 
 
-def _latest(items) -> list[dict[str, Any]]:
+def _latest(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first of each name, with the two values before it: the store gives the newest first."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
@@ -194,13 +185,7 @@ def _latest(items) -> list[dict[str, Any]]:
 
 
 def _patient(match: PatientMatch) -> dict[str, Any]:
-    return {
-        "id": match.id,
-        "name": match.name,
-        "birth_date": match.birth_date,
-        "sex": match.sex,
-        "label": match.label,
-    }
+    return {name: getattr(match, name) for name in ("id", "name", "birth_date", "sex", "label")}
 
 
 PATIENT_SEARCH = Tool(
@@ -216,6 +201,7 @@ PATIENT_SEARCH = Tool(
     run=search_patient,
     format=format_search,
     entity="name",
+    needs="plan",
 )
 
 PATIENT_CHART = Tool(
@@ -231,4 +217,5 @@ PATIENT_CHART = Tool(
     run=get_patient_chart,
     format=format_chart,
     entity="patient_id",
+    needs="patient",
 )

@@ -1,4 +1,8 @@
-"""The three writes. A person has approved each before it runs; the same `write_key` never writes twice."""
+"""The three writes. A person has approved each before it runs; the same `write_key` never writes twice.
+
+Each raises ToolError: `not_found` (no such patient), `invalid_args`, `not_permitted`, or an outage; then nothing was
+written. The data of each: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded` (ISO time), and more.
+"""
 
 import base64
 import re
@@ -34,14 +38,7 @@ TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
 
 
 def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) -> ToolOutput:
-    """A new active MedicationRequest.
-
-    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded` (ISO time), `medication`, `dosage`,
-    `frequency`, `notes: str | None`.
-
-    Raises:
-        ToolError: `not_found` (no such patient), `invalid_args`, `not_permitted`, or an outage: nothing was written.
-    """
+    """A new active MedicationRequest. Data: `medication`, `dosage`, `frequency`, `notes: str | None`."""
     patient = _patient(args.patient_id, context)
     dosage: dict[str, Any] = {"text": f"{args.dosage} {args.frequency}", "timing": {"code": {"text": args.frequency}}}
     if found := DOSE.match(args.dosage):
@@ -73,15 +70,7 @@ def format_prescription(data: dict[str, Any]) -> str:
 
 
 def add_allergy(args: AddAllergyArgs, context: ToolContext) -> ToolOutput:
-    """A new active AllergyIntolerance.
-
-    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded`, `substance`, `reaction`,
-    `severity` ("mild", "moderate", "severe" or None).
-
-    Raises:
-        ToolError: `not_found`, `invalid_args` (with `missing_fields: ["severity"]` for an unknown severity),
-            `not_permitted`, or an outage: nothing was written.
-    """
+    """A new active AllergyIntolerance. Data: `substance`, `reaction`, `severity` (mild, moderate, severe or None)."""
     severity = _severity(args.severity)
     patient = _patient(args.patient_id, context)
     reaction: dict[str, Any] = {"manifestation": [{"text": args.reaction}]}
@@ -113,13 +102,7 @@ def format_allergy(data: dict[str, Any]) -> str:
 
 
 def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutput:
-    """A new current DocumentReference holding the note as text.
-
-    Data: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded`, `note_type`, `note_text`.
-
-    Raises:
-        ToolError: `not_found`, `invalid_args`, `not_permitted`, or an outage: nothing was written.
-    """
+    """A new current DocumentReference holding the note as text. Data: `note_type`, `note_text`."""
     patient = _patient(args.patient_id, context)
     attachment = {
         "contentType": "text/plain; charset=utf-8",
@@ -163,7 +146,7 @@ def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext
     return ToolOutput(head | data, context.store.name)
 
 
-def _essence(resource: dict[str, Any]) -> tuple:
+def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
     """What was ordered or written, without what a store adds or rewrites."""
     concept = resource.get("medicationCodeableConcept") or resource.get("code") or resource.get("type") or {}
     return (
@@ -243,6 +226,7 @@ PRESCRIBE = Tool(
     run=prescribe_medication,
     format=format_prescription,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -259,6 +243,7 @@ ADD_ALLERGY = Tool(
     run=add_allergy,
     format=format_allergy,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -275,5 +260,6 @@ SAVE_NOTE = Tool(
     run=save_clinical_note,
     format=format_note,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
