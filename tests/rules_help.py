@@ -8,8 +8,10 @@ from docgemma.paths import data_file
 from docgemma.reading.reader import Reader, load_reader
 from docgemma.rules import known
 from docgemma.rules.drugs import DrugNames
-from docgemma.rules.grounding import LABELS
 from docgemma.state import AgentState, OrderRef, PatientRef, Request, ToolResult
+from docgemma.tools import toolbox
+
+LABELS = {tool.name: tool.label for tool in toolbox()}
 
 
 @cache

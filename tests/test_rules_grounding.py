@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.rules.grounding import LABELS, ground
+from docgemma.rules.grounding import ground
 from docgemma.rules.numbers import quantities
 from docgemma.rules.sentences import split
-from tests.rules_help import dictionary
+from tests.rules_help import LABELS, dictionary
 
 TOOLS = list(LABELS)
 DOFETILIDE = """\
@@ -30,7 +30,7 @@ DOWN = "The Drug Safety Report was temporarily unavailable. Please try again sho
 
 
 def checked(answer: str, *evidence: str):
-    return ground(answer, evidence, dictionary(), TOOLS)
+    return ground(answer, evidence, dictionary(), LABELS)
 
 
 def survives(sentence: str, *evidence: str) -> bool:

@@ -3,20 +3,12 @@
 import re
 import unicodedata
 
+from docgemma.characters import fold
+
 TITLES = frozenset("""mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split())
 APOSTROPHES = re.compile(r"['’‘`´ʼʻ]")
-# letters that NFKD does not take apart
-FOLDS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ß": "ss", "þ": "th", "ð": "d"})
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 MAX_EDITS = 2  # in all words of a name together
-
-
-def fold(text: str) -> str:
-    """Lower case without accents: "Müller" and "MULLER" are one."""
-    # twice: decomposing can bring capitals to light, and lower case can compose anew
-    lower = unicodedata.normalize("NFKD", text).casefold().translate(FOLDS)
-    decomposed = unicodedata.normalize("NFKD", lower)
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 def name_key(word: str) -> str:

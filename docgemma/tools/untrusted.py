@@ -5,9 +5,9 @@ and is harmless because code, not text, decides what runs next.
 """
 
 import re
-import unicodedata
 from typing import Any
 
+from docgemma.characters import visible
 from docgemma.schemas import TOOL_ARG_SCHEMAS
 
 MAX_CHARS = 4000  # a field
@@ -30,14 +30,12 @@ HEADINGS = re.compile(
     re.IGNORECASE,
 )
 TOOL_NAMES = re.compile(r"\b(?:" + "|".join(TOOL_ARG_SCHEMAS) + r")\b", re.IGNORECASE)
-# control, format (bidi marks, zero width, tag characters), private use, surrogate, unassigned
-INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
 def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     """One line of visible text without control tokens or internal names, at most `limit` characters."""
     text = text[: limit * 4]  # bounds the work below
-    text = "".join(" " if char in "\n\r\t\v\f" else char for char in text if char in "\n\r\t\v\f" or _visible(char))
+    text = visible(text)
     before = None
     while text != before:  # removing one token must not assemble another
         before, text = text, CONTROL_TOKENS.sub("", text)
@@ -56,7 +54,3 @@ def clean(value: Any, limit: int = MAX_CHARS) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item, limit) for item in value[:MAX_ITEMS]]
     return value
-
-
-def _visible(char: str) -> bool:
-    return (char < "\x7f" and char >= " ") or unicodedata.category(char) not in INVISIBLE
