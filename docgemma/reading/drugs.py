@@ -80,9 +80,10 @@ def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
         if word in abbreviations():
             return abbreviations()[word]["name"], "short"
     near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
-    if near and near[0][0] == name[0] and (score := fuzz.ratio(name, near[0])) >= NEAR:
-        if len(near) == 1 or score - fuzz.ratio(name, near[1]) >= LEAD or name[:4] == near[0][:4]:
-            return near[0], "near"
+    scores = [fuzz.ratio(name, other) for other in near[:2]]
+    alike = bool(near) and near[0][0] == name[0] and scores[0] >= NEAR
+    if alike and (len(near) == 1 or scores[0] - scores[1] >= LEAD or name[:4] == near[0][:4]):
+        return near[0], "near"
     return text, "unknown"
 
 

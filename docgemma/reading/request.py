@@ -20,6 +20,10 @@ SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
+ALONE = 0.97  # of what a clause asks for
+CLAUSES = 5
+CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
+LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -52,8 +56,9 @@ def read_request(
     beside = [*marked.quoted, *((link.start, link.end) for link in people)]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
     places = [*beside, *((link.start, link.end) for link in linked)]
+    asked = reading.asked(SURE)
     return Request(
-        asks=reading.asked(SURE),
+        asks=[*asked, *_of_clauses(message, asked, reader)],
         meant=_meant(reading),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -64,7 +69,6 @@ def read_request(
         corrects=False,
         details=loose_details(marked),
         measures=[span.text for span in marked.spans("measure")],
-        condition=marked.best("condition"),
         conditions=[span.text for span in marked.spans("condition")],
         status=_status(marked),
         query=marked.best("query"),
@@ -107,6 +111,16 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     starts = {ask: [span.start for span in marked.spans(channel)] for ask, channel in CHANNELS.items()}
     starts["note"] = [start for start, _ in marked.quoted]
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
+
+
+def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]:
+    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone."""
+    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n")
+    clauses = [clause for clause in ended.split("\n") if len(clause.split()) > 1]
+    if not 1 < len(clauses) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
+        return []
+    alone = [reader.read(clause).asks for clause in clauses]
+    return [ask for ask in LOOK_UPS if ask not in asked and any(asks[ask] > ALONE for asks in alone)]
 
 
 def _drug(link: DrugLink) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, topics_in
+from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, near_measures, topics_in
 from docgemma.reading.words import listed, plain
 from docgemma.rules.chart_entries import (
     NOTES_SHOWN,
@@ -93,7 +93,7 @@ def _mentioned(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
 
 def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
     """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
-    named = measures_in(measure)
+    named = [*measures_in(measure), *(near_measures(measure) if RESULTS & set(asks) else [])]
     recorded = {measure_named(item["name"]) for item in [*chart["labs"], *chart["vitals"]]}
     if not recorded & set(named):
         if found := _drug(measure, asks, chart, drugs):
@@ -104,7 +104,9 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
         return _measured(named, chart), set(RESULTS)
     if "demographics" in topics_in(measure):
         return section("demo", chart, date.today()), {"demo"}
-    return _kinds(measure, KINDS, chart) or (_anywhere(measure, chart), set())
+    if ("alg" in asks or not asks) and (conflict := _conflict(measure, chart, drugs)):
+        return conflict, {"alg"}
+    return _kinds(measure, list(KINDS), chart) or (_anywhere(measure, chart), set())
 
 
 def _kinds(measure: str, asks: Sequence[str], chart: Chart) -> tuple[list[str], set[str]] | None:
@@ -154,14 +156,18 @@ def _drug(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> 
     if not drugs.find(measure) or (RESULTS & set(asks) and measures_in(measure)):
         return None
     if "alg" in asks:
-        found = check_order_allergies(measure, chart["allergies"], drugs)
-        conflicts = [finding.text for finding in found if finding.rank != UNCHECKED]
-        return conflicts[:1] or [f"No allergy to {measure} is recorded."], {"alg"}
+        return _conflict(measure, chart, drugs) or [f"No allergy to {measure} is recorded."], {"alg"}
     asked = ingredients(measure, drugs)
     mine = [medication(item) for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
     mine += [allergy(item) for item in chart["allergies"] if asked & ingredients(item["substance"], drugs)]
     none = f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."
     return mine or [none], {"meds"} if mine or "prob" in asks else set()
+
+
+def _conflict(measure: str, chart: Chart, drugs: DrugNames) -> list[str]:
+    """The allergy that a drug or class meets: "sulfa" is sulfamethoxazole's."""
+    found = check_order_allergies(measure, chart["allergies"], drugs)
+    return [finding.text for finding in found if finding.rank != UNCHECKED][:1]
 
 
 def _anywhere(measure: str, chart: Chart) -> list[str]:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.reading.words import plain
+from docgemma.reading.words import listed, plain
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
 from docgemma.state import Request
 
@@ -19,13 +19,8 @@ NEEDS_FULL_MODEL = (
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
 GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
-# words around a term that ask for nothing but its meaning
-ASKING = frozenset(
-    "what whats what's is are a an the of does do mean means meant stand stands for define definition explain "
-    "describe to me please pls again remind how works work tell about in simple terms words short briefly quick "
-    "quickly can could you i and or between difference differ from vs it by term exactly actually just hi hello sorry "
-    "silly question".split()
-)
+QUESTIONS = 2  # definitions in one answer
+TERM_WORDS = 6
 
 
 @dataclass(frozen=True)
@@ -73,21 +68,26 @@ def direct_reply(request: Request, question: str) -> Reply:
 
 def definitions(question: str) -> list[dict[str, str]]:
     """The curated entries that answer a question whole: besides their terms it has only words that ask. At most two."""
-    words = plain(question).replace("'", " ").replace("-", " ").split()
+    words = _folded(question).split()
+    asking = listed("request_words", "stop") | listed("request_words", "definition") | {"s", "r", "u"}
     found: list[dict[str, str]] = []
-    at, rest = 0, []
+    at = 0
     while at < len(words):
-        for end in range(min(len(words), at + 6), at, -1):
-            entry = index().get(" ".join(words[at:end])) or index().get(" ".join(words[at:end]).removesuffix("s"))
-            if entry and not set(words[at:end]) <= ASKING:
-                found += [entry] if entry not in found else []
-                at = end
-                break
+        terms = ((end, " ".join(words[at:end])) for end in range(min(len(words), at + TERM_WORDS), at, -1))
+        entries = ((end, index().get(term) or index().get(term.removesuffix("s"))) for end, term in terms)
+        end, entry = next(((end, entry) for end, entry in entries if entry), (at + 1, None))
+        if entry and not set(words[at:end]) <= asking:
+            found += [entry] if entry not in found else []
+        elif words[at] not in asking:
+            return []
         else:
-            rest.append(words[at])
-            at += 1
-    whole = set(rest) <= ASKING | {"s", "r", "u"}
-    return found if whole and 0 < len(found) <= 2 else []
+            end = at + 1
+        at = end
+    return found if len(found) <= QUESTIONS else []
+
+
+def _folded(text: str) -> str:
+    return plain(text).replace("'", " ").replace("-", " ")
 
 
 @cache
@@ -97,5 +97,5 @@ def index() -> dict[str, dict[str, str]]:
     for line in data_file("edge", "definitions.jsonl").read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         for name in (entry["term"], *entry["aliases"]):
-            found[plain(name).replace("'", " ").replace("-", " ")] = entry
+            found[_folded(name)] = entry
     return found

@@ -11,8 +11,7 @@ NO_ENTITIES = ExtractedEntities(
 )
 NOTHING = Request(
     asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,
-    details={}, measures=[], conditions=[], condition="",
-    status="", query="", trials=[], said="", telling=[], owners={},
+    details={}, measures=[], conditions=[], status="", query="", trials=[], said="", telling=[], owners={},
 )  # fmt: skip
 
 
