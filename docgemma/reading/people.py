@@ -1,11 +1,10 @@
-"""Whom a message is about: linked names and ids, and what else settles them: a year, a surname, a birth date alone."""
+"""Whom a message is about: linked names and ids, and what else settles them: a surname, a birth date alone."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from docgemma.ehr.base import RecordStore
-from docgemma.ehr.births import Birth, read_births
+from docgemma.ehr.births import read_births
 from docgemma.reading.patients import PatientLink, link_patients
 from docgemma.reading.reader import Span
 from docgemma.reading.words import plain
@@ -29,14 +28,13 @@ def read_people(
         ordinary: is this folded word an English word or a drug, and no surname by itself?
         beside: places that name nobody: a note's text, a query.
     """
-    marks = ([(span.start, span.end) for span in spans] for spans in (names, ids))
-    births = read_births(message)
+    places = [[(span.start, span.end) for span in spans] for spans in (names, ids)]
     links = []
-    for found in link_patients(message, store, *marks, ordinary=ordinary):
+    for found in link_patients(message, store, places[0], places[1], ordinary):
         if any(start <= found.start < end for start, end in beside):
             continue
         for link in _split(found, store, ordinary):
-            link = _by_surname(_by_year(link, message, births), store)
+            link = _by_surname(link, store)
             if link.candidates or link.kind == "id" or not all(map(ordinary, plain(link.text).split())):
                 links.append(link)  # "k", "ooh" or "drain" is nobody
     return links
@@ -81,17 +79,6 @@ def _split(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> list[Pa
     if not (several or (len(known) == 1 and "," not in link.text)) or not all(map(ordinary, rest)):
         return [link]
     return [PatientLink(link.start, link.end, part, "name", tuple(people[part]), True) for part in known] or [link]
-
-
-def _by_year(link: PatientLink, message: str, births: Sequence[Birth]) -> PatientLink:
-    """An ambiguous name with a year or age anywhere in the message that only some of its candidates fit."""
-    words = message.casefold().replace(",", " ").split()
-    short = {word for before, word in pairwise(words) if before in ("born", "the", "b.") and word.isdigit()}
-    days = [day for birth in births for day in birth.days]
-    fit = tuple(
-        match for match in link.candidates if match.birth_date.startswith(tuple(days)) or match.birth_date[2:4] in short
-    )
-    return replace(link, candidates=fit, by_birth=True) if 0 < len(fit) < len(link.candidates) else link
 
 
 def _by_surname(link: PatientLink, store: RecordStore) -> PatientLink:

@@ -147,7 +147,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
         asks = ["meds", "alg"]
     elif not checked and not others & {"trial", *WRITES}:
         asks = ["chart"]
-    return Request(**{**request, "asks": asks})
+    return known.replaced(request, asks=asks)
 
 
 def check_lines(drug: str, found: Sequence[str], chart: Mapping[str, Any]) -> list[str]:

@@ -106,7 +106,10 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
         return section("demo", chart, date.today()), {"demo"}
     if ("alg" in asks or not asks) and (conflict := _conflict(measure, chart, drugs)):
         return conflict, {"alg"}
-    return _kinds(measure, list(KINDS), chart) or (_anywhere(measure, chart), set())
+    said = _anywhere(measure, chart)
+    if any(" problem: " in line for line in said):
+        return said, {"prob"}
+    return _kinds(measure, list(KINDS), chart) or (said, set())
 
 
 def _kinds(measure: str, asks: Sequence[str], chart: Chart) -> tuple[list[str], set[str]] | None:

@@ -78,7 +78,9 @@ def _direction(item: Entry) -> str:
     except ValueError:
         return ""
     steps = {(one < other) - (one > other) for one, other in pairwise(values)}
-    return {(1,): " Rising.", (-1,): " Falling."}.get(tuple(steps), "")
+    if steps == {1}:
+        return " Rising."
+    return " Falling." if steps == {-1} else ""
 
 
 def _dated(name: str, day: str) -> str:

@@ -1,15 +1,16 @@
 """What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
-from typing import Any
+from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.words import listed, plain
-from docgemma.rules.known import unique
+from docgemma.rules.known import replaced, unique
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import AgentState, OrderRef, Request
 
 BRIEF = 5  # words of a follow-up that takes the drugs of the message before to another patient
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
+CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
@@ -27,10 +28,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return corrected(request, last)
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
     if last and somebody and nobody_before and last["asks"] and not asks - {"find", "chat"}:  # whom the last one meant
-        named = {"patients": request["patients"], "unclear": request["unclear"], "said": request["said"]}
-        return Request(**{**last, **named})
-    request = Request(**{**request, **(_taken_over(request, last, somebody, patient_open) if last else {})})
-    return Request(**{**request, "asks": _asks(request, somebody, patient_open)})
+        return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
+    if last:
+        request = replaced(request, **_taken_over(request, last, somebody, patient_open))
+    return replaced(request, asks=_asks(request, somebody, patient_open))
 
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
@@ -69,8 +70,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
 
 def corrected(request: Request, last: Request) -> Request:
     """The last request with what this message changes of it."""
-    fields = ("patients", "unclear", "drugs", "orders", "allergies", "notes", "measures")
-    new: dict[str, Any] = {field: request[field] for field in fields if request[field]}  # type: ignore[literal-required]
+    new: dict[str, Any] = {field: value for field, value in request.items() if field in CORRECTED and value}
     new |= {"said": request["said"], "meant": last["meant"], "corrects": True}
     if request["patients"] or request["unclear"]:
         new |= {"patients": request["patients"], "unclear": request["unclear"], "owners": {}}
@@ -82,7 +82,7 @@ def corrected(request: Request, last: Request) -> Request:
         given = request["allergies"][0] if request["allergies"] else {"substance": drug["said"] if drug else ""}
         given = {name: value for name, value in given.items() if value}
         new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
-    return Request(**{**last, **new})
+    return replaced(last, **new)
 
 
 def _changed_order(order: OrderRef, request: Request) -> OrderRef:
@@ -96,7 +96,7 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
     if changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
-    return OrderRef(**{**order, **changes})
+    return cast(OrderRef, {**order, **changes})
 
 
 def recorded_before(state: AgentState) -> bool:
