@@ -124,10 +124,11 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
         kind = UNTYPED_NOTE
     elif f"{plain(kind)} note" in plain(marked.message):
         kind = f"{kind} note"
-    following = marked.message[span.end :].split(". ")[0].split("\n")[0]
+    following = marked.message[span.end :].split("\n")[0]
+    following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
-    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(' \t\n"“”:;,-–—.')}
+    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(' \t\n"“”:;,-–—')}
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:

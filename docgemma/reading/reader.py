@@ -100,8 +100,8 @@ def _spans(text: str, tags: Array, pieces: Pieces) -> dict[str, list[Span]]:
             [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins & (channel not in JOINED), text, words)
         )
         for first, last in runs:
-            first, last = _without_edges(first, last, text, words) if channel in JOINED else (first, last)
-            span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()))
+            bare = EDGE_WORDS if channel in JOINED else frozenset()
+            span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()), bare)
             if span:
                 found.setdefault(channel, []).append(span)
     return found
@@ -140,20 +140,6 @@ def _runs(inside: Array, begins: NDArray[np.bool_], text: str, words: Words) -> 
     return [(first, last) for first, last in runs]
 
 
-def _without_edges(first: int, last: int, text: str, words: Words) -> tuple[int, int]:
-    """A run without function words and marks at its ends."""
-
-    def bare(at: int) -> bool:
-        word = text[words[at][2] : words[at][3]].casefold()
-        return word in EDGE_WORDS or not any(map(str.isalnum, word))
-
-    while first < last and bare(last):
-        last -= 1
-    while first < last and bare(first) and text[words[first][2] : words[first][3]].casefold() != "at":
-        first += 1
-    return first, last
-
-
 def _bridged(last: int, at: int, inside: Array, text: str, words: Words) -> bool:
     between = text[words[last][3] : words[at][2]]
     return at == last + 1 or (at == last + 2 and inside[at - 1] > WEAK and "," not in between)
@@ -172,10 +158,16 @@ def _best_run(inside: Array) -> tuple[int, int]:
     return place
 
 
-def _trimmed(text: str, start: int, end: int, score: float) -> Span | None:
-    """Without marks and blanks at its edges."""
-    while start < end and text[start] in EDGES:
-        start += 1
-    while start < end and text[end - 1] in EDGES:
-        end -= 1
-    return Span(text[start:end], start, end, round(score, 3)) if start < end else None
+def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]) -> Span | None:
+    """Without marks and blanks at its edges, and without these words; "at first" may begin a value."""
+    while True:
+        kept = text[start:end].strip(EDGES)
+        start += text[start:end].find(kept)
+        end = start + len(kept)
+        words = kept.split()
+        if len(words) > 1 and words[-1].casefold() in bare:
+            end -= len(words[-1])
+        elif len(words) > 1 and words[0].casefold() in bare - {"at"}:
+            start += len(words[0])
+        else:
+            return Span(kept, start, end, round(score, 3)) if kept else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from docgemma.reading.words import clinical, plain
+from docgemma.reading.words import clinical, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
 LONG = 8  # of a word that may hold two typing errors
@@ -99,13 +99,7 @@ def _said_in(text: str, kind: str) -> list[Entry]:
     """The entries of a list that stand in a text as whole words, the longest phrase first, in order of appearance."""
     words = plain(text)
     spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
-    folded = f" {'  '.join(spellings)} "
-    places: list[tuple[int, int, Entry]] = []
-    for phrase, entry in _phrases(kind):
-        at = folded.find(f" {phrase} ")
-        if at >= 0 and not any(at < end and start < at + len(phrase) for start, end, _ in places):
-            places.append((at, at + len(phrase), entry))
-    found = [entry for _, _, entry in sorted(places, key=lambda place: place[0])]
+    found, _ = phrases_in("  ".join(spellings), _phrases(kind))
     return [entry for number, entry in enumerate(found) if entry not in found[:number]]
 
 

@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-import os
-import tempfile
+import uuid
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from docgemma.characters import fold
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 
+T = TypeVar("T")
 _HOME: list[Path] = []  # where the lists are kept compiled; YAML takes a hundred times as long to read
 
 
@@ -61,18 +62,33 @@ def _compile(files: list[Path]) -> dict[str, Any]:
 
 
 def _keep(path: Path | None, lists: dict[str, Any]) -> None:
-    """Atomically; a copy that cannot be kept is only slower."""
+    """Whole or not at all; a copy that cannot be kept is only slower."""
     if path is None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for old in path.parent.glob("clinical-*.json"):
             old.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            json.dump(lists, file, ensure_ascii=False)
-        os.replace(file.name, path)
+        own = path.with_suffix(f".{uuid.uuid4().hex}")
+        own.write_text(json.dumps(lists, ensure_ascii=False), encoding="utf-8")
+        own.replace(path)
     except OSError:
         return
+
+
+def phrases_in(folded: str, known: Iterable[tuple[str, T]]) -> tuple[list[T], str]:
+    """The values of the phrases that stand in a folded text as whole words, in order of appearance, and the rest of it.
+
+    Args:
+        known: (phrase, value), the longest phrase first.
+    """
+    left, places = f" {folded} ", []
+    for phrase, value in known:
+        at = left.find(f" {phrase} ")
+        if at >= 0:
+            places.append((at, value))
+            left = left.replace(f" {phrase} ", f" {';' * len(phrase)} ")
+    return [value for _, value in sorted(places, key=lambda place: place[0])], left.replace(";", " ")
 
 
 @lru_cache(maxsize=20_000)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.reading.words import listed, plain
+from docgemma.reading.words import listed, phrases_in, plain
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
 from docgemma.state import Request
 
@@ -19,8 +19,7 @@ NEEDS_FULL_MODEL = (
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
 GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
-QUESTIONS = 2  # definitions in one answer
-TERM_WORDS = 6
+MOST = 2  # definitions in one answer
 
 
 @dataclass(frozen=True)
@@ -68,22 +67,22 @@ def direct_reply(request: Request, question: str) -> Reply:
 
 def definitions(question: str) -> list[dict[str, str]]:
     """The curated entries that answer a question whole: besides their terms it has only words that ask. At most two."""
-    words = _folded(question).split()
-    asking = listed("request_words", "stop") | listed("request_words", "definition") | {"s", "r", "u"}
-    found: list[dict[str, str]] = []
-    at = 0
-    while at < len(words):
-        terms = ((end, " ".join(words[at:end])) for end in range(min(len(words), at + TERM_WORDS), at, -1))
-        entries = ((end, index().get(term) or index().get(term.removesuffix("s"))) for end, term in terms)
-        end, entry = next(((end, entry) for end, entry in entries if entry), (at + 1, None))
-        if entry and not set(words[at:end]) <= asking:
-            found += [entry] if entry not in found else []
-        elif words[at] not in asking:
-            return []
-        else:
-            end = at + 1
-        at = end
-    return found if len(found) <= QUESTIONS else []
+    found, rest = phrases_in(_folded(question), _terms())
+    asking = _asking() | {"s", "r", "u"}
+    distinct = [entry for number, entry in enumerate(found) if entry not in found[:number]]
+    return distinct if len(distinct) <= MOST and set(rest.split()) <= asking else []
+
+
+def _asking() -> frozenset[str]:
+    """Words around a term that ask for nothing but its meaning."""
+    return listed("request_words", "stop") | listed("request_words", "definition")
+
+
+@cache
+def _terms() -> list[tuple[str, dict[str, str]]]:
+    """Every term and alias, and its plural, the longest first."""
+    told = [(name, entry) for name, entry in index().items() if not set(name.split()) <= _asking()]
+    return sorted([*told, *((f"{name}s", entry) for name, entry in told)], key=lambda item: -len(item[0]))
 
 
 def _folded(text: str) -> str:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
-from docgemma.reading.words import clinical, plain
+from docgemma.reading.words import clinical, phrases_in, plain
 
 NUMBER_WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -52,12 +52,7 @@ def roman(text: str) -> list[Decimal]:
 
 def said_frequencies(text: str) -> set[str]:
     """Frequencies in one notation, "2/d" for BID and for twice a day alike."""
-    left, found = f" {plain(text).replace('/', ' ')} ", set()
-    for phrase, times in _frequencies():
-        if f" {phrase} " in left:
-            found.add(times)
-            left = left.replace(f" {phrase} ", " ; ")
-    return found
+    return set(phrases_in(plain(text).replace("/", " "), _frequencies())[0])
 
 
 @lru_cache(maxsize=1)
