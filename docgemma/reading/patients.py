@@ -10,7 +10,7 @@ from docgemma.ehr.identifiers import LABELS, Span, overlap, read_codes, trimmed,
 from docgemma.ehr.name_words import Word, read_words, runs, spellings, telling
 from docgemma.ehr.names import TITLES, query_tokens
 
-STATED = 5  # words before a year in which "born" may stand
+STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
 BESIDE = frozenset(

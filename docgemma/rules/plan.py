@@ -241,10 +241,15 @@ def private(text: str, request: Request, active: ActivePatient | None = None) ->
     """A query without the patient: no name, id or birth date leaves for an outside service."""
     named = [part for patient in request["patients"] for part in (patient["said"], patient["name"], patient["id"])]
     named += [*request["unclear"], *([active["name"], active["id"]] if active else [])]
-    parts = {word for name in named for word in plain(name).replace("/", " ").split() if len(word) > 1}
+    parts = {word for name in named for word in _name_parts(name) if len(word) > 1}
     text = without(text, [birth for birth in read_births(text) if birth.kind in ("stated", "date")])
-    words = text.replace("/", " / ").split()
-    return " ".join(word for word in words if plain(word).strip("'").removesuffix("'s") not in parts)
+    return " ".join(word for word in text.split() if not parts & _name_parts(word))
+
+
+def _name_parts(text: str) -> set[str]:
+    """Words of a name or id for comparing; of a double name each part: "Smith-Jones" is smith and jones too."""
+    words = {word.strip("'").removesuffix("'s") for word in plain(text).replace("/", " ").split()}
+    return words | {part for word in words if not any(map(str.isdigit, word)) for part in word.split("-")}
 
 
 def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
