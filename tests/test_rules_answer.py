@@ -28,7 +28,7 @@ def label(**given) -> dict:
     data = {
         "drug": "metformin", "asked": "metformin", "has_boxed_warning": True, "boxed_warning": "Lactic acidosis.",
         "contraindications": ["eGFR below 30"], "warnings": ["vitamin B12 deficiency"], "max_daily_dose": "2550 mg",
-        "interactions": "", **given,
+        "interactions": "", "basis": "label 123, version 2", **given,
     }  # fmt: skip
     return result("check_drug_safety", METFORMIN, data=data, text="Metformin label.")
 
@@ -81,7 +81,9 @@ def test_a_label_leads_with_its_boxed_warning_and_gives_the_dose_that_was_asked_
     asked = request("safe", drugs=[drug("metformin")], measures=["max daily dose"], said="max daily dose of metformin")
     text, _ = answer(asked, label())
     assert "boxed warning: Lactic acidosis" in text.splitlines()[0] and "2550 mg" in text.splitlines()[1]
-    assert "no boxed warning" in answer(asked, label(has_boxed_warning=False, boxed_warning=""))[0]
+    assert (
+        "no boxed warning (label 123, version 2)" in answer(asked, label(has_boxed_warning=False, boxed_warning=""))[0]
+    )
 
 
 def test_a_check_lists_its_findings_and_never_says_safe() -> None:

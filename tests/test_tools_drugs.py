@@ -60,14 +60,16 @@ def test_the_boxed_warning_comes_first(ask):
 
 def test_a_known_absence_is_said_and_not_left_out(ask):
     result = ask("amlodipine")
-    assert result["formatted_result"].startswith("Amlodipine has no boxed warning on the current label.")
+    assert result["formatted_result"].startswith(
+        "Amlodipine has no boxed warning (written from label knowledge, not verified)."
+    )
     assert result["result"]["has_boxed_warning"] is False
 
 
 def test_the_data_has_the_promised_keys(ask):
     assert set(ask("Coumadin")["result"]) == {
         "drug", "asked", "brand_names", "drug_classes", "boxed_warning", "has_boxed_warning", "contraindications",
-        "warnings", "interactions", "max_daily_dose", "reference", "effective", "fell_back",
+        "warnings", "interactions", "max_daily_dose", "reference", "effective", "basis", "fell_back",
     }  # fmt: skip
 
 
@@ -210,6 +212,25 @@ def test_fifteen_pairs_with_long_texts_stay_within_the_bound():
         for two in combinations(drugs, 2)
     ]
     text = DRUG_INTERACTIONS.format(
-        {"drugs": drugs, "interactions": items, "none_listed": [], "not_checked": [], "fell_back": None}
+        {
+            "drugs": drugs,
+            "interactions": items,
+            "none_listed": [],
+            "not_checked": [],
+            "not_covered": [],
+            "fell_back": None,
+        }
     )
     assert len(text) <= 1500 and text.count("major interaction") >= 13
+
+
+def test_a_drug_without_any_interaction_in_the_source_is_not_covered_and_never_none_listed(ask):
+    result = ask("senna", "lisinopril")
+    assert result["result"]["not_covered"] == ["senna"] and not result["result"]["none_listed"] and not result["empty"]
+    assert "Senna is not covered" in result["formatted_result"] and "none listed" not in result["formatted_result"]
+
+
+def test_a_fact_says_how_it_was_obtained_and_never_more():
+    assert DrugLabel("x").basis == "written from label knowledge, not verified"
+    read = DrugLabel("x", set_id="0d6e", version="12", effective="2025-01-31")
+    assert read.basis == "label 0d6e, version 12, effective 2025-01-31"

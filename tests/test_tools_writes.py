@@ -8,6 +8,7 @@ import pytest
 from docgemma.ehr.open import open_store
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge import open_knowledge
+from docgemma.paths import data_file
 from docgemma.tools import ToolContext, toolbox
 
 PRESCRIPTION = {"patient_id": "abc-123", "medication_name": "amlodipine", "dosage": "5 mg", "frequency": "once daily"}
@@ -166,3 +167,28 @@ def test_a_known_note_type_is_coded(context, said, loinc):
     toolbox().call("save_clinical_note", NOTE | {"note_type": said}, context)
     types = [item["type"] for item in context.store.chart("abc-123").notes if item["type"].get("text") == said]
     assert types and all(item.get("coding", [{}])[0].get("code") == loinc for item in types)
+
+
+@pytest.mark.parametrize(
+    ("ordered", "code"),
+    [("apixaban", "1364430"), ("Eliquis 5 mg", "1364430"), ("lisinopril", "29046"),
+     ("foozle", None), ("Zestoretic", None)],
+)  # fmt: skip
+def test_an_order_carries_the_rxnorm_code_of_its_one_ingredient(context, monkeypatch, ordered, code):
+    sent = []
+    create = type(context.store).create
+    monkeypatch.setattr(
+        type(context.store), "create", lambda self, item, by: sent.append(item) or create(self, item, by)
+    )
+    result = toolbox().call("prescribe_medication", PRESCRIPTION | {"medication_name": ordered}, context)
+    concept = sent[0]["medicationCodeableConcept"]
+    assert result["error"] is None and concept["text"] == ordered
+    assert [item["code"] for item in concept.get("coding", [])] == ([code] if code else [])
+
+
+def test_rxnorm_codes_are_of_drugs_that_the_labels_list_and_name_their_source():
+    lines = data_file("knowledge", "rxnorm.tsv").read_text("utf-8").splitlines()[1:]
+    listed = " ".join(line for line in data_file("knowledge", "drugs.jsonl").read_text("utf-8").splitlines()[1:])
+    codes = [line.split("\t") for line in lines]
+    assert all(len(row) == 3 and row[1].isdigit() and row[2] and row[0] in listed for row in codes)
+    assert len({row[1] for row in codes}) == len(codes)

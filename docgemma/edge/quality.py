@@ -29,7 +29,7 @@ def quality_of(question: str, result: ToolResult) -> Quality:
         filled = data["conditions"] or data["medications"] or data["labs"] or data["allergies"]
         return "success_rich" if filled else "no_results"
     if tool == "check_drug_interactions":
-        return "success_partial" if data["not_checked"] else "success_rich"
+        return "success_partial" if data["not_checked"] or data["not_covered"] else "success_rich"
     if tool == "analyze_medical_image":
         return "success_rich" if data["confidence"] >= 0.5 else "success_partial"
     return _listed(question, result) if tool != "check_drug_safety" else "success_rich"

@@ -4,16 +4,29 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+NOT_VERIFIED = "written from label knowledge, not verified"
 
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """Records, best first. An empty list means searched and nothing there; a failure is raised instead."""
+    """Records, best first. An empty list means searched and nothing there; a failure is raised instead.
+
+    `not_covered` names the drugs of which the source holds nothing at all: of those nothing was looked up.
+    """
 
     records: list[T]
     source: str  # "openFDA snapshot", "openFDA", ...
     as_of: str | None  # ISO date
     fell_back: str | None = None  # why the live service was not used, where it was tried
+    not_covered: tuple[str, ...] = ()
+
+
+def label_basis(set_id: str, version: str, effective: str | None) -> str:
+    """ "label SETID, version 12, effective 2025-01-31"; `NOT_VERIFIED` where no label was read."""
+    if not set_id:
+        return NOT_VERIFIED
+    dated = f", effective {effective}" if effective else ""
+    return f"label {set_id}{f', version {version}' if version else ''}{dated}"
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,13 @@ class DrugLabel:
     max_daily_dose: str = ""  # "3000 mg", adult, where the label gives one
     reference: str = ""  # where the fact can be checked
     effective: str | None = None  # ISO date of the label
+    set_id: str = ""  # of the label that was read; "" where none was
+    version: str = ""
+
+    @property
+    def basis(self) -> str:
+        """How the facts were obtained: never more than was done."""
+        return label_basis(self.set_id, self.version, self.effective)
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,7 @@ class Interaction:
     mechanism: str
     management: str
     reference: str
+    basis: str = NOT_VERIFIED  # or the label that says so
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""What label and guideline say of a drug, for code to match: `conditions.jsonl` and `doses.jsonl` of `data/knowledge`.
+"""What label and guideline say of a drug, for code to match: `conditions.jsonl` and `doses.jsonl` of `data/knowledge`;
+and the drugs' RxNorm codes (`rxnorm.tsv`).
 
 Written from label knowledge and not verified against the labels; every row names the section it should stand in.
 """
@@ -22,6 +23,13 @@ def conditions_of(drug: str) -> list[Row]:
 def doses_of(drug: str) -> list[Row]:
     """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}."""
     return _rows("doses.jsonl").get(drug, [])
+
+
+@lru_cache(maxsize=1)
+def rxnorm_codes() -> dict[str, str]:
+    """RxNorm ingredient codes by generic name; a drug whose code could not be checked is not among them."""
+    lines = data_file("knowledge", "rxnorm.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    return {name: code for name, code, _source in (line.split("\t") for line in lines)}
 
 
 def product_of(ingredients: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
-from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
 from docgemma.knowledge.http import Http
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
@@ -177,6 +177,7 @@ def interaction(a: Found, b: Found) -> Interaction | None:
         mechanism=" ".join(quoted(way[0], b if way[0] is a else a, way[2]) for way in ways),
         management=gravest.management or next((way[2].management for way in ways if way[2].management), ""),
         reference=label.reference,
+        basis=label_basis(label.known_as, label.version, label.effective),
     )
 
 

@@ -53,6 +53,7 @@ class Label(Wire):
     """One label as openFDA sends it: a section is a list of strings, and absent where the label has none."""
 
     set_id: str = ""
+    version: str = ""
     effective_time: str = ""
     openfda: OpenFda = Field(default_factory=OpenFda)
     boxed_warning: tuple[str, ...] = ()
@@ -79,9 +80,13 @@ class Label(Wire):
         return "-".join(digits.groups()) if digits else None
 
     @property
+    def known_as(self) -> str:
+        """The set id, "" where none is given."""
+        return self.set_id or next(iter(self.openfda.spl_set_id), "")
+
+    @property
     def reference(self) -> str:
-        set_id = self.set_id or next(iter(self.openfda.spl_set_id), "")
-        return DAILYMED + set_id if set_id else ""
+        return DAILYMED + self.known_as if self.known_as else ""
 
 
 class Meta(Wire):
@@ -198,6 +203,8 @@ def merge(labels: list[Label], name: str, classes: list[str]) -> DrugLabel:
         max_daily_dose=max_daily_dose(section(_first(labels, "dosage_and_administration"))),
         reference=labels[0].reference,
         effective=labels[0].effective,
+        set_id=labels[0].known_as,
+        version=labels[0].version,
     )
 
 

@@ -73,7 +73,13 @@ class Snapshot:
         for pair in combinations(drugs, 2):
             rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted(pair))
             found += [_interaction(json.loads(data)) for (data,) in rows]
-        return self._with_labels(drugs, self._answer("interactions", found))
+        answer = replace(self._answer("interactions", found), not_covered=self._not_covered(drugs))
+        return self._with_labels(drugs, answer)
+
+    def _not_covered(self, drugs: list[str]) -> tuple[str, ...]:
+        """Drugs of which no interaction at all is recorded."""
+        asked = "SELECT 1 FROM interaction WHERE a = ? OR b = ? LIMIT 1"
+        return tuple(name for name in drugs if not self._rows(asked, name, name))
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid
@@ -162,7 +168,14 @@ class Snapshot:
         labels = self._answer("drugs", [])
         found = said_by_labels(self._rows, drugs, skip={frozenset(item.drugs) for item in answer.records})
         as_of = min(filter(None, (answer.as_of, labels.as_of)), default=None)
-        return replace(answer, records=answer.records + found, source=f"{answer.source}, {labels.source}", as_of=as_of)
+        unread = "SELECT 1 FROM label_text WHERE drug = ? LIMIT 1"
+        return replace(
+            answer,
+            records=answer.records + found,
+            source=f"{answer.source}, {labels.source}",
+            as_of=as_of,
+            not_covered=tuple(name for name in answer.not_covered if not self._rows(unread, name)),
+        )
 
     def _answer(self, kind: str, records: list) -> Answer:
         source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")

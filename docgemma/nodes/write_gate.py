@@ -66,12 +66,13 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
-    route, parts = route_of(f"{drug} {dose} {said}"), sorted(ingredients(drug, context.drugs))
+    order = f"{drug} {dose} {args['frequency']} {said}"
+    route, parts = route_of(order), sorted(ingredients(drug, context.drugs))
     names = [_stored(product_of(parts), context)] if len(parts) > 1 else []
     names += [_stored(part, context) for part in parts]
     rows: list[Row] = [row for name in dict.fromkeys(names) for row in conditions_of(name)]
     rows = [row for row in rows if len(parts) == 1 or not row.get("alone")]
-    findings = check_conditions(drug, rows, patient, route)
+    findings = check_conditions(drug, rows, patient, route, order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
@@ -79,7 +80,7 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
         most = label.max_daily_dose if label else ""
         limits = doses_of(names[0])
         findings += check_dose(
-            drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
+            drug, dose, args["frequency"], rows=limits, patient=patient, said=order, max_daily_dose=most
         )
     return findings
 

@@ -16,7 +16,7 @@ class Checked:
 
     Attributes:
         found: the pairs that interact; None where the source could not be reached or read.
-        unknown: active medications of which the source does not know a part, or the ordered drug itself.
+        unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
         none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
     """
 
@@ -54,7 +54,7 @@ def _pair(drug: str, other: str, context: Context) -> tuple[list[Interaction], s
     for mine, theirs in product(_ways(drug, context), _ways(other, context)):
         answers = [_ask(a, b, context) for a, b in product(mine, theirs) if a != b]
         found += [item for answer in answers if answer for item in answer.records if item not in found]
-        if answers and all(answers):
+        if answers and all(answer and not answer.not_covered for answer in answers):
             source = source or _said(answers[0])
     return found, source
 

@@ -224,8 +224,8 @@ def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
     drug, against, warnings = data["drug"], data["contraindications"], data["warnings"]
     name = f"{drug[:1].upper()}{drug[1:]}"
     asked_as = f" (asked as {data['asked']})" if plain(data["asked"]) not in plain(drug) else ""
-    boxed = f"has an FDA boxed warning: {data['boxed_warning'].rstrip('.')}."
-    head = f"{name}{asked_as} {boxed if data['has_boxed_warning'] else 'has no boxed warning on the current label.'}"
+    none, box = f"has no boxed warning ({data['basis']}).", data["boxed_warning"].rstrip(".")
+    head = f"{name}{asked_as} {f'has an FDA boxed warning: {box}.' if data['has_boxed_warning'] else none}"
     most = data["max_daily_dose"]
     dose = (
         f"{name} maximum adult daily dose: {most}." if most else f"No maximum daily dose of {drug} is in this source."

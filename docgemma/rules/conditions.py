@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from docgemma.reading.words import plain
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, RANKS, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
 
@@ -11,17 +12,20 @@ HEADS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning"}
 NO_EGFR = "kidney function (no eGFR is recorded)"
 
 
-def check_conditions(drug: str, rows: Iterable[Row], patient: PatientState, route: str) -> list[Finding]:
+def check_conditions(
+    drug: str, rows: Iterable[Row], patient: PatientState, route: str, order: str = ""
+) -> list[Finding]:
     """The rows of `data/knowledge/conditions.jsonl` that fit this patient.
 
     Args:
         drug: as ordered.
-        route: oral, injection, inhaled, topical; "" if it is not said.
+        route: as `data/clinical/order_routes.yaml` names it; "" if it is not said.
+        order: the words of the order.
     """
     found: dict[str, Finding] = {}
     unknown: dict[str, None] = {}
     for row in rows:
-        reasons = [_fits(key, value, patient, route) for key, value in row["when"].items()]
+        reasons = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
         if None in reasons:
             continue
         if lacking := [reason[1:] for reason in reasons if reason.startswith("?")]:
@@ -35,7 +39,7 @@ def check_conditions(drug: str, rows: Iterable[Row], patient: PatientState, rout
     return [*found.values(), *(Finding(UNCHECKED, text) for text in unknown)]
 
 
-def _fits(key: str, value: Any, patient: PatientState, route: str) -> str | None:
+def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -> str | None:
     """Why a part of a row holds for the patient; None if it does not; "?..." names what is not known of them."""
     age, weeks = patient.age, patient.pregnancy_weeks
     if key in ("problem", "chart_words"):
@@ -61,6 +65,15 @@ def _fits(key: str, value: Any, patient: PatientState, route: str) -> str | None
         return _below_egfr(value, patient)
     if key == "lab":
         return _result(value, patient)
+    if key == "clearance_above":
+        cleared = patient.clearance
+        if cleared is None:
+            return "?creatinine clearance (creatinine, weight or age is not recorded)"
+        return f"creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault)" if cleared > value else None
+    if key == "order_words":
+        told = f" {plain(order.replace(',', ' '))} "
+        said = [word for word in value if f" {word} " in told]
+        return f"ordered: {said[0]}" if said else None
     if key == "sex":
         return "" if patient.sex == value else None
     return "" if not route or route == value else None  # route

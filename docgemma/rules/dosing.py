@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from docgemma.reading.words import plain
+from docgemma.reading.words import clinical, plain
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
 from docgemma.rules.numbers import NUMBER_WORDS, quantities, said_frequencies
 from docgemma.rules.patient_state import PatientState
@@ -22,14 +22,6 @@ TIMES = re.compile(
 ONCE = re.compile(r"^\s*(?:once|stat|now|one[- ]time|single dose|once only|x\s?1)\W*$", re.IGNORECASE)
 OTHER_DAY = re.compile(r"\b(?:every other day|alternate days|qod|every second day)\b", re.IGNORECASE)
 AS_NEEDED = re.compile(r"\b(?:prn|as (?:needed|required))\b", re.IGNORECASE)
-ROUTES = {  # words of an order -> route of the rows
-    "oral": "oral po mouth tablet tablets tab tabs capsule capsules cap caps liquid suspension syrup",
-    "injection": "iv im sc subcut subcutaneous subcutaneously intravenous intravenously intramuscular injection inject "
-    "infusion bolus drip vein skin muscle",
-    "inhaled": "inhaled inhaler inhalation puff puffs nebuliser nebulizer neb nebs breathed",
-    "topical": "topical topically cream ointment gel lotion patch patches eye eyes ear ears drops nasal nose spray "
-    "rectal vaginal",
-}
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
@@ -37,9 +29,9 @@ BETWEEN_UNITS = ("mcg", "mg", "g")
 
 
 def route_of(text: str) -> str:
-    """The route that an order's words name, "to the left eye" is topical; "" where none does."""
+    """The route that an order's words name, "to the left eye" is eye; "" where none does."""
     words = set(plain(text).replace("/", " ").replace(",", " ").split())
-    return next((route for route, said in ROUTES.items() if words & set(said.split())), "")
+    return next((route for route, said in clinical("order_routes")["routes"].items() if words & set(said)), "")
 
 
 def check_dose(
@@ -195,6 +187,8 @@ def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tupl
     formed = [row for row in fitting if "form" in row and set(plain(row["form"]).split()) <= _forms(words)]
     plain_rows = [row for row in fitting if not {"for", "form"} & set(row)]
     strict = [row for row in plain_rows if {"age_from", "egfr_below", "weight_below_kg"} & set(row)]
+    if any("egfr_below" in row for row in told):  # the kidney limit of this indication, not the general one
+        strict = [row for row in strict if "egfr_below" not in row]
     chosen = [*(told or formed or [row for row in plain_rows if row not in strict]), *strict]
     found: dict[tuple[str, str], tuple[str, Decimal, str, str]] = {}
     for row in chosen:
@@ -251,7 +245,8 @@ def _why(row: Row, patient: PatientState) -> str:
     parts += [f"below {row['weight_below_kg']} kg"] if "weight_below_kg" in row else []
     parts += [f"at {patient.weight:g} kg"] if any("per_kg" in key for key in row) and patient.weight else []
     parts += [f"for {row['for']}"] if "for" in row else []
-    return f" ({', '.join(parts)})" if parts else ""
+    parts += [row["note"]] if "note" in row else []
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _unclear(frequency: str) -> str:

@@ -130,8 +130,9 @@ def _interaction_findings(
             detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
             text = f"{item.severity.capitalize()} interaction with {other}: {detail or 'no details are given'}"
             findings.append(Finding(RANKS.get(item.severity.lower(), MAJOR), text))
-    unknown = [Finding(UNCHECKED, f"the interaction of {medication} with {name}") for name in not_checked]
-    return [*findings, *unknown]
+    if not_checked:
+        findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(not_checked)}"))
+    return findings
 
 
 def _none_listed(medication: str, none_listed: Mapping[str, str]) -> list[Finding]:

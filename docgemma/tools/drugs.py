@@ -27,7 +27,8 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     Data: `drug` (generic name), `asked` (as the clinician wrote it), `brand_names: list[str]`,
     `drug_classes: list[str]`, `boxed_warning: str`, `has_boxed_warning: bool` (False: known absent),
     `contraindications: list[str]`, `warnings: list[str]`, `interactions: str`, `max_daily_dose: str` ("" where the
-    label states none), `reference: str`, `effective: str | None` (ISO date of the label), `fell_back: str | None`.
+    label states none), `reference: str`, `effective: str | None` (ISO date of the label), `basis: str` (the label that
+    was read, or "not verified"), `fell_back: str | None`.
 
     Raises:
         ToolError: `drug_not_in_database`, `ambiguous_drug_name` (with `suggestions`), or an outage.
@@ -49,6 +50,7 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
         "max_daily_dose": label.max_daily_dose,
         "reference": label.reference,
         "effective": label.effective,
+        "basis": label.basis,
         "fell_back": answer.fell_back,
     }
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
@@ -60,7 +62,7 @@ def format_safety(data: dict[str, Any]) -> str:
         text = HEADING.sub("", data["boxed_warning"])
         first = f"{drug} has an FDA boxed warning: {clip(sentence(text), 480)}"
     else:
-        first = f"{drug} has no boxed warning on the current label."
+        first = f"{drug} has no boxed warning ({data['basis']})."
     dose = data["max_daily_dose"]
     names = joined(data["brand_names"][:4])
     kind = joined(data["drug_classes"][:3])
@@ -82,9 +84,10 @@ def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> 
     """Interactions of every pair among two to six drugs, the worst first.
 
     Data: `drugs: list[str]` (generic names, in the order asked), `asked: list[str]`,
-    `interactions: [{"drugs": [a, b], "severity", "mechanism", "management", "reference"}]`,
+    `interactions: [{"drugs": [a, b], "severity", "mechanism", "management", "reference", "basis"}]`,
     `none_listed: [[a, b]]` (pairs without an entry in this source; never means safe),
-    `not_checked: list[str]` (drugs that this source does not know), `fell_back: str | None`.
+    `not_checked: list[str]` (drugs that this source does not know), `not_covered: list[str]` (drugs that it knows and
+    holds no interaction of), `fell_back: str | None`.
     `empty` is True where no pair has an entry and every drug is known.
 
     Raises:
@@ -138,15 +141,19 @@ def _interaction_output(
                 "mechanism": item.mechanism,
                 "management": item.management,
                 "reference": item.reference,
+                "basis": item.basis,
             }
             for item in found
         ],
-        "none_listed": _none_listed(drugs, found, context),
+        "none_listed": _none_listed([name for name in drugs if name not in answer.not_covered], found, context),
         "not_checked": not_checked,
+        "not_covered": list(answer.not_covered),
         "fell_back": answer.fell_back,
     }
     links = _links([(" + ".join(item.drugs), item.reference) for item in found])
-    return ToolOutput(data, answer.source, answer.as_of, empty=not found and not not_checked, links=links)
+    return ToolOutput(
+        data, answer.source, answer.as_of, empty=not found and not not_checked and not answer.not_covered, links=links
+    )
 
 
 def _none_listed(drugs: list[str], found: list[Interaction], context: ToolContext) -> list[list[str]]:
@@ -166,6 +173,8 @@ def format_interactions(data: dict[str, Any]) -> str:
         lines.append(line)
     unknown = [f"{_title(name)} was not found in this source; its interactions were not checked."
                for name in data["not_checked"]]  # fmt: skip
+    unknown += [f"{_title(name)} is not covered: this source holds no interaction of it, so nothing was compared."
+                for name in data["not_covered"]]  # fmt: skip
     return bound([*lines, *unknown, *_none_lines(data["none_listed"])], closing=[fallback_line(data)])
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from docgemma.ehr.base import PatientMatch, Provenance
 from docgemma.errors import ErrorType, ToolError
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.knowledge.drug_rules import rxnorm_codes
+from docgemma.rules.drugs import ingredients
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
@@ -26,6 +29,7 @@ NOTE_TYPES = {  # LOINC document types
     "history": ("34117-2", "History and physical note"),
 }
 DOSE = re.compile(r"^\s*(\d+(?:[.,]\d+)?)\s*(mg|mcg|µg|g|ml|units?|iu)\b\s*$", re.IGNORECASE)
+RXNORM = "http://www.nlm.nih.gov/research/umls/rxnorm"
 TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
 
 
@@ -47,7 +51,7 @@ def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) ->
         "resourceType": "MedicationRequest",
         "status": "active",
         "intent": "order",
-        "medicationCodeableConcept": {"text": args.medication_name},
+        "medicationCodeableConcept": _medication(args.medication_name, context),
         "subject": _reference(patient),
         "authoredOn": _now(),
         "dosageInstruction": [dosage],
@@ -168,6 +172,13 @@ def _essence(resource: dict[str, Any]) -> tuple:
         [item.get("text") for item in resource.get("dosageInstruction", [])],
         [item.get("attachment", {}).get("data") for item in resource.get("content", [])],
     )
+
+
+def _medication(name: str, context: ToolContext) -> dict[str, Any]:
+    """The drug as it was ordered, with its RxNorm ingredient code where it is one ingredient whose code is known."""
+    parts = ingredients(name, load_drug_names(context.settings.home))
+    code = rxnorm_codes().get(next(iter(parts))) if len(parts) == 1 else None
+    return {"text": name} | ({"coding": [{"system": RXNORM, "code": code}]} if code else {})
 
 
 def _is_drug(substance: str, context: ToolContext) -> bool:
