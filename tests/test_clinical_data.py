@@ -15,7 +15,10 @@ from docgemma.knowledge.drug_names import DrugNames, load_drug_names
 from docgemma.rules.numbers import said_frequencies
 
 DATA = Path(__file__).parents[1] / "data"
-FILES = ("measures", "topics", "label_topics", "drug_abbreviations", "drug_groups", "sig", "problems")
+FILES = (
+    "measures", "topics", "label_topics", "drug_abbreviations", "drug_groups", "sig", "problems", "claims",
+    "drug_words", "request_words", "units",
+)  # fmt: skip
 LISTS = frozenset({"said", "misspelt", "match", "chart", "label", "group", "drugs", "readings"})
 
 # LOINC long names and Synthea's, as charts carry them -> the measure meant
