@@ -172,7 +172,7 @@ def ehr_search(name: str, as_json: AsJson = False) -> None:
 @ehr.command("show")
 def ehr_show(patient_id: str, as_json: AsJson = False) -> None:
     """A patient's chart: problems, medications, allergies, results, notes."""
-    from docgemma.ehr.load import summarize
+    from docgemma.ehr.summary import print_chart, summarize
 
     with _store() as store:
         chart = store.chart(patient_id.strip())
@@ -183,9 +183,7 @@ def ehr_show(patient_id: str, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(summarize(chart))
         return
-    from docgemma.terminal import chart_view
-
-    chart_view(summarize(chart))
+    print_chart(summarize(chart))
 
 
 def main() -> None:

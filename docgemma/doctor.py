@@ -153,7 +153,7 @@ def _services(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _films() -> Check:
-    from docgemma.demo.camera import find_chromium
+    from docgemma.demo.stage import find_chromium
 
     check = _extra("Films of the demo", "record", ("av", "playwright"))
     if not check.ok:

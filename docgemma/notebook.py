@@ -6,20 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from docgemma.agent import Agent
-from docgemma.errors import ErrorType, ToolError
+from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.report import model_calls
 from docgemma.settings import Settings, read_settings
 
-NODES = (
-    "input_assembly", "intent_classify", "tool_select", "tool_execute", "result_classify", "router", "error_handler",
-    "synthesize",
-)  # fmt: skip
-COLOURS = {
-    "input_assembly": "#2e7d32", "tool_execute": "#2e7d32", "router": "#2e7d32",
-    "intent_classify": "#1565c0", "tool_select": "#1565c0", "result_classify": "#1565c0",
-    "error_handler": "#c62828", "synthesize": "#e65100",
+COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
+    "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
+    "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
 }  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
@@ -48,7 +43,7 @@ def shared_model(name: str | None, settings: Settings) -> LLM:
     key = (name, settings.model, settings.threads, settings.fast_decoding, settings.gpus)
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
-        _models[key].close = lambda: None
+        vars(_models[key])["close"] = lambda: None
     return _models[key]
 
 
@@ -88,8 +83,8 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
         axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
                      color=[COLOURS[node] for node in result["path"]])  # fmt: skip
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
-    for node in NODES:
-        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
+    for node, colour in COLOURS.items():
+        axes.scatter([], [], color=colour, label=node.replace("_", " "))
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
     axes.set_ylim(0.4, len(results) + 0.8)
     axes.axis("off")
@@ -101,24 +96,16 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
 def ask_box(agent: Agent, question: str) -> Any:
     """A line to type another question into, and its answer below."""
     import ipywidgets
+    from IPython.display import display
 
-    text = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
-    button, out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
+    def answer(question: str) -> None:
+        try:
+            display(show(agent.ask(question)))
+        except DocGemmaError as error:
+            print(error.line())
 
-    def run(_: Any) -> None:
-        from IPython.display import display
-
-        from docgemma.errors import DocGemmaError
-
-        out.clear_output()
-        with out:
-            try:
-                display(show(agent.ask(text.value)))
-            except DocGemmaError as error:
-                print(error.line())
-
-    button.on_click(run)
-    return ipywidgets.VBox([ipywidgets.HBox([text, button]), out])
+    line = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
+    return ipywidgets.interactive(answer, {"manual": True, "manual_name": "Ask"}, question=line)
 
 
 def _paragraphs(text: str) -> str:
@@ -136,8 +123,8 @@ def failing(agent: Agent, error_type: str, times: int) -> Iterator[None]:
         left[0] -= 1
         return real.failed(name, args, ToolError(ErrorType(error_type)))
 
-    real.call = call
+    vars(real)["call"] = call
     try:
         yield
     finally:
-        del real.call
+        del vars(real)["call"]

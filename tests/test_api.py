@@ -17,20 +17,19 @@ from pathlib import Path
 import httpx
 import jsonschema
 import pytest
+from starlette.requests import Request
 
 from docgemma.agent import Agent
 from docgemma.api import docs
-from docgemma.api.access import LOCAL, read_tokens
+from docgemma.api.access import LOCAL, Rate, new_thread, owns, read_tokens
 from docgemma.api.health import HealthCheck
 from docgemma.api.problems import Problem, problem_of
-from docgemma.api.rate import Rate
 from docgemma.api.stream import events as event_stream
-from docgemma.api.threads import new_thread, owns
-from docgemma.api.turns import Turns
 from docgemma.ehr.open import open_store
 from docgemma.errors import ConfigError, DocGemmaError, StoppedError
 from docgemma.nodes.context import Actor
 from docgemma.settings import Settings
+from docgemma.turns import Turns
 from tests.api_server import SECRETS, TOKENS, Server
 from tests.conftest import CONTRACT
 from tests.databases import postgres_server
@@ -448,13 +447,13 @@ def test_who_leaves_before_the_first_step_stops_the_turn_too() -> None:
         raise StoppedError("Stopped.")
 
     async def leave() -> None:
-        turns = Turns(at_once=1, each=1, limit_s=60)
-        turn = await turns.begin("ward", "api.ward.x", until_stopped)
-        pieces = event_stream(turns, turn, None, "id")
+        turns = Turns(slots=1)
+        turn = turns.begin("api.ward.x", until_stopped)
+        pieces = event_stream(turn, Request({"type": "http", "docgemma": {}}), 60)
         await anext(pieces)
         await pieces.aclose()
-        await asyncio.wait_for(turn.over.wait(), 30)
-        await turns.close()
+        assert await asyncio.to_thread(turn.over.wait, 30)
+        turns.close()
 
     asyncio.run(leave())
 

@@ -19,10 +19,12 @@ from docgemma.demo.ids import Ids, short
 from docgemma.demo.policy import OwnServerOnly
 from docgemma.demo.session import Session, reopen
 from docgemma.demo.start import _check_public, launch, on_kaggle
-from docgemma.demo.turns import Turns
-from docgemma.errors import StoreError, UsageError
+from docgemma.demo.work import problem
+from docgemma.errors import StoppedError, StoreError, UsageError
+from docgemma.turns import BusyError, Turns
 
 HOSTILE = "<script>alert(1)</script>\n\n\r\r\u2028![x](https://example.org/steal?q=1) **bold** [a](javascript:alert(1))"
+PATIENT = {"id": HOSTILE, "name": HOSTILE, "birth_date": HOSTILE}
 
 
 def result(**changes) -> dict:
@@ -46,7 +48,7 @@ def drawn(messages: list[dict]) -> str:
         drawn(view.answer(result(timeline=[{"label": HOSTILE, "detail": HOSTILE, "seconds": 0.1}]))),
         drawn(view.answer(result(sources=[{"label": HOSTILE, "source": HOSTILE, "as_of": HOSTILE, "links": []}]))),
         drawn(view.history([{"user": HOSTILE, "assistant": HOSTILE, "tools": [{"label": HOSTILE, "brief": HOSTILE}]}])),
-        view.card({"label": HOSTILE, "args": {"notes": HOSTILE}, "findings": [HOSTILE]}, HOSTILE),
+        view.card({"label": HOSTILE, "args": {"notes": HOSTILE}, "findings": [HOSTILE], "patient": PATIENT}),
     ],
 )
 def test_text_that_others_wrote_is_one_line_of_escaped_html(shown: str) -> None:
@@ -61,14 +63,16 @@ def test_text_that_others_wrote_is_one_line_of_escaped_html(shown: str) -> None:
 )
 def test_only_web_addresses_become_links(url: str) -> None:
     items = [{"label": "L", "source": "S", "as_of": None, "links": [{"title": "T", "url": url, "id": "1"}]}]
-    assert "<a " not in view.sources(items)
+    assert "<a " not in view.html("sources", items)
 
 
 def test_a_source_shows_name_date_and_link() -> None:
     links = [{"title": "Label", "url": "https://example.org/label", "id": "1"}]
-    shown = view.sources([{"label": "Drug Safety Report", "source": "Snapshot", "as_of": "2026-01-02", "links": links}])
+    shown = view.html(
+        "sources", [{"label": "Drug Safety Report", "source": "Snapshot", "as_of": "2026-01-02", "links": links}]
+    )
     assert "Drug Safety Report: Snapshot, as of 2026-01-02" in shown
-    assert "href='https://example.org/label'" in shown and "noopener" in shown
+    assert 'href="https://example.org/label"' in shown and "noopener" in shown
 
 
 def test_a_removed_sentence_is_said_to_be_removed() -> None:
@@ -87,7 +91,7 @@ def test_a_chart_says_what_is_not_recorded_and_never_that_it_is_normal(agent) ->
     assert "penicillin" in shown and "since 2022-02-14" in shown and "None recorded." in shown
     empty = {key: [] for key in ("allergies", "medications", "problems", "labs", "vitals", "observations", "notes")}
     patient = {"id": "x", "name": "<b>A</b>", "birth_date": "", "sex": "", "deceased": ""}
-    shown = chart.render(empty | {"immunizations": [], "no_known_allergies": False, "patient": patient})
+    shown = view.html("chart", empty | {"immunizations": [], "no_known_allergies": False, "patient": patient}, 12)
     assert "not the same as no known allergies" in shown and "<b>" not in shown and "normal" not in shown
 
 
@@ -129,28 +133,51 @@ def test_an_unexpected_failure_is_one_line_without_its_text(caplog) -> None:
     def work(on_event, stop):
         raise ValueError("Tomasz Nowak")
 
-    turn = Turns().begin("t", work, [])
+    turn = Turns(1).begin("t", work)
     list(turn.follow())
-    assert "ValueError in test_demo_view.py" in turn.problem
-    assert "Nowak" not in turn.problem and "Nowak" not in caplog.text
+    line = problem(turn.error)
+    assert "ValueError in test_demo_view.py" in line and "Nowak" not in line + caplog.text
 
 
 def test_a_second_question_waits_for_the_first_and_a_stop_reaches_it() -> None:
-    turns, seen = Turns(), threading.Event()
+    turns, seen = Turns(2), threading.Event()
 
     def work(on_event, stop):
         while not stop():
             seen.wait(0.01)
         raise UsageError("Stopped.")
 
-    turn = turns.begin("t", work, [])
-    with pytest.raises(UsageError, match="still being answered"):
-        turns.begin("t", work, [])
+    turn = turns.begin("t", work)
+    with pytest.raises(BusyError, match="still being answered"):
+        turns.begin("t", work)
     turns.stop("another")
     assert turns.running("t") is turn
     turns.stop("t")
     list(turn.follow())
-    assert turn.problem == "Stopped."
+    assert str(turn.error) == "Stopped." and turns.running("t") is None
+
+
+def test_who_joins_a_turn_later_hears_all_of_it_and_its_end() -> None:
+    turn, heard = Turns(1).begin("t", lambda on_event, stop: on_event({"type": "start"}) or {"status": "x"}), []
+    assert turn.over.wait(10)
+    turn.listen(heard.append)
+    assert heard == [{"type": "start"}, None] and list(turn.follow()) == [] and turn.result == {"status": "x"}
+
+
+def test_a_turn_that_waits_for_a_slot_can_be_stopped_and_everything_ends_when_the_runner_closes() -> None:
+    turns, free = Turns(1), threading.Event()
+
+    def first(on_event, stop):
+        while not stop():
+            free.wait(0.01)
+        return {}
+
+    begun, waiting = turns.begin("a", first, owner="ward"), turns.begin("b", first, owner="ward")
+    assert turns.count("ward") == 2
+    turns.stop("b")
+    assert waiting.over.is_set() and isinstance(waiting.error, StoppedError) and not begun.over.is_set()
+    turns.close()
+    assert begun.over.is_set() and turns.count("ward") == 0
 
 
 def test_a_stored_conversation_is_shown_again_with_its_open_question(agent) -> None:
@@ -166,7 +193,7 @@ def test_a_stored_conversation_is_shown_again_with_its_open_question(agent) -> N
 
 
 def test_a_port_that_is_taken_gets_one_clear_line(agent) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match=r"cannot listen on port \d+"):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match=r"port \d+ cannot be used"):
         launch(agent, port=taken.getsockname()[1], quiet=True)
 
 
@@ -218,9 +245,9 @@ def test_a_public_link_without_a_login_never_opens_a_record_server(capsys) -> No
 
 
 def test_no_style_or_theme_names_an_address_on_the_network() -> None:
-    from docgemma.demo.start import page_options
+    from docgemma.demo.start import _page_options
 
-    options = page_options()
+    options = _page_options()
     css = options["theme"]._get_theme_css() + options["css_paths"].read_text(encoding="utf-8")
     assert not re.search(r"url\(['\"]?https?:|@import", css) and not options["theme"]._stylesheets
     assert options["run_history"] is False

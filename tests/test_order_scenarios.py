@@ -121,6 +121,10 @@ def test_a_sulfa_allergy_reaches_the_drugs_whose_records_name_it(substance, drug
     assert allergy_conflict(drug, substance, context.drugs)
 
 
+def test_an_oral_maximum_is_not_held_against_an_infusion(context):
+    assert not grave(patient(), order("methylprednisolone", "1000 mg", "once daily", "intravenously"), context)
+
+
 def test_the_kidney_limit_of_an_indication_replaces_the_general_one(context):
     who = patient(problems=["Bacterial meningitis"], labs={"eGFR": 20})
     assert not grave(who, order("meropenem", "1 g", "every 12 hours", "intravenously"), context)

@@ -216,13 +216,19 @@ def _questions(root: Path) -> tuple[int, str]:
     return len(QUESTIONS), "docgemma/tour.py"
 
 
+def _patients(root: Path) -> tuple[int, str]:
+    path = "data/ehr/patients.ndjson"
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    return sum(line.startswith('{"resourceType": "Patient"') for line in lines), path
+
+
 COUNTS = {
     "held-out items": _lines("data/edge/heldout.jsonl"),
     "development items": _lines("data/edge/dev.jsonl"),
     "definitions": _lines("data/edge/definitions.jsonl"),
     "drugs": _lines("data/knowledge/drugs.jsonl", heading=1),
     "interaction pairs": _lines("data/knowledge/interactions.jsonl", heading=1),
-    "synthetic patients": _entries("data/ehr/patients.yaml"),
+    "synthetic patients": _patients,
     "scenarios": _entries("docgemma/demo/scenarios.yaml"),
     "planted instructions": _injections,
     "tools": _tools,

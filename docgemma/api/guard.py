@@ -27,10 +27,11 @@ class Guard:
     Args:
         local_only: no token protects this server, so a request must come from this machine in name too: a page of
             another site, opened in a browser here, must reach nothing.
+        max_bytes: of a body; Gradio bounds the uploads of the demo itself.
     """
 
-    def __init__(self, app: ASGIApp, local_only: bool):
-        self.app, self.local_only = app, local_only
+    def __init__(self, app: ASGIApp, local_only: bool, max_bytes: int):
+        self.app, self.local_only, self.max_bytes = app, local_only, max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -47,9 +48,10 @@ class Guard:
             await send(message)
 
         try:
-            if self.local_only:
-                _check_origin(scope)
-            await self.app(scope, receive, answer)
+            if self.local_only and not from_this_machine(scope["headers"]):
+                detail = "Without tokens this server answers only pages and programs of this machine."
+                raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
+            await self.app(scope, receive if _is_demo(scope) else _bounded(scope, receive, self.max_bytes), answer)
         except ClientDisconnect:
             seen["status"] = CLIENT_LEFT
         except Exception as error:
@@ -62,14 +64,27 @@ class Guard:
             _write(scope, seen, time.perf_counter() - start)
 
 
-def _check_origin(scope: Scope) -> None:
-    if not from_this_machine(scope["headers"]):
-        detail = "Without tokens this server answers only pages and programs of this machine."
-        raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
+def _bounded(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
+    """`receive` for a body that ends with a Problem where it grows too large, or says that it will."""
+    declared = dict(scope["headers"]).get(b"content-length", b"0")
+    size = int(declared) if declared.isdigit() else 0
+    received = 0
+
+    async def receive_some() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if max(size, received) > max_bytes:
+            detail = f"The body is larger than {max_bytes / 1e6:g} MB."
+            raise Problem(413, detail, "Send a smaller image, or ask about one part.")
+        return message
+
+    return receive_some
 
 
 def _is_demo(scope: Scope) -> bool:
-    return scope["path"] == "/demo" or scope["path"].startswith("/demo/")
+    path: str = scope["path"]
+    return path == "/demo" or path.startswith("/demo/")
 
 
 def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
 from docgemma import __version__
 from docgemma.agent import Agent
 
@@ -15,42 +17,40 @@ NOBODY = "docgemma-health"  # no patient and no conversation has this id
 
 
 class HealthCheck:
+    """Args: agent: whose stores are asked."""
+
     def __init__(self, agent: Agent):
         self.agent = agent
         self._asking = asyncio.Lock()
-        self._known: tuple[float, dict[str, Any]] | None = None
+        self._known: tuple[float, dict[str, Any]] = (-KEPT_S, {})
 
     async def report(self) -> dict[str, Any]:
+        """What `models.Health` says."""
         async with self._asking:
-            if self._known is None or time.monotonic() - self._known[0] > KEPT_S:
+            if time.monotonic() - self._known[0] > KEPT_S:
                 self._known = (time.monotonic(), await self._look())
             return self._known[1]
 
     async def _look(self) -> dict[str, Any]:
-        agent = self.agent
-        thread = {"configurable": {"thread_id": NOBODY}}
-        store, memory = await asyncio.gather(
-            _reachable(lambda: agent.store.patient(NOBODY)), _reachable(lambda: agent.memory.get_tuple(thread))
-        )
+        agent, thread = self.agent, RunnableConfig(configurable={"thread_id": NOBODY})
+        store = await _reach(lambda: agent.store.patient(NOBODY))
+        memory = await _reach(lambda: agent.memory.get_tuple(thread))
+        status = "ok" if store == "reachable" else "degraded"
         return {
-            "status": "down" if not memory else "ok" if store else "degraded",
+            "status": status if memory == "reachable" else "down",
             "version": __version__,
             "model": Path(agent.llm.name).name,  # a model file's name, not where it lies
             "vision": agent.llm.vision,
             "graph": agent.graph_name,
             "sources": agent.settings.sources,
-            "record_store": _word(store),
-            "memory": _word(memory),
+            "record_store": store,
+            "memory": memory,
         }
 
 
-async def _reachable(attempt: Callable[[], Any]) -> bool:
+async def _reach(attempt: Callable[[], Any]) -> str:
     try:
         await asyncio.wait_for(asyncio.to_thread(attempt), LIMIT_S)
     except Exception:  # whatever it is: what cannot be read is not reachable, and the body says no more than that
-        return False
-    return True
-
-
-def _word(reachable: bool) -> str:
-    return "reachable" if reachable else "unreachable"
+        return "unreachable"
+    return "reachable"

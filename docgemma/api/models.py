@@ -2,25 +2,36 @@
 
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from docgemma.question import MAX_CHARS
 
+ThreadId = Annotated[str, Field(max_length=120, description="A conversation to continue.")]
+ImageBytes = Annotated[bytes, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
+DECISIONS: list[JsonValue] = [  # changes go with one decision, and only with it
+    {
+        "title": "Change the entry", "required": ["decision", "changes"],
+        "properties": {"decision": {"const": "edit"}, "changes": {"type": "object", "minProperties": 1}},
+    },
+    {
+        "title": "Decide, or take up",
+        "properties": {"decision": {"enum": ["approve", "reject", None]}, "changes": {"type": "null"}},
+    },
+]  # fmt: skip
+
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", val_json_bytes="base64")
 
 
 class Query(Model):
     """A question, also the answer to a clarification ("the second one") in its conversation."""
 
     question: str = Field(min_length=1, max_length=MAX_CHARS, description="What to ask.")
-    thread: Optional[str] = Field(default=None, max_length=120, description="A conversation to continue.")
+    thread: Optional[ThreadId] = None
     patient: Optional[str] = Field(default=None, max_length=64, description="Id of the patient that it is about.")
-    image: Optional[str] = Field(
-        default=None,
-        description="A PNG, JPEG or DICOM file in base64, at most 50 MB; or send multipart/form-data.",
-        json_schema_extra={"contentEncoding": "base64"},
+    image: Optional[ImageBytes] = Field(
+        default=None, description="A PNG, JPEG or DICOM file in base64, at most 50 MB; or send multipart/form-data."
     )
 
 
@@ -44,7 +55,9 @@ class PendingWrite(Model):
 class Resume(Model):
     """A decision on the record entry that waits; without one, a turn that was cut off is taken up."""
 
-    thread: str = Field(max_length=120, description="The conversation.")
+    model_config = ConfigDict(json_schema_extra={"oneOf": DECISIONS})
+
+    thread: ThreadId
     decision: Optional[Literal["approve", "reject", "edit"]] = Field(
         default=None, description="None takes up a turn that was cut off, or reports the conversation as it stands."
     )
@@ -55,6 +68,12 @@ class Resume(Model):
     seen: Optional[PendingWrite] = Field(
         default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."
     )
+
+    @model_validator(mode="after")
+    def _changes_go_with_edit(self) -> "Resume":
+        if (self.decision == "edit") != bool(self.changes):
+            raise ValueError('Changes go with the decision "edit", and only with it')
+        return self
 
 
 class Option(Model):

@@ -10,20 +10,8 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
-from docgemma.errors import (
-    ConfigError,
-    DocGemmaError,
-    ModelError,
-    NoVisionError,
-    OutOfTokensError,
-    StoppedError,
-    StoreError,
-    ThreadStateError,
-    ToolError,
-    UnknownPatientError,
-    UnknownThreadError,
-    UsageError,
-)
+from docgemma import errors
+from docgemma.turns import BusyError
 
 MEDIA_TYPE = "application/problem+json"
 CLIENT_LEFT = 499  # nobody reads it; it stands in the log
@@ -60,20 +48,21 @@ AGAIN = "Try again. If it stays, tell whoever runs this server the request_id."
 OPERATOR = "Tell whoever runs this server the request_id; `docgemma doctor` there says what is wrong."
 # the first class that fits; subclasses stand before their bases
 TABLE: tuple[tuple[type[BaseException], int, str, str], ...] = (
-    (UnknownThreadError, 404, "There is no such conversation.", "Leave out `thread` to start one."),
-    (UnknownPatientError, 404, "There is no such patient.", "Ask for the patient by name, without `patient`."),
-    (ThreadStateError, 409, "The conversation is not at a point where this can be done.",
+    (errors.UnknownThreadError, 404, "There is no such conversation.", "Leave out `thread` to start one."),
+    (errors.UnknownPatientError, 404, "There is no such patient.", "Ask for the patient by name, without `patient`."),
+    (errors.ThreadStateError, 409, "The conversation is not at a point where this can be done.",
      "POST it to /agent/resume without a decision to see where it stands."),
-    (UsageError, 422, "The request cannot be carried out as it is.", "Compare it with /openapi.json."),
-    (StoppedError, 503, "The turn was stopped.", "Ask again, or take it up with /agent/resume."),
-    (NoVisionError, 422, "The loaded model cannot look at images.", "Ask without an image."),
-    (OutOfTokensError, 503, "The model did not come to an end with this question.", "Ask a shorter one."),
-    (ModelError, 503, "The language model did not answer.", AGAIN),
-    (ToolError, 502, "A source that the answer needs failed.", AGAIN),
-    (StoreError, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
+    (BusyError, 409, "The last question of this conversation is still being answered.", "Wait for its answer."),
+    (errors.UsageError, 422, "The request cannot be carried out as it is.", "Compare it with /openapi.json."),
+    (errors.StoppedError, 503, "The turn was stopped.", "Ask again, or take it up with /agent/resume."),
+    (errors.NoVisionError, 422, "The loaded model cannot look at images.", "Ask without an image."),
+    (errors.OutOfTokensError, 503, "The model did not come to an end with this question.", "Ask a shorter one."),
+    (errors.ModelError, 503, "The language model did not answer.", AGAIN),
+    (errors.ToolError, 502, "A source that the answer needs failed.", AGAIN),
+    (errors.StoreError, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
     (sqlite3.Error, 503, "A database of this server cannot be used. Nothing was looked up.", OPERATOR),
-    (ConfigError, 500, "This server is not set up for that.", OPERATOR),
-    (DocGemmaError, 500, "The request failed.", OPERATOR),
+    (errors.ConfigError, 500, "This server is not set up for that.", OPERATOR),
+    (errors.DocGemmaError, 500, "The request failed.", OPERATOR),
 )  # fmt: skip
 
 
@@ -83,10 +72,10 @@ def problem_of(error: BaseException) -> Problem:
         return error
     for kind, status, detail, next in TABLE:
         if isinstance(error, kind):
-            return Problem(status, detail, next, retry_after=5 if status == 503 else None)
+            return Problem(status, detail, next, retry_after=5 if status == 503 or kind is BusyError else None)
     return Problem(500, "Something went wrong that should not.", OPERATOR)
 
 
 def unknown_thread() -> Problem:
     """The same words for a conversation that is not there and for somebody else's."""
-    return problem_of(UnknownThreadError(""))
+    return problem_of(errors.UnknownThreadError(""))

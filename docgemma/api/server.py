@@ -4,20 +4,23 @@ import logging
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
 
 from docgemma.errors import ConfigError
 from docgemma.listening import is_loopback, listen
-from docgemma.settings import Settings, read_settings
+from docgemma.settings import read_settings
 
-PORT = 8000
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
 GRACE_S = 10  # what is being answered may end within it; the rest is stopped and can be taken up
 CONNECTIONS = 512
 
 
-def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, model: str | None = None) -> None:
+def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, model: str | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM.
 
     Args:
@@ -40,22 +43,27 @@ def run_api(host: str = "127.0.0.1", port: int = PORT, *, demo: bool = True, mod
             hint="Set DOCGEMMA_API_TOKENS to NAME:ROLE:SECRET (role read or write), or leave out --host.",
         )
     with listen(host, port) as listener, ended_by_sigterm():
-        _serve(listener, host, settings, tokens, demo, model)
+        from docgemma.agent import Agent  # only now: what is wrong with the options has been said at once
+        from docgemma.api.app import build_app
+
+        log_to_stderr()
+        with Agent(settings, model=model, on_progress=_say) as agent:
+            with_demo = demo and find_spec("gradio") is not None
+            app = build_app(agent, tokens, demo=with_demo)
+            address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+            _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
+            if with_demo:
+                _say(f"The demo is at {address}/demo/")
+            elif demo:
+                _say("The demo is not installed: pip install 'docgemma[demo]'")
+            if not tokens:
+                _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
+            elif not is_loopback(host):
+                _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
+            run_app(app, listener)
 
 
-def _serve(listener: socket.socket, host: str, settings: Settings, tokens: Any, demo: bool, model: str | None) -> None:
-    from docgemma.agent import Agent  # only now: what is wrong with the options has been said at once
-    from docgemma.api.app import build_app
-
-    log_to_stderr()
-    with Agent(settings, model=model, on_progress=_say) as agent:
-        with_demo = demo and find_spec("gradio") is not None
-        app = build_app(agent, tokens, demo=with_demo)
-        _greet(host, listener.getsockname()[1], agent, bool(tokens), demo, with_demo)
-        run_app(app, listener)
-
-
-def run_app(app: Any, listener: socket.socket) -> None:
+def run_app(app: "FastAPI", listener: socket.socket) -> None:
     """Serve until a signal. Whatever runs then has `GRACE_S` to end."""
     import uvicorn
 
@@ -69,21 +77,8 @@ def run_app(app: Any, listener: socket.socket) -> None:
         raise ConfigError("The server did not start.", hint="Try --no-demo, and `docgemma doctor`.")
 
 
-def _greet(host: str, port: int, agent: Any, secured: bool, asked: bool, demo: bool) -> None:
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
-    if demo:
-        _say(f"The demo is at {address}/demo/")
-    elif asked:
-        _say("The demo is not installed: pip install 'docgemma[demo]'")
-    if not secured:
-        _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
-    elif not is_loopback(host):
-        _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
-
-
 @contextmanager
-def ended_by_sigterm() -> Any:
+def ended_by_sigterm() -> Iterator[None]:
     """SIGTERM ends the process as Ctrl-C does, everything closed; uvicorn hands the signal on once it has ended."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -96,11 +91,8 @@ def ended_by_sigterm() -> Any:
 
 def log_to_stderr() -> None:
     """One line a request, and nothing that names anybody (see guard.py)."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    log = logging.getLogger("docgemma.api")
-    log.handlers, log.propagate = [handler], False
-    log.setLevel(logging.INFO)
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("docgemma.api").setLevel(logging.INFO)
 
 
 def _say(line: str) -> None:

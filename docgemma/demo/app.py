@@ -4,14 +4,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+from gradio.components.chatbot import ExampleMessage
 
 from docgemma.agent import Agent
 from docgemma.demo import chart, view
-from docgemma.demo.handlers import Desk
+from docgemma.demo.handlers import Handlers
 from docgemma.demo.ids import Ids
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS
 from docgemma.demo.session import Session
+from docgemma.turns import Turns
 
 EXAMPLES = (
     "Check FDA warnings for dofetilide",
@@ -37,31 +39,32 @@ TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "a
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
-def build(agent: Agent | None, ids: Ids, scenarios: list[Scenario], replayed: str = "") -> gr.Blocks:
-    """The app, not started. With `agent` None it replays; `replayed` says when that was recorded.
+def build(agent: Agent | None, ids: Ids, turns: Turns) -> gr.Blocks:
+    """The app, not started. With `agent` None it replays.
 
     Args:
         ids: makes and checks the conversation ids that browsers keep.
     """
-    desk = Desk(agent, ids, scenarios, replayed)
-    ui = desk.screen.ui = SimpleNamespace()
+    handlers = Handlers(agent, ids, turns)
+    ui = handlers.screen.ui = SimpleNamespace()
+    blocks: gr.Blocks
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
         ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=ids.browser_secret())
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
-            ui.badges = gr.HTML(desk.screen.badges(), elem_id="dg-badges")
+            ui.badges = gr.HTML(handlers.screen.badges(), elem_id="dg-badges")
         with gr.Row(elem_id="dg-main"):
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)
             with gr.Column(scale=2, min_width=320, elem_id="dg-side"):
-                _side(ui, agent, scenarios)
-        _wire(blocks, ui, desk, agent)
+                _side(ui, agent, list(handlers.scenarios.values()))
+        _wire(blocks, ui, handlers, agent)
     return blocks
 
 
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
-    examples = [{"text": text} for text in EXAMPLES] if agent else None
+    examples = [ExampleMessage(text=text) for text in EXAMPLES] if agent else None
     ui.chat = gr.Chatbot(
         elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, buttons=[],
         feedback_options=None, placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[],
@@ -106,31 +109,31 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
             ui.play = gr.Button("Play", variant="primary", elem_id="dg-play")
 
 
-def _wire(blocks: gr.Blocks, ui: SimpleNamespace, desk: Desk, agent: Agent | None) -> None:
+def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Agent | None) -> None:
     shown = [
         ui.session, ui.browser, ui.chat, ui.card, ui.what, ui.approve, *ui.fields, ui.edit, ui.take_up, ui.composer,
         ui.stop, ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
     ]  # fmt: skip
     who = [ui.session, ui.browser]
-    blocks.load(desk.open, who, shown, **TURN)
-    ui.play.click(desk.play, [ui.scenario, *who], shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.stop.click(desk.stop, who, None, **QUICK)
-    ui.anew.click(desk.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)
+    blocks.load(handlers.open, who, shown, **TURN)
+    ui.play.click(handlers.play, [ui.scenario, *who], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.stop.click(handlers.stop, who, None, **QUICK)
+    ui.anew.click(handlers.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)
     if agent is None:
         return
-    ui.composer.submit(desk.send, [ui.composer, *who, ui.patient], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.composer.submit(handlers.send, [ui.composer, *who, ui.patient], shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then(
-        desk.send, [ui.composer, *who, ui.patient], shown, **TURN
+        handlers.send, [ui.composer, *who, ui.patient], shown, **TURN
     ).then(None, js=FOCUS, **QUICK)
-    ui.chat.option_select(desk.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.approve.click(desk.approve, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.reject.click(desk.reject, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.chat.option_select(handlers.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.approve.click(handlers.approve, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.reject.click(handlers.reject, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
     ui.change.click(_editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
-    ui.save.click(desk.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.take_up.click(desk.take_up, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.patient.input(desk.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
+    ui.save.click(handlers.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.take_up.click(handlers.take_up, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    ui.patient.input(handlers.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
     if not ui.listed:
-        ui.patient.key_up(desk.find, None, ui.patient, **QUICK)
+        ui.patient.key_up(handlers.find, None, ui.patient, **QUICK)
 
 
 def _editing() -> tuple[Any, Any]:

@@ -7,26 +7,32 @@ from typing import Any
 import gradio as gr
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, entry, view
+from docgemma.demo import chart, view, work
 from docgemma.demo.ids import Ids
-from docgemma.demo.scenarios import Scenario, player
+from docgemma.demo.scenarios import load_scenarios, player
 from docgemma.demo.screen import Screen, Updates
 from docgemma.demo.session import Session, reopen, standing
-from docgemma.demo.turns import MOVED, Turn, Turns, Work, asking, deciding, log, plain
-from docgemma.errors import DocGemmaError, UsageError, kind_and_place
+from docgemma.errors import DocGemmaError, UsageError
+from docgemma.turns import BusyError, Turn, Turns, Work
 
 
-class Desk:
+class Handlers:
     """The handlers of one demo, for all its users. What the screen then shows is `screen`'s.
 
     Args:
         agent: None replays stored traces and answers nothing else.
     """
 
-    def __init__(self, agent: Agent | None, ids: Ids, scenarios: list[Scenario], replayed: str = ""):
-        self.agent, self.ids = agent, ids
-        self.scenarios = {item.id: item for item in scenarios}
-        self.turns, self.screen = Turns(), Screen(agent, self.scenarios, replayed)
+    def __init__(self, agent: Agent | None, ids: Ids, turns: Turns):
+        self.agent, self.ids, self.turns = agent, ids, turns
+        self.scenarios = {item.id: item for item in load_scenarios()}
+        self.screen = Screen(agent, self.scenarios)
+
+    @property
+    def live(self) -> Agent:
+        """The agent; where traces are replayed, nothing that needs one is wired."""
+        assert self.agent
+        return self.agent
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
@@ -57,11 +63,12 @@ class Desk:
             image = files[0] if files else None
             opening = [view.said(text, image)]
         except DocGemmaError as error:
-            session.messages = [*session.settle(), view.said(text), view.notice(plain(error))]
+            session.messages = [*session.settle(), view.said(text), view.note("notice", work.problem(error))]
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
         session.thread = session.thread or self.ids.new(session.user)
-        yield from self._run(session, opening, asking(self.agent, session.thread, text, image, patient, session.actor))
+        asked = work.asking(self.live, session.thread, session.actor, text, image, patient)
+        yield from self._run(session, opening, asked)
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
         """A choice of a clarification. Only what was offered can be chosen."""
@@ -70,8 +77,8 @@ class Desk:
         if not as_shown or chosen not in session.options:
             yield self._moved(session)
             return
-        work = asking(self.agent, session.thread, chosen, actor=session.actor)
-        yield from self._run(session, [view.said(session.options[chosen])], work)
+        asked = work.asking(self.live, session.thread, session.actor, chosen, None, None)
+        yield from self._run(session, [view.said(session.options[chosen])], asked)
 
     def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         yield from self._decide(session, browser, request, "approve", {}, "Approved.")
@@ -83,22 +90,18 @@ class Desk:
         self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
     ) -> Iterator[Updates]:
         """The entry as it was changed on the card; new findings come back before anything is written."""
-        before = entry.fields(self.agent, session.stands["pending"] or {"args": {}})
-        changes = entry.changed(before, (first, second, third, fourth))
+        before = work.entry_fields(self.agent, session.stands["pending"] or {"args": {}})
+        changes = work.changed_fields(before, (first, second, third, fourth))
         decision = "edit" if changes else "approve"
-        yield from self._decide(session, browser, request, decision, changes, entry.said(changes))
+        yield from self._decide(session, browser, request, decision, changes, work.said(changes))
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""
         if not self._enter(session, browser, request):
             yield self._moved(session)
             return
-        agent, thread, actor = self.agent, session.thread, session.actor
-        yield from self._run(
-            session,
-            [view.said("Go on.")],
-            lambda on_event, stop: agent.proceed(thread, actor=actor, on_event=on_event, stop=stop),
-        )
+        asked = work.going_on(self.live, session.thread, session.actor)
+        yield from self._run(session, [view.said("Go on.")], asked)
 
     def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
         thread = session.thread or (browser if self.ids.owns(browser, request.username) else None)
@@ -116,9 +119,9 @@ class Desk:
     def find(self, event: gr.KeyUpData) -> Any:
         """Names as they are typed, where the record store cannot list everybody."""
         try:
-            return gr.update(choices=chart.search(self.agent, event.input_value or ""))
+            return gr.update(choices=chart.search(self.live, event.input_value or ""))
         except DocGemmaError as error:
-            gr.Warning(plain(error))
+            gr.Warning(work.problem(error))
             return gr.update()
 
     def play(self, chosen: str, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
@@ -130,12 +133,12 @@ class Desk:
         step = scenario.steps[session.step]
         session.step += 1
         number = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
-        opening = [view.caption(number, step.caption), self.screen.opening(step, session)]
-        work = player(self.agent, scenario, session.step - 1, session.thread, session.result, actor=session.actor)
-        for updates in self._run(session, opening, work):
+        opening = [view.note("caption", step.caption, number), self.screen.opening(step, session)]
+        playing = player(self.agent, scenario, session.step - 1, session.thread, session.result, actor=session.actor)
+        for updates in self._run(session, opening, playing):
             ended = self.screen.ui.trace in updates  # the last picture of a step
             if ended and session.step >= len(scenario.steps):
-                session.messages = [*session.messages, view.caption("What to notice", scenario.notice)]
+                session.messages = [*session.messages, view.note("caption", scenario.notice, "What to notice")]
                 session.scenario, session.step = None, 0
                 updates = self.screen.rest(session)
             yield updates
@@ -150,34 +153,33 @@ class Desk:
             yield self._moved(session)
             return
         seen = session.stands["pending"]
-        work = deciding(self.agent, session.thread, decision, changes, seen, session.actor)
-        yield from self._run(session, [view.said(words)], work)
+        decided = work.deciding(self.live, session.thread, session.actor, decision, changes, seen)
+        yield from self._run(session, [view.said(words)], decided)
 
     def _moved(self, session: Session) -> Updates:
-        session.messages = [*session.messages, view.notice(MOVED)]
+        session.messages = [*session.messages, view.note("notice", work.MOVED)]
         return self.screen.rest(session)
 
-    def _run(self, session: Session, opening: list[dict[str, Any]], work: Work) -> Iterator[Updates]:
+    def _run(self, session: Session, opening: list[view.Message], asked: Work) -> Iterator[Updates]:
         try:
-            turn = self.turns.begin(session.thread, work, opening)
-        except UsageError as error:  # the page stays as it is: a turn runs, what was typed may be sent later
+            turn = self.turns.begin(session.thread, asked, opening=opening)
+        except BusyError as error:  # the page stays as it is: a turn runs, what was typed may be sent later
             gr.Warning(error.line())
             yield {self.screen.ui.composer: gr.update()}
             return
         yield from self._follow(session, session.settle() + opening, turn)
 
-    def _follow(self, session: Session, base: list[dict[str, Any]], turn: Turn) -> Iterator[Updates]:
+    def _follow(self, session: Session, base: list[view.Message], turn: Turn) -> Iterator[Updates]:
         session.messages = base
         chat = self.screen.ui.chat
-        yield self.screen.busy(session) | {chat: [*base, *view.working(turn.timeline, turn.now, turn.words)]}
+        yield self.screen.busy(session) | {chat: [*base, *view.working(turn.events)]}
         for _ in turn.follow():
-            yield {chat: [*base, *view.working(turn.timeline, turn.now, turn.words)]}
+            yield {chat: [*base, *view.working(turn.events)]}
         if turn.result:
             session.result = turn.result
             session.messages = [*base, *view.answer(turn.result)]
         else:
-            shown = [view.thought(turn.timeline, 0.0)] if turn.timeline else []
-            session.messages = [*base, *shown, view.notice(turn.problem)]
+            session.messages = [*base, *view.cut_off(turn.events), view.note("notice", work.problem(turn.error))]
         yield self.screen.rest(session)
 
     def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
@@ -196,9 +198,6 @@ class Desk:
             if session.thread and (self.turns.running(thread) or standing(self.agent, session) == session.stands):
                 return True
             reopen(self.agent, session, thread)
-        except DocGemmaError as error:
-            session.messages = [view.notice(plain(error))]
         except Exception as error:
-            log.error("a conversation could not be opened: %s", kind_and_place(error))
-            session.messages = [view.notice(f"The conversation cannot be opened ({kind_and_place(error)}).")]
+            session.messages = [view.note("notice", work.problem(error))]
         return False

@@ -1,51 +1,40 @@
 """`docgemma demo record`: the guided scenarios through the real app in a real browser, as films with captions.
 
-The server is a process of its own, on a fresh data home and offline: no record but the synthetic ones is touched.
+Playwright takes the pictures and shows the captions; the demo runs on a fresh data home and offline, so that no record
+but the synthetic ones is touched.
 """
 
-import json
-import subprocess
-import sys
+import shutil
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from datetime import date
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from docgemma.demo.camera import Camera, Picture, browser, find_chromium, load_playwright
-from docgemma.demo.film import PAGE, Film, Frame, Shot, animate, cut, load_encoder, still
-from docgemma.demo.scenarios import Scenario, load_scenarios
-from docgemma.demo.server import Server
-from docgemma.demo.stage import Stage
-from docgemma.errors import ConfigError, StoreError, UsageError
+from docgemma.agent import Agent
+from docgemma.demo.film import Pictures, animate, encode, load_encoder
+from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
+from docgemma.demo.stage import Stage, browser, find_chromium
+from docgemma.demo.start import launch
+from docgemma.errors import StoreError, UsageError
+from docgemma.llm.base import LLM
+from docgemma.settings import Settings, read_settings
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Say = Callable[[str], Any]
 WHOLE = "docgemma-demo.mp4"
 WHOLE_S = 170.0  # the cut of everything stays under three minutes
-OWN = {"act": 8.0, "work": 8.0}  # seconds at most of each kind of shot, in a scenario's own film
-SHORT = {"title": 1.5, "act": 3.0, "work": 3.0, "read": 3.5}  # and in the cut of everything
+PAGE = {"width": 1280, "height": 920}  # pixels; the captions stand on the last 110 of them
+BAR = """<div style="position: fixed; inset: auto 0 0 0; height: 94px; padding: 8px 24px; background: #0f172a;
+  color: #f8fafc; font: 19px/1.35 system-ui, sans-serif"><b style="color: #5eead4">{head}</b><br>{text}</div>"""
+BELOW = "html { scroll-padding-bottom: 110px } body { padding-bottom: 110px !important }"  # the page ends above the bar
 TYPING_MS = 20
 TURN_MS = 900_000  # a large model on a processor takes its time
-TITLE_S, CLICK_S, READ_S, NOTICE_S = 2.0, 1.2, 4.0, 6.0
-SMALL = {"act": 2.0, "work": 1.5, "read": 2.5}
-SMALL_WIDTH, SMALL_BYTES, STILL_BYTES = 720, 1_400_000, 390_000
+TITLE_MS, CLICK_MS, READ_MS, NOTICE_MS = 2000, 1200, 4000, 6000
 IN_README = "approval"  # the scenario of the README's pictures, where it is played
-
-
-@dataclass
-class Take:
-    """One scenario as it was filmed: what was shown when, the page as a picture (PNG), each turn's trace."""
-
-    scenario: Scenario
-    shots: list[Shot] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
-    poster: bytes = b""
-    results: list[dict[str, Any]] = field(default_factory=list)
-
-    def shot(self, kind: str, head: str, text: str, start: float, end: float | None = None) -> None:
-        self.shots.append(Shot(kind, head, text, start, end or time.time()))
 
 
 def record(
@@ -54,7 +43,8 @@ def record(
     *,
     media: Path | None = None,
     model: str | None = None,
-    on_progress: Callable[[str], Any] = print,
+    llm: LLM | None = None,
+    on_progress: Say = print,
 ) -> list[Path]:
     """Film scenarios: for each a video, a poster and its trace, and one cut of all; the files that were written.
 
@@ -62,56 +52,32 @@ def record(
         chosen: ids of scenarios; none means all.
         media: a folder for a small animation and a screenshot, as a README shows them.
         model: as `docgemma demo` takes it from DOCGEMMA_MODEL.
+        llm: a loaded model, instead of loading one.
 
     Raises:
         ConfigError: Chromium, Playwright or the encoder is missing; the line says how to install it.
         UsageError: no such scenario.
     """
     scenarios = select(chosen)
-    load_playwright(), find_chromium(), load_encoder()  # before anything slow begins
-    _folder(out), _folder(media or out)
+    find_chromium(), load_encoder()  # before anything slow begins
+    for folder in (out, media or out):
+        _folder(folder)
     written: list[Path] = []
-    whole = Film(out / WHOLE) if len(scenarios) > 1 else nullcontext()
-    with tempfile.TemporaryDirectory(prefix="docgemma-record-") as home, whole, browser() as chromium:
-        on_progress("Starting the demo.")
-        with Server(Path(home), model) as server:
-            for number, scenario in enumerate(scenarios, 1):
-                say = _numbered(on_progress, f"{number} of {len(scenarios)}, {scenario.title}")
-                take = film(chromium, server.url, scenario, say)
-                written += save(take, out, say)
-                if len(scenarios) > 1:
-                    whole.add(cut(take.shots, take.pictures, _within(scenarios)))
-                if media and scenario.id == (IN_README if IN_README in [s.id for s in scenarios] else scenarios[0].id):
-                    written += save_small(take, media)
-    return written + ([out / WHOLE] if len(scenarios) > 1 else [])
-
-
-def missing() -> str | None:
-    """What the recorder needs and does not find, in one line; None if nothing."""
-    try:
-        load_playwright(), find_chromium(), load_encoder()
-    except ConfigError as error:
-        return error.line()
-    return None
-
-
-def record_aside(out: Path, chosen: Sequence[str] = ()) -> list[Path]:
-    """`record` in a process of its own, for a notebook: Playwright's calls cannot wait inside the kernel's loop.
-
-    Raises:
-        ConfigError: it failed; the line is its own.
-    """
-    command = [sys.executable, "-m", "docgemma", "demo", "record", "--out", str(out)]
-    command += [part for name in chosen for part in ("--scenario", name)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        said = ""
-        for line in process.stderr:
-            said = line.strip()
-            print(said)
-        files = process.stdout.read().split("\n")
-    if process.returncode:
-        raise ConfigError(f"The recording failed: {said}")
-    return [Path(name) for name in files if name]
+    whole = Pictures()
+    with browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
+        for number, scenario in enumerate(scenarios, 1):
+            on_progress(f"{number} of {len(scenarios)}, {scenario.title}")
+            pictures, poster = Pictures(), out / f"{scenario.id}.png"
+            results = film(chromium, url, scenario, pictures, poster, on_progress)
+            encode(out / f"{scenario.id}.mp4", pictures)
+            whole.extend(pictures)
+            written += [out / f"{scenario.id}.mp4", poster, store_trace(out, scenario.id, results)]
+            if media and scenario.id == (IN_README if IN_README in [s.id for s in scenarios] else scenarios[0].id):
+                written += [animate(pictures, media / "demo.webp"), Path(shutil.copy(poster, media / "demo.png"))]
+    if len(scenarios) > 1:
+        encode(out / WHOLE, whole, WHOLE_S)
+        written.append(out / WHOLE)
+    return written
 
 
 def select(chosen: Sequence[str]) -> list[Scenario]:
@@ -123,95 +89,63 @@ def select(chosen: Sequence[str]) -> list[Scenario]:
     return [item for item in known if not chosen or item.id in chosen]
 
 
-def film(chromium: Any, url: str, scenario: Scenario, say: Callable[[str], Any]) -> Take:
-    """Play one scenario in a browser of its own, with the camera on."""
-    context = chromium.new_context(viewport=dict(zip(("width", "height"), PAGE, strict=True)), reduced_motion="reduce")
+def film(
+    chromium: "Browser", url: str, scenario: Scenario, pictures: Pictures, poster: Path, on_progress: Say
+) -> list[dict[str, Any]]:
+    """Play one scenario in a browser of its own, with the camera on; the result of each step."""
+    context = chromium.new_context(viewport=PAGE, reduced_motion="reduce")  # type: ignore[arg-type]
     try:
         page = context.new_page()
         stage = Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS)
+        results: list[dict[str, Any]] = []
         stage.open()
-        camera, take = Camera(page), Take(scenario)
-        now = time.time()
-        take.shot("title", scenario.title, "DocGemma. Decision support, not a medical device.", now, now + TITLE_S)
+        page.add_style_tag(content=BELOW)
+        page.screencast.start(on_frame=pictures.add, size=PAGE, quality=85)  # type: ignore[arg-type]
+        page.screencast.show_chapter(scenario.title, description="Decision support, not a medical device.",
+                                     duration=TITLE_MS)  # fmt: skip
         for number, step in enumerate(scenario.steps):
-            _step(page, stage, take, number)
-            take.results.append(stage.trace())
-            stage.show_outcome()
-            say(f"step {number + 1} of {len(scenario.steps)}: {take.results[-1]['status'].replace('_', ' ')}")
-            for line in step.unmet(take.results[-1]):
-                say(f"not as promised: {line}")
-        camera.stop()
-        take.pictures = camera.pictures
-        return take
+            head = f"{scenario.title}, step {number + 1} of {len(scenario.steps)}"
+            with _caption(page, head, step.caption):
+                page.wait_for_timeout(CLICK_MS)  # the caption can be read before anything happens
+                stage.perform(scenario, number)
+                page.wait_for_timeout(READ_MS)
+                if not (results and results[0]["pending_write"]):  # the first card tells more than what follows it
+                    page.screenshot(path=poster)
+            results.append(stage.trace())
+            for line in step.unmet(results[-1]):
+                on_progress(f"not as promised: {line}")
+        with _caption(page, "What to notice", scenario.notice):
+            page.wait_for_timeout(NOTICE_MS)
+        page.screencast.stop()
+        return results
     finally:
         context.close()
 
 
-def _step(page: Any, stage: Stage, take: Take, number: int) -> None:
-    """One step; each phase becomes a shot when the next one begins."""
-    scenario, count = take.scenario, len(take.scenario.steps)
-    head = scenario.title + (f", step {number + 1} of {count}" if count > 1 else "")
-    caption, last = scenario.steps[number].caption, number + 1 == count
-    before, start = "", time.time()
-    for phase in stage.perform(scenario, number):
-        if before:
-            take.shot(before, head, caption, start)
-        before, start = phase, time.time()
-        if phase == "act":
-            page.wait_for_timeout(CLICK_S * 1000)  # the caption can be read before anything happens
-    if not take.poster and (last or page.locator("#dg-card").is_visible()):
-        take.poster = page.screenshot()
-    page.wait_for_timeout(READ_S * 1000)
-    take.shot("read", head, caption, start)
-    if last:
-        start = time.time()
-        page.wait_for_timeout(NOTICE_S * 1000)
-        take.shot("read", "What to notice", scenario.notice, start)
+@contextmanager
+def _caption(page: "Page", head: str, text: str) -> Iterator[None]:
+    with page.screencast.show_overlay(BAR.format(head=escape(head), text=escape(text))):
+        yield
 
 
-def save(take: Take, out: Path, say: Callable[[str], Any]) -> list[Path]:
-    """The video, the poster and the trace of one scenario."""
-    video, poster, trace = (out / f"{take.scenario.id}.{kind}" for kind in ("mp4", "png", "json"))
-    with Film(video) as own:
-        own.add(cut(take.shots, take.pictures, OWN))
-    poster.write_bytes(take.poster)
-    trace.write_text(json.dumps(stored(take), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    say(f"{video.name}, {own.seconds:.0f} s")
-    return [video, poster, trace]
+@contextmanager
+def _fresh_demo(model: str | None, llm: LLM | None, on_progress: Say) -> Iterator[str]:
+    """The demo at work; its address."""
+    on_progress("Starting the demo.")
+    with (
+        tempfile.TemporaryDirectory(prefix="docgemma-record-") as home,
+        Agent(fresh_settings(Path(home)), model=model, llm=llm, on_progress=on_progress) as agent,
+    ):
+        blocks = launch(agent, share=False, quiet=True, inline=False)
+        try:
+            yield blocks.local_url
+        finally:
+            blocks.close(verbose=False)
 
 
-def save_small(take: Take, folder: Path) -> list[Path]:
-    """A small animation and a screenshot, for a README."""
-    frames: list[Frame] = cut([shot for shot in take.shots if shot.kind != "title"], take.pictures, SMALL)
-    animation, picture = folder / "demo.webp", folder / "demo.png"
-    animate(frames, animation, width=SMALL_WIDTH, max_bytes=SMALL_BYTES)
-    still(take.poster, picture, STILL_BYTES)
-    return [animation, picture]
-
-
-def stored(take: Take) -> dict[str, Any]:
-    """The trace in the form that a replay reads (`scenarios.load_trace`)."""
-    steps = [{"events": _events(result), "result": result} for result in take.results]
-    model = take.results[0]["model"]
-    return {"scenario": take.scenario.id, "model": model, "recorded": date.today().isoformat(), "steps": steps}
-
-
-def _events(result: dict[str, Any]) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = []
-    for node, step in zip(result["path"], result["timeline"], strict=False):
-        events += [{"type": "start", "node": node, "label": step["label"]}, {"type": "step", "node": node, **step}]
-    return [*events, {"type": "answer", "text": result["answer"]}]
-
-
-def _within(scenarios: Sequence[Scenario]) -> dict[str, float]:
-    """The limits of the cut of everything, however many scenarios there are."""
-    a_step = SHORT["act"] + SHORT["work"] + SHORT["read"]
-    planned = sum(SHORT["title"] + SHORT["read"] + a_step * len(item.steps) for item in scenarios)
-    return {kind: limit * min(1.0, WHOLE_S / planned) for kind, limit in SHORT.items()}
-
-
-def _numbered(on_progress: Callable[[str], Any], head: str) -> Callable[[str], Any]:
-    return lambda line: on_progress(f"{head}: {line}")
+def fresh_settings(home: Path) -> Settings:
+    """Nobody's records and memory: of the user's own settings only those that choose the model are kept."""
+    return read_settings(home=home, sources="offline", ehr=None, db=None, mcp_url=None)
 
 
 def _folder(path: Path) -> None:

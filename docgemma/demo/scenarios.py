@@ -12,15 +12,17 @@ from typing import Any
 
 import yaml
 
-from docgemma.agent import Agent
+from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
-from docgemma.nodes.context import CLINICIAN, Actor
+from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
 from docgemma.tools.base import Toolbox
+from docgemma.turns import Stop, Work
 
 FOLDER = Path(__file__).parent
 TRACES = FOLDER / "traces"
 PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
+Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Step:
     ask: str = ""
     image: str = ""  # a file that pydicom ships
     choose: int = 0
-    decide: str = ""
+    decide: Any = ""
     change: dict[str, Any] = field(default_factory=dict)
     fails: dict[str, Any] = field(default_factory=dict)  # {"error": a known error type, "times": how often}
     expect: dict[str, Any] = field(default_factory=dict)  # {"status", "path", "tools", "says"}
@@ -40,13 +42,9 @@ class Step:
     def image_path(self) -> Path | None:
         from pydicom.data import get_testdata_file
 
-        return Path(get_testdata_file(self.image, download=False)) if self.image else None
+        return Path(str(get_testdata_file(self.image, download=False))) if self.image else None
 
-    @property
-    def said(self) -> str:
-        return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in self.change.items())
-
-    def unmet(self, result: dict[str, Any]) -> list[str]:
+    def unmet(self, result: Result) -> list[str]:
         """What `expect` promises and a result does not show, one line each."""
         seen = result | {"tools": [tool["name"] for tool in result["tools"]]}
         promised = {key: value for key, value in self.expect.items() if key != "says"}
@@ -63,9 +61,9 @@ class Scenario:
     steps: tuple[Step, ...]
 
 
-def load_scenarios(path: Path = FOLDER / "scenarios.yaml") -> list[Scenario]:
+def load_scenarios() -> list[Scenario]:
     """All scenarios, in the order in which they are shown."""
-    items = yaml.safe_load(path.read_text(encoding="utf-8"))
+    items = yaml.safe_load((FOLDER / "scenarios.yaml").read_text(encoding="utf-8"))
     return [
         Scenario(item["id"], item["title"], item["notice"], tuple(Step(**step) for step in item["steps"]))
         for item in items
@@ -73,20 +71,23 @@ def load_scenarios(path: Path = FOLDER / "scenarios.yaml") -> list[Scenario]:
 
 
 def player(
-    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: dict[str, Any] | None,
-    traces: Path = TRACES, actor: Actor = CLINICIAN,
-) -> Any:  # fmt: skip
-    """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without."""
+    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None, actor: Actor = CLINICIAN
+) -> Work:
+    """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without.
+
+    Args:
+        last: the result of the step before.
+    """
     if agent is None:
-        return _replay(load_trace(scenario.id, traces)["steps"][number])
+        return lambda on_event, stop: _replay(replay(scenario)[number], on_event, stop)
     return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop, actor)
 
 
 def take(
-    agent: Agent, step: Step, thread: str, last: dict[str, Any] | None, on_event: Any, stop: Any,
-    actor: Actor = CLINICIAN,
-) -> dict[str, Any]:  # fmt: skip
-    """One step through the agent; `last` is the result of the step before."""
+    agent: Agent, step: Step, thread: str, last: Result | None, on_event: OnEvent | None = None,
+    stop: Stop = never_stop, actor: Actor = CLINICIAN,
+) -> Result:  # fmt: skip
+    """One step through the agent."""
     with troubled(agent, step.fails) as agent:
         if step.decide:
             return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
@@ -113,70 +114,40 @@ def troubled(agent: Agent, fails: dict[str, Any]) -> Iterator[Agent]:
         yield own
 
 
-def play(agent: Agent, scenario: Scenario, thread: str) -> list[dict[str, Any]]:
-    """Every step in turn: `[{"events", "result"}]`."""
-    played: list[dict[str, Any]] = []
-    for step in scenario.steps:
-        events: list[dict[str, Any]] = []
-        last = played[-1]["result"] if played else None
-        result = take(agent, step, thread, last, events.append, lambda: False)
-        played.append({"events": events, "result": result})
-    return played
-
-
-def replay(scenario: Scenario, traces: Path = TRACES) -> list[dict[str, Any]]:
+def replay(scenario: Scenario) -> list[Result]:
     """The result of each step, from the stored trace. Raises UsageError where there is none."""
-    return [step["result"] for step in load_trace(scenario.id, traces)["steps"]]
+    steps: list[Result] = load_trace(scenario.id)["steps"]
+    return steps
 
 
-def record(agent: Agent, folder: Path = TRACES) -> list[str]:
-    """Play everything, each in a conversation of its own, and store it for replay; the ids of what was stored."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for scenario in load_scenarios():
-        steps = play(agent, scenario, f"scenario-{scenario.id}")
-        stored = {"scenario": scenario.id, "model": agent.llm.name, "recorded": date.today().isoformat()}
-        kept = [{**step, "events": [item for item in step["events"] if item["type"] != "token"]} for step in steps]
-        text = json.dumps(stored | {"steps": kept}, ensure_ascii=False, indent=1, default=str)
-        (folder / f"{scenario.id}.json").write_text(text + "\n", encoding="utf-8")
-    return [scenario.id for scenario in load_scenarios()]
-
-
-def load_trace(scenario: str, folder: Path = TRACES) -> dict[str, Any]:
-    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps`.
+def load_trace(scenario: str) -> dict[str, Any]:
+    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each).
 
     Raises:
         UsageError: this scenario was never recorded.
     """
-    path = folder / f"{scenario}.json"
+    path = TRACES / f"{scenario}.json"
     if not path.is_file():
         raise UsageError("There is no recording of this scenario.", hint="Load a model to play it live.")
-    return json.loads(path.read_text(encoding="utf-8"))
+    trace: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return trace
 
 
-def _replay(step: dict[str, Any]) -> Any:
-    def work(on_event: Any, stop: Any) -> dict[str, Any]:
-        for event in step["events"]:
-            if stop():
-                raise UsageError("Stopped.", hint="Play the scenario again.")
-            on_event(event)
-            time.sleep(PAUSE_S)
-        return step["result"]
-
-    return work
+def store_trace(folder: Path, scenario: str, results: list[Result]) -> Path:
+    """What `load_trace` reads."""
+    stored = {"scenario": scenario, "model": results[0]["model"], "recorded": date.today().isoformat()}
+    path = folder / f"{scenario}.json"
+    text = json.dumps(stored | {"steps": results}, ensure_ascii=False, indent=1, default=str)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
 
 
-def main() -> None:
-    """`python -m docgemma.demo.scenarios`: record with the edge model, on a fresh record store, offline."""
-    import tempfile
-
-    from docgemma.settings import read_settings
-
-    with (
-        tempfile.TemporaryDirectory() as home,
-        Agent(read_settings(home=home, sources="offline"), model="edge") as agent,
-    ):
-        print("Recorded:", ", ".join(record(agent)))
-
-
-if __name__ == "__main__":
-    main()
+def _replay(result: Result, on_event: OnEvent, stop: Stop) -> Result:
+    """The steps of a stored turn, one after the other."""
+    for node, step in zip(result["path"], result["timeline"], strict=False):
+        if stop():
+            raise UsageError("Stopped.", hint="Play the scenario again.")
+        on_event({"type": "start", "node": node, "label": step["label"]})
+        time.sleep(PAUSE_S)
+        on_event({"type": "step", "node": node, **step})
+    return result

@@ -10,9 +10,9 @@ from typing import Any
 import gradio as gr
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, entry, view
+from docgemma.demo import chart, view, work
 from docgemma.demo.ids import short
-from docgemma.demo.scenarios import Scenario, Step
+from docgemma.demo.scenarios import Scenario, Step, load_trace
 from docgemma.demo.session import NOWHERE, Session, standing
 from docgemma.errors import kind_and_place
 
@@ -27,11 +27,11 @@ class Screen:
 
     Args:
         agent: None where stored traces are replayed.
-        replayed: when they were recorded.
     """
 
-    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario], replayed: str = ""):
-        self.agent, self.scenarios, self.replayed = agent, scenarios, replayed
+    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario]):
+        self.agent, self.scenarios = agent, scenarios
+        self.replayed = "" if agent else load_trace(next(iter(scenarios)))["recorded"]
         self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
         self.ui: Any = None
 
@@ -71,14 +71,14 @@ class Screen:
             return standing(self.agent, session)
         except Exception as error:  # sqlite3's, psycopg's or our own: the texts may name an address
             log.error("a conversation cannot be read: %s", kind_and_place(error))
-            session.messages = [*session.messages, view.notice(UNREADABLE)]
+            session.messages = [*session.messages, view.note("notice", UNREADABLE)]
             return NOWHERE
 
     def _card(self, pending: dict[str, Any] | None) -> Updates:
         ui = self.ui
         if not pending:
             return {ui.card: gr.update(visible=False), ui.what: ""}
-        fields = list(entry.fields(self.agent, pending).items()) + [("", "")] * FIELDS
+        fields = list(work.entry_fields(self.agent, pending).items()) + [("", "")] * FIELDS
         boxes = {
             box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
@@ -86,7 +86,7 @@ class Screen:
         return {
             ui.card: gr.update(visible=True),
             ui.approve: gr.update(visible=True),
-            ui.what: view.card(pending, entry.patient_of(self.agent, pending)),
+            ui.what: view.card(pending),
             **boxes,
         }
 
@@ -100,13 +100,12 @@ class Screen:
     def chart(self, patient: str | None) -> str:
         return chart.chart_html(self.agent, patient) if self.agent else chart.EMPTY
 
-    def opening(self, step: Step, session: Session) -> dict[str, Any]:
+    def opening(self, step: Step, session: Session) -> view.Message:
+        """What the person of a guided scenario does, as their message."""
         if step.choose:
             return view.said(list(session.options.values())[step.choose - 1] if session.options else str(step.choose))
         if step.decide:
-            return view.said(
-                {"approve": "Approved.", "reject": "Rejected."}.get(step.decide) or f"Changed: {step.said}"
-            )
+            return view.said("Rejected." if step.decide == "reject" else work.said(step.change))
         return view.said(step.ask, step.image_path if self.agent else None)
 
     def _export(self, session: Session) -> Any:

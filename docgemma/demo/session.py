@@ -7,14 +7,14 @@ from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.nodes.context import CLINICIAN, Actor
 
-NOWHERE = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
+NOWHERE: dict[str, Any] = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
 
 
 @dataclass
 class Session:
     """One browser window. It lives on the server; a browser names only its conversation, by an id it was given."""
 
-    thread: str | None = None
+    thread: str = ""
     user: str | None = None
     messages: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
@@ -44,7 +44,7 @@ def standing(agent: Agent | None, session: Session) -> dict[str, Any]:
     window may have changed it since it was shown here."""
     if agent is None:
         return NOWHERE | {"pending": (session.result or {}).get("pending_write")}
-    if session.thread is None:
+    if not session.thread:
         return NOWHERE
     return NOWHERE | (agent.conversation(session.thread) or {}) | {"pending": agent.pending(session.thread)}
 
@@ -65,7 +65,7 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
         session.messages = [
             *view.history(turns),
             view.said(stored["message"]),
-            view.notice("This turn was not finished."),
+            view.note("notice", "This turn was not finished."),
         ]
         return
     session.result = agent.proceed(thread)  # nothing is left to run: this is the report of the turn as it stands

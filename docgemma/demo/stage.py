@@ -5,30 +5,59 @@ replay shows is played from the Scenarios tab.
 """
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from docgemma.demo.scenarios import Scenario, Step
 from docgemma.demo.view import field_label
+from docgemma.errors import ConfigError
 
-Phase = Literal["act", "work", "read"]  # something is being done; the turn runs; its outcome can be read
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 AT_REST = "() => document.querySelector('#dg-new:not([disabled])')"  # nothing is being loaded or worked on
 MORE_SAID = "count => document.querySelectorAll('.dg-said').length > count"
 SETTLE_MS = 300  # the last update of a page
+
+
+def find_chromium() -> str:
+    """Its path. Raises ConfigError where it is not installed."""
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    raise ConfigError("Chromium is not on the PATH.", hint="Install it (Debian: apt-get install chromium).")
+
+
+@contextmanager
+def browser() -> Iterator["Browser"]:
+    """A running headless Chromium. Raises ConfigError where Playwright or Chromium is missing."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        raise ConfigError("Playwright is not installed.", hint="Run: pip install 'docgemma[record]'") from error
+    path = find_chromium()
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        try:
+            yield chromium
+        finally:
+            chromium.close()
 
 
 class Stage:
     """One page of the demo.
 
     Args:
-        page: a Playwright page.
-        url: of the demo.
         typing_ms: between two keys; 0 fills a field at once.
         wait_ms: the longest wait for the end of a turn.
     """
 
-    def __init__(self, page: Any, url: str, *, typing_ms: int = 0, wait_ms: int = 20_000):
+    def __init__(self, page: "Page", url: str, *, typing_ms: int = 0, wait_ms: int = 20_000):
         self.page, self.url, self.typing_ms = page, url, typing_ms
         page.set_default_timeout(wait_ms)
 
@@ -37,68 +66,69 @@ class Stage:
         self.page.goto(self.url)
         self.page.wait_for_function(AT_REST)
 
-    @property
-    def replays(self) -> bool:
-        return self.page.locator(".dg-replay").count() > 0
-
-    def perform(self, scenario: Scenario, number: int) -> Iterator[Phase]:
-        """Play step `number` (from 0); yields each phase as it begins."""
+    def perform(self, scenario: Scenario, number: int) -> None:
+        """Play step `number` (from 0) until its outcome can be read."""
         step = scenario.steps[number]
-        played = self.replays or bool(step.fails)
-        yield "act"
-        begin = self._from_the_list(scenario, number) if played else self._by_hand(step)
-        said = self.page.locator(".dg-said").count()
-        begin()
-        yield "work"
-        self.page.wait_for_function(MORE_SAID, arg=said)
+        if step.fails or self.page.locator(".dg-replay").count():
+            self.does(self._from_the_list(scenario, number))
+        else:
+            self.does(self._by_hand(step))
+        self.show_outcome()
+
+    def does(self, action: Callable[[], object]) -> None:
+        """Do something that makes a turn, and wait until it is over."""
+        before = self.page.locator(".dg-said").count()
+        action()
+        self.page.wait_for_function(MORE_SAID, arg=before)
         self.page.wait_for_function(AT_REST)
         self.page.wait_for_timeout(SETTLE_MS)
-        self.show_outcome()
-        yield "read"
 
     def trace(self) -> dict[str, Any]:
         """The last turn, as the page exports it."""
         self._tab("Reasoning")
         with self.page.expect_download() as download:
             self.page.locator("#dg-export").click()
-        return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+        self.show_outcome()
+        return result
 
     def show_outcome(self) -> None:
         """The card that waits, the chart that was read, or else the reasoning."""
-        card = self.page.locator("#dg-card")
         charted = self.page.locator("#dg-chart article").count() > 0
         self._tab("Patient" if charted else "Reasoning")
+        card = self.page.locator("#dg-card")
         if card.is_visible():
             card.scroll_into_view_if_needed()
 
-    def _from_the_list(self, scenario: Scenario, number: int) -> Any:
+    def _from_the_list(self, scenario: Scenario, number: int) -> Callable[[], object]:
         self._tab("Scenarios")
         if number == 0:
             self.page.get_by_label(scenario.title).check()
         return self.page.locator("#dg-play").click
 
-    def _by_hand(self, step: Step) -> Any:
+    def _by_hand(self, step: Step) -> Callable[[], object]:
         """Everything up to the last click or key, which begins the turn and is handed back."""
+        if step.decide == "edit":
+            self.page.locator("#dg-edit").click()
+            for name, value in step.change.items():
+                self._type(self.page.get_by_label(field_label(name)), str(value))
+            return self.page.locator("#dg-save").click
         if step.decide:
-            return self._decision(step)
+            return self.page.locator(f"#dg-{step.decide}").click
         if step.choose:
             choices = self.page.locator("#dg-chat .options button, #dg-chat button.option")
             return choices.nth(step.choose - 1).click
-        if step.image_path:
-            self.page.set_input_files("#dg-composer input[type=file]", step.image_path)
+        return self.types(step.ask, step.image_path)
+
+    def types(self, text: str, image: Path | None = None) -> Callable[[], object]:
+        """Type a question, with an image perhaps; the key that sends it is handed back."""
+        if image:
+            self.page.set_input_files("#dg-composer input[type=file]", image)
             self.page.locator("#dg-composer .thumbnail-item, #dg-composer .thumbnails").first.wait_for()
-        self._type(self.page.locator("#dg-composer textarea"), step.ask)
+        self._type(self.page.locator("#dg-composer textarea"), text)
         return lambda: self.page.keyboard.press("Enter")
 
-    def _decision(self, step: Step) -> Any:
-        if step.decide != "edit":
-            return self.page.locator(f"#dg-{step.decide}").click
-        self.page.locator("#dg-edit").click()
-        for name, value in step.change.items():
-            self._type(self.page.get_by_label(field_label(name)), str(value))
-        return self.page.locator("#dg-save").click
-
-    def _type(self, field: Any, text: str) -> None:
+    def _type(self, field: "Locator", text: str) -> None:
         field.fill("")
         if self.typing_ms:
             field.press_sequentially(text, delay=self.typing_ms)

@@ -65,7 +65,7 @@ def check_dose(
         return [*findings, wrong]
     findings += _too_low(medication, mine, amount, often, patient, f"{dosage} {said}")
     mine = [row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)]
-    limits = _limits(mine, patient, words) or _label_limit(max_daily_dose)
+    limits = _limits(mine, patient, words) if rows else _label_limit(max_daily_dose)
     if not limits:
         lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
         why = "the weight is not recorded" if lacks_weight else "no maximum is known"

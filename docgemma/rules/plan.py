@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.ehr.births import read_births, without
+from docgemma.ehr.births import read_births
 from docgemma.reading.drugs import conditions
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
@@ -242,7 +242,9 @@ def private(text: str, request: Request, active: ActivePatient | None = None) ->
     named = [part for patient in request["patients"] for part in (patient["said"], patient["name"], patient["id"])]
     named += [*request["unclear"], *([active["name"], active["id"]] if active else [])]
     parts = {word for name in named for word in _name_parts(name) if len(word) > 1}
-    text = without(text, [birth for birth in read_births(text) if birth.kind in ("stated", "date")])
+    for birth in reversed(read_births(text)):
+        if birth.kind in ("stated", "date"):
+            text = f"{text[: birth.start]} {text[birth.end :]}"
     return " ".join(word for word in text.split() if not parts & _name_parts(word))
 
 

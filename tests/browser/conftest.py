@@ -19,7 +19,7 @@ from threading import Thread
 
 import pytest
 
-from docgemma.demo.camera import browser, find_chromium
+from docgemma.demo.stage import browser, find_chromium
 from docgemma.errors import ConfigError
 from tests.browser.person import Person
 

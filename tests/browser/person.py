@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from docgemma.demo.stage import AT_REST, MORE_SAID, SETTLE_MS, Stage
-
-WAIT_MS = 20_000
+from docgemma.demo.stage import Stage
 
 
 class Person:
     def __init__(self, page: Any, server: Any):
-        self.page, self.server, self.stage = page, server, Stage(page, server.url, wait_ms=WAIT_MS)
+        self.page, self.server, self.stage = page, server, Stage(page, server.url)
         self.asked: list[str] = []
         self.errors: list[str] = []
         page.on("request", lambda request: self.asked.append(request.url))
@@ -21,22 +19,14 @@ class Person:
         self.stage.open()
 
     def asks(self, text: str, image: Path | None = None) -> str:
-        if image:
-            self.page.set_input_files("#dg-composer input[type=file]", image)
-            self.page.locator("#dg-composer .thumbnail-item, #dg-composer .thumbnails").first.wait_for()
-        self.page.locator("#dg-composer textarea").fill(text)
-        return self.does(lambda: self.page.keyboard.press("Enter"))
+        return self.does(self.stage.types(text, image))
 
     def clicks(self, name: str, role: str = "button") -> None:
         self.page.get_by_role(role, name=name, exact=True).click()
 
     def does(self, action: Any) -> str:
         """Do something that makes a turn, and wait until it is over; the last words."""
-        before = self.page.locator(".dg-said").count()
-        action()
-        self.page.wait_for_function(MORE_SAID, arg=before)
-        self.page.wait_for_function(AT_REST)
-        self.page.wait_for_timeout(SETTLE_MS)
+        self.stage.does(action)
         return self.talk()[-1]
 
     def talk(self) -> list[str]:

@@ -49,7 +49,7 @@ def test_a_scenario_played_by_hand_keeps_its_promise(visit, valid, scenario) -> 
     """The same steps that the recorder films, on a desktop: typed, attached, chosen, edited, approved."""
     stage = visit().stage
     for number, step in enumerate(scenario.steps):
-        assert list(stage.perform(scenario, number)) == ["act", "work", "read"]
+        stage.perform(scenario, number)
         assert step.unmet(valid(stage.trace())) == [], step.caption
 
 
