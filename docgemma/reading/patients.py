@@ -174,7 +174,9 @@ def _narrowed(
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
         before = text[: birth.start].split()[-STATED:]
-        told = behind or before[-1:] == ["the"] or "born" in before  # "the 1985 one"; "labs 2001" is no birth
+        told = (
+            behind or before[-1:] == ["the"] or bool({"born", "b."} & set(before))
+        )  # "the 1985 one"; "labs 2001" is no birth
         if not link.candidates or (birth.kind == "year" and not told):
             continue
         everybody: Sequence[PatientMatch] = link.candidates
