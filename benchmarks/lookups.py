@@ -14,7 +14,7 @@ from pathlib import Path
 
 from docgemma.agent import Agent
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.rules.chart_answer import age
+from docgemma.rules.chart_entries import age
 from docgemma.settings import Settings
 from tests.test_reading_patients import synthea
 

@@ -2,6 +2,7 @@
 
 import unicodedata
 
+from docgemma.characters import visible
 from docgemma.errors import UsageError
 
 MAX_CHARS = 20_000
@@ -13,8 +14,7 @@ def clean_question(text: str) -> str:
     Raises:
         UsageError: nothing is left, or it is longer than 20,000 characters.
     """
-    kept = "".join(_typed(char) for char in text)
-    cleaned = unicodedata.normalize("NFC", kept).strip()
+    cleaned = unicodedata.normalize("NFC", visible(text)).strip()
     if not cleaned:
         raise UsageError("The question is empty.", hint='Ask something: docgemma ask "What is hypertension?"')
     if len(cleaned) > MAX_CHARS:
@@ -23,10 +23,3 @@ def clean_question(text: str) -> str:
             hint="Ask about one part at a time.",
         )
     return cleaned
-
-
-def _typed(char: str) -> str:
-    kind = unicodedata.category(char)
-    if char in "\n\t" or kind not in ("Cc", "Cf", "Cs", "Co"):
-        return char
-    return " " if kind == "Cc" else ""

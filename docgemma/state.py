@@ -60,8 +60,7 @@ class Request(TypedDict):
     corrects: bool  # the message before, whose request it completes
     details: dict[str, str]  # of an order or allergy that the message does not name: {"dose", "frequency", ...}
     measures: list[str]  # what is asked of a chart or label, in the clinician's words
-    condition: str
-    conditions: list[str]  # all of them, for trials
+    conditions: list[str]  # for trials
     status: str
     query: str
     trials: list[str]  # NCT ids

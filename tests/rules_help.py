@@ -11,6 +11,7 @@ from docgemma.rules.drugs import DrugNames
 from docgemma.state import AgentState, OrderRef, PatientRef, Request, ToolResult
 from docgemma.tools import toolbox
 
+LABELS = {tool.name: tool.label for tool in toolbox()}
 TOOLS = toolbox()
 
 

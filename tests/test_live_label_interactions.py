@@ -169,7 +169,7 @@ def test_what_is_not_a_reference_stays(text):
 
 
 def test_invisible_and_control_characters_go():
-    assert section(["war\u200bning\x00 \u202eleft"]) == "war ning left"
+    assert section(["war\u200bning\x00 \u202eleft"]) == "warning left"
 
 
 def test_a_boxed_warning_is_kept_where_it_is_not_repeated():

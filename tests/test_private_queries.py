@@ -66,3 +66,14 @@ def test_whole_words_of_the_patient_leave_a_query(text: str, left: str) -> None:
 
 def queries(result: dict) -> list[str]:
     return [str(value) for tool in result["tools"] if tool["name"] in OUTSIDE for value in tool["args"].values()]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "left"),
+    [
+        ("Ana Smith-Jones", "metformin in smith jones", "metformin in"),
+        ("Ana Smith", "metformin for Smith-Jones/Smith", "metformin for"),
+    ],
+)
+def test_a_part_of_a_double_name_does_not_leave_either(name: str, text: str, left: str) -> None:
+    assert private(text, request("lit", patients=[person("xyz-123", name)])) == left

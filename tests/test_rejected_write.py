@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.agent import Agent
-from docgemma.rules.absence import claims_entry
+from docgemma.rules.claims import claims_entry
 from docgemma.rules.refusal import NOT_PREPARED, NOTHING_RECORDED, without_entries
 from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import LOOP, intent, rich

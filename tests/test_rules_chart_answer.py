@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from docgemma.rules.chart_answer import MANY, chart_lines, overview
+from docgemma.rules.chart_answer import chart_lines
+from docgemma.rules.chart_entries import MANY, overview
 from tests.rules_help import allergic, chart_of, dictionary, measured, problem, request, taken
 
 TODAY = date(2026, 11, 22)

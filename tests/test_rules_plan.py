@@ -26,7 +26,7 @@ PLANS = [
     ("a label", ["safe"], {"drugs": [drug("metformin")]}, ["check_drug_safety"]),
     ("a pair", ["ddi"], {"drugs": [drug("warfarin"), drug("aspirin")]}, ["check_drug_interactions"]),
     ("literature", ["lit"], {"query": "SGLT2 in heart failure"}, ["search_medical_literature"]),
-    ("trials", ["trial"], {"condition": "asthma"}, ["find_clinical_trials"]),
+    ("trials", ["trial"], {"conditions": ["asthma"]}, ["find_clinical_trials"]),
     ("an order", ["rx"], {"patients": SMITH, "orders": [ORDER], "meant": "ordered"}, ["prescribe_medication"]),
     ("two orders", ["rx"], {"patients": SMITH, "orders": [ORDER, ORDER], "meant": "ordered"},
      ["prescribe_medication"] * 2),

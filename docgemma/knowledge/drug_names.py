@@ -17,7 +17,7 @@ from typing import Any
 
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
-from docgemma.rules import drug_words
+from docgemma.reading.words import clinical, listed
 from docgemma.rules.drugs import DrugNames, Mention
 
 __all__ = ["DrugNames", "Mention", "load_drug_names"]
@@ -68,7 +68,8 @@ def _version() -> str:
     except metadata.PackageNotFoundError as error:
         raise ConfigError("The drug dictionary is not installed.", hint=f"Install it: pip install {PACKAGE}") from error
     labelled = data_file("knowledge", "drugs.jsonl").stat().st_size
-    lists = repr((RULES, labelled, drug_words.SUPPLEMENT, sorted(drug_words.NOT_DRUGS), sorted(drug_words.SHORT)))
+    words = clinical("drug_words")
+    lists = repr((RULES, labelled, words["supplement"], sorted(words["not_drugs"]), sorted(words["short"])))
     return f"{package}-{hashlib.sha256(lists.encode()).hexdigest()[:10]}"
 
 
@@ -114,7 +115,7 @@ def _labelled(names: dict[str, str]) -> dict[str, str]:
     }  # fmt: skip
     return {
         alias: known.get(name, name) for name, alias in said
-        if alias not in drug_words.NOT_DRUGS and NAME.fullmatch(alias) and alias.count(" ") < MAX_WORDS
+        if alias not in listed("drug_words", "not_drugs") and NAME.fullmatch(alias) and alias.count(" ") < MAX_WORDS
     }  # fmt: skip
 
 
@@ -129,9 +130,9 @@ def select(variants: dict[str, list[str] | None], canonicals: dict[str, dict[str
     for name, generic in usable.items():
         if " " in name and _plain(name) and (_monograph(canonicals.get(name, {})) or words & set(name.split())):
             names[name] = generic
-    for generic, others in drug_words.SUPPLEMENT.items():
+    for generic, others in clinical("drug_words")["supplement"].items():
         known = [] if " and " in generic else [generic]
-        names |= dict.fromkeys([*known, *(item.strip() for item in others.split(",") if item.strip())], generic)
+        names |= dict.fromkeys([*known, *others], generic)
     return names
 
 
@@ -154,9 +155,9 @@ def _monograph(entry: dict[str, Any]) -> bool:
 def _plain(name: str) -> bool:
     """Whether a name is written as clinicians write: no chemistry, no list, not an ordinary word."""
     words = name.split()
-    if name in drug_words.NOT_DRUGS or len(words) > MAX_WORDS or len(name) > MAX_CHARS:
+    if name in listed("drug_words", "not_drugs") or len(words) > MAX_WORDS or len(name) > MAX_CHARS:
         return False
-    if len(name) <= 4 and name not in drug_words.SHORT:
+    if len(name) <= 4 and name not in listed("drug_words", "short"):
         return False
     if JOINING.search(name) or not NAME.fullmatch(name):
         return False

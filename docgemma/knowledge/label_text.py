@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from html import unescape
 
+from docgemma.characters import visible
+
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 SEE = re.compile(r"\[\s*see\b[^\[\]]*\]|\(\s*see\b[^()]*(?:\([^()]*\)[^()]*)*\)", re.IGNORECASE)
 SECTION = r"1?\d(?:\.\d{1,2})?"
 NUMBERS = re.compile(rf"\(\s*{SECTION}(?:\s*,\s*{SECTION})*\s*\)")
@@ -36,7 +37,7 @@ SENTENCE = re.compile(
 
 def plain(text: str) -> str:
     """Without markup, control and invisible characters; white space in single blanks."""
-    return " ".join(CONTROL.sub(" ", unescape(TAG.sub(" ", text))).split())
+    return " ".join(visible(unescape(TAG.sub(" ", text))).split())
 
 
 def section(parts: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, basis_text
 from docgemma.knowledge.search import match_expression, statuses
-from docgemma.rules.drug_words import FORMS
+from docgemma.reading.words import listed
 from docgemma.rules.drugs import DrugNames
 
 T = TypeVar("T")
@@ -201,7 +201,7 @@ def plain_name(drug_name: str) -> str:
 def without_form(name: str) -> str:
     """A lower-case name without the form at its end: "tiotropium inhaler" is tiotropium."""
     words = name.split()
-    while len(words) > 1 and words[-1] in FORMS:
+    while len(words) > 1 and words[-1] in listed("drug_words", "forms"):
         words.pop()
     return " ".join(words)
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from docgemma.errors import DocGemmaError, ErrorType, ToolError
+from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules.drugs import ingredients
+from docgemma.tools.drugs import interactions_of_known
 
 GRAVE = ("contraindicated", "major")
 MAX_MEDICINES = 20
@@ -24,16 +25,10 @@ def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:
 
 
 def _listed(names: list[str], context: Context) -> list[Interaction]:
-    """What is listed of any two of these; a name that the source does not know is left out."""
-    names = list(names)
-    while len(names) > 1:
-        try:
-            return list(context.knowledge.interactions(names).records)
-        except ToolError as error:
-            unknown = error.details.get("entity")
-            if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE or unknown not in names:
-                return []
-            names.remove(unknown)
-        except DocGemmaError:
-            return []
-    return []
+    """What is listed of any two of these; nothing where it cannot be looked up."""
+    if len(names) < 2:
+        return []
+    try:
+        return list(interactions_of_known(names, context.knowledge)[0].records)
+    except DocGemmaError:
+        return []

@@ -13,9 +13,9 @@ from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
-from docgemma.rules.leak import without_instructions
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
+from docgemma.rules.sentences import without_instructions
 from docgemma.state import AgentState, Turn
 
 KEPT_TURNS = 8
@@ -83,7 +83,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     if context.profile.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
         runtime.stream_writer({"type": "token", "text": composed})
         return update
-    facts, names = evidence(state, composed), {tool.name: tool.label for tool in context.toolbox}
+    facts, labels = evidence(state, composed), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
     prompt = context.profile.synthesize(state)
     made = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
@@ -92,7 +92,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
         text, claimed = without_entries(text, confirmed)
-        checked = ground(text, facts, context.drugs, names)
+        checked = ground(text, facts, context.drugs, labels)
         removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
 

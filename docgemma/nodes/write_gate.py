@@ -11,7 +11,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.nodes.standing_interactions import standing_interactions
 from docgemma.nodes.write_interactions import check_interactions
-from docgemma.rules.chart_answer import results_to_weigh
+from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
 from docgemma.rules.drugs import ingredients

@@ -5,15 +5,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from rapidfuzz import fuzz
 
 from docgemma.reading.reader import Span
-from docgemma.reading.words import clinical, plain
+from docgemma.reading.words import clinical, listed, plain
 from docgemma.rules.drugs import DrugNames
 
 NEAR = 85  # of 100: one or two letters of the name are wrong
+LEAD = 4  # by which a near name must be nearer than the next
 SURE = 0.7  # of a mark whose name nobody knows
 MIN_CHARS = 4  # of a name that may be misspelt
 How = Literal["named", "short", "near", "group", "food", "unknown"]
@@ -39,9 +40,14 @@ def link_drugs(
         spans: what the reader marked as drugs: misspelt and unknown names are looked for only there.
         beside: places that name no drug: patients, the text of a note.
     """
-    marked = [span for span in spans if not _inside(span.start, span.end, beside)]
-    found = [(link_drug(part, drugs, start), span.score) for span in marked for part, start in _parts(span, drugs)]
-    found = [link for link, score in found if link.how != "unknown" or (score > SURE and len(link.text) >= MIN_CHARS)]
+    found = []
+    for span in spans:
+        inside = {drugs.ingredients(item.name) for item in drugs.find(span.text)}
+        several = len(inside) > 1 and span.text not in drugs  # "warfarin ibuprofen": each is found below
+        link = link_drug(span.text, drugs, span.start)
+        unsure = link.how == "unknown" and (span.score <= SURE or len(link.text) < MIN_CHARS)
+        if not several and not unsure and not _inside(span.start, span.end, beside):
+            found.append(link)
     for item in drugs.find(text):
         if not _inside(item.start, item.end, [*beside, *((link.start, link.end) for link in found)]):
             found.append(DrugLink(item.text, item.name, item.start, item.end, "named"))
@@ -51,95 +57,73 @@ def link_drugs(
     return list(distinct.values())
 
 
-def _parts(span: Span, drugs: DrugNames) -> list[tuple[str, int]]:
-    """A marked place, or each of the drugs in it: "warfarin ibuprofen" names two."""
-    if span.text in drugs:
-        return [(span.text, span.start)]
-    inside = drugs.find(span.text)
-    several = len({drugs.ingredients(item.name) for item in inside}) > 1
-    return [(item.text, span.start + item.start) for item in inside] if several else [(span.text, span.start)]
-
-
 def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
     """What one name stands for."""
-    end = start + len(text)
+    name, how = _meaning(text, drugs)
+    return DrugLink(text, name, start, start + len(text), how)
+
+
+def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
     name = plain(text)
+    bare = name.removeprefix("the ").removeprefix("an ").removeprefix("a ")
     if text in drugs:
-        return DrugLink(text, text, start, end, "named")
-    if meant := abbreviations().get(name):
-        return DrugLink(text, meant, start, end, "short")
-    if name.removeprefix("the ").removeprefix("an ").removeprefix("a ") in groups():
-        name = name.removeprefix("the ").removeprefix("an ").removeprefix("a ")
-        return DrugLink(text, name, start, end, "group")
+        return text, "named"
+    if name in abbreviations():
+        return abbreviations()[name]["name"], "short"
+    if bare in groups():
+        return bare, "group"
     if name in foods():
-        return DrugLink(text, foods()[name]["name"], start, end, "food")
+        return foods()[name]["name"], "food"
     if inside := drugs.find(text):
-        longest = max(inside, key=lambda item: len(item.text))
-        return DrugLink(text, longest.text, start, end, "named")
+        return max(inside, key=lambda item: len(item.text)).text, "named"
     for word in name.split():
-        if meant := abbreviations().get(word):
-            return DrugLink(text, meant, start, end, "short")
+        if word in abbreviations():
+            return abbreviations()[word]["name"], "short"
     near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
-    alike = bool(near) and near[0][0] == name[0] and fuzz.ratio(name, near[0]) >= NEAR
-    if alike and (len(near) == 1 or _lead(name, near) or name[:4] == near[0][:4]):
-        return DrugLink(text, near[0], start, end, "near")
-    return DrugLink(text, text, start, end, "unknown")
-
-
-AMOUNTS = frozenset("vs versus day days week weeks any some".split())  # no subject of a query
+    scores = [fuzz.ratio(name, other) for other in near[:2]]
+    alike = bool(near) and near[0][0] == name[0] and scores[0] >= NEAR
+    if alike and (len(near) == 1 or scores[0] - scores[1] >= LEAD or name[:4] == near[0][:4]):
+        return near[0], "near"
+    return text, "unknown"
 
 
 def spelt_out(query: str) -> str:
     """A query with abbreviations of drugs, groups and conditions in words: "benzos" is benzodiazepines."""
-    known_as = {**abbreviations(), **group_names(), **condition_names()}
+    known_as = {**abbreviations(), **groups(), **conditions()}
     words = [word.strip("?!.,;:+") for word in query.split()]
-    told = [word for word in words if word and plain(word) not in AMOUNTS]
-    spelt = " ".join(known_as.get(plain(word), word) for word in told).split()
+    told = [word for word in words if word and plain(word) not in listed("request_words", "query")]
+    spelt = " ".join(known_as.get(plain(word), {"name": word})["name"] for word in told).split()
     return " ".join(word for before, word in pairwise(["", *spelt]) if word.casefold() != before.casefold())
 
 
-@lru_cache(maxsize=1)
-def abbreviations() -> dict[str, str]:
-    """Ward abbreviation or common misspelling -> the dictionary's name. Ambiguous ones are not among them."""
-    entries = clinical("drug_abbreviations")["drugs"]
-    return {
-        plain(str(said)): entry["name"]
-        for entry in entries
-        for key in ("said", "misspelt")
-        for said in entry.get(key) or []
-    }
+def abbreviations() -> dict[str, dict[str, Any]]:
+    """Ward abbreviation or common misspelling of a drug -> its entry. Ambiguous ones are not among them."""
+    return _said("drug_abbreviations", "drugs")
 
 
-@lru_cache(maxsize=1)
-def groups() -> dict[str, list[str]]:
-    """What a group of drugs is called -> its members."""
-    entries = clinical("drug_groups")["groups"]
-    return {plain(str(said)): list(entry["drugs"]) for entry in entries for said in [entry["name"], *entry["said"]]}
+def groups() -> dict[str, dict[str, Any]]:
+    """What a group of drugs is called -> its entry, with its members in `drugs`."""
+    return _said("drug_groups", "groups")
 
 
-@lru_cache(maxsize=1)
-def group_names() -> dict[str, str]:
-    """What a group of drugs is called -> the name that labels and literature use."""
-    entries = clinical("drug_groups")["groups"]
-    return {plain(str(said)): entry["name"] for entry in entries for said in entry["said"]}
-
-
-@lru_cache(maxsize=1)
-def condition_names() -> dict[str, str]:
-    """Abbreviation of a condition -> the name that literature and registries use."""
-    return {plain(str(said)): entry["name"] for entry in clinical("conditions")["conditions"] for said in entry["said"]}
-
-
-@lru_cache(maxsize=1)
-def foods() -> dict[str, dict]:
+def foods() -> dict[str, dict[str, Any]]:
     """What a food or habit is called -> its entry: the drugs that it matters for."""
-    entries = clinical("drug_groups")["foods"]
-    return {plain(str(said)): entry for entry in entries for said in [entry["name"], *entry["said"]]}
+    return _said("drug_groups", "foods")
 
 
-def _lead(name: str, near: Sequence[str]) -> bool:
-    """Whether the first is clearly nearer than the others."""
-    return fuzz.ratio(name, near[0]) - fuzz.ratio(name, near[1]) >= 4
+def conditions() -> dict[str, dict[str, Any]]:
+    """Abbreviation of a condition -> its entry, by the name that literature and registries use."""
+    return _said("conditions", "conditions")
+
+
+@lru_cache(maxsize=8)
+def _said(file: str, part: str) -> dict[str, dict[str, Any]]:
+    named = part in ("groups", "foods")  # these are asked for by their own name too
+    return {
+        plain(str(said)): entry
+        for entry in clinical(file)[part]
+        for said in [*([entry["name"]] if named else []), *(entry.get("said") or []), *(entry.get("misspelt") or [])]
+    }
 
 
 def _inside(start: int, end: int, places: Sequence[tuple[int, int]]) -> bool:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from docgemma.errors import ConfigError
 
+Array = NDArray[np.float32]
 HEADS, LAYERS = 12, 6
 MAX_PIECES = 250  # of a text; what is longer is cut
 UNKNOWN, START, SEPARATOR = 100, 101, 102
@@ -95,7 +97,7 @@ class Encoder:
             raise ConfigError(f"The reader's weights at {path} cannot be read.", hint="Reinstall docgemma.") from error
         self.pieces = WordPiece(self.weights.pop("vocabulary").tobytes().decode().splitlines())
 
-    def __call__(self, text: str, second: str = "") -> tuple[np.ndarray, np.ndarray, Pieces]:
+    def __call__(self, text: str, second: str = "") -> tuple[Array, Array, Pieces]:
         """Scores of the sentence head (labels,), of the token head (pieces, channels, 3), and the pieces of `text`."""
         first, after = self.pieces(text), self.pieces(second).ids[:80] if second else []
         ids = [START, *first.ids, SEPARATOR, *after, *([SEPARATOR] if after else [])]
@@ -106,7 +108,7 @@ class Encoder:
         tags = self._linear("tags", states[1 : len(first.ids) + 1])
         return self._linear("sentence", hidden), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
 
-    def _states(self, ids: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    def _states(self, ids: Array, segments: Array) -> Array:
         weights, count = self.weights, len(ids)
         table, scale = weights["embeddings.word_embeddings.weight"]
         states = table[ids].astype(np.float32) * scale[ids]
@@ -130,13 +132,15 @@ class Encoder:
             states = self._norm(f"{name}output.LayerNorm", states + self._linear(f"{name}output.dense", inner))
         return states
 
-    def _linear(self, name: str, values: np.ndarray) -> np.ndarray:
-        return values @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+    def _linear(self, name: str, values: Array) -> Array:
+        product: Array = values @ self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        return product
 
-    def _norm(self, name: str, values: np.ndarray) -> np.ndarray:
+    def _norm(self, name: str, values: Array) -> Array:
         centred = values - values.mean(-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-12)
-        return centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        scaled: Array = centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        return scaled
 
 
 def _dense(stored: Any, name: str) -> Any:
@@ -151,6 +155,7 @@ def _dense(stored: Any, name: str) -> Any:
     return np.ascontiguousarray(values.T) if values.ndim == 2 and "embeddings" not in name else values
 
 
-def _gelu(values: np.ndarray) -> np.ndarray:
+def _gelu(values: Array) -> Array:
     """The tanh form; off by less than 0.001."""
-    return 0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values**3)))
+    result: Array = 0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values**3)))
+    return result

@@ -9,6 +9,7 @@ from docgemma.ehr.births import Birth, fitting, read_births
 from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
 
+STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
 BESIDE = frozenset(
@@ -172,13 +173,17 @@ def _narrowed(
     """The link with those candidates whom these births fit. What is no birth for sure never rules out everybody."""
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
-        if not link.candidates or (birth.kind == "year" and not behind):
+        before = text[: birth.start].split()[-STATED:]
+        told = (
+            behind or before[-1:] == ["the"] or bool({"born", "b."} & set(before))
+        )  # "the 1985 one"; "labs 2001" is no birth
+        if not link.candidates or (birth.kind == "year" and not told):
             continue
         everybody: Sequence[PatientMatch] = link.candidates
         if len(everybody) >= NAMED and spelt:
             everybody = store.named([spelt], birth.days)[0]
         fit = fitting(everybody, birth.days)
-        if fit or birth.kind == "stated" or (birth.kind == "date" and behind):
+        if fit or birth.kind == "stated" or (birth.kind in ("date", "year") and behind):
             link = replace(link, candidates=tuple(fit), by_birth=True)
     return link
 

@@ -7,8 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from docgemma.reading.encoder import Encoder, Pieces
+from docgemma.reading.encoder import Array, Encoder, Pieces
 from docgemma.reading.labels import ASKS, CHANNELS, POLARITY
 
 ONE_RUN = frozenset({"note.text", "query"})  # one span, whatever stands between its words
@@ -16,6 +17,7 @@ JOINED = frozenset({"rx.dose", "rx.freq", "rx.notes", "alg.react"})  # neighbour
 EDGE_WORDS = frozenset("with w to for and a an the of at pt or is was".split())  # no end of such a value
 INSIDE, WEAK = 0.4, 0.15  # a word belongs to a span; a word between two parts may belong to it
 FREQUENT = 10_000  # pieces of the vocabulary that are everyday words
+Words = list[tuple[int, int, int, int]]  # (first piece, behind the last, start, end)
 EDGES = " \t\n\"'“”‘’.,;:!?-–—()"
 
 
@@ -77,12 +79,13 @@ def load_reader(path: Path) -> Reader:
     return Reader(path)
 
 
-def _softmax(scores: np.ndarray) -> np.ndarray:
+def _softmax(scores: Array) -> Array:
     grown = np.exp(scores - scores.max(-1, keepdims=True))
-    return grown / grown.sum(-1, keepdims=True)
+    shares: Array = grown / grown.sum(-1, keepdims=True)
+    return shares
 
 
-def _spans(text: str, tags: np.ndarray, pieces: Pieces) -> dict[str, list[Span]]:
+def _spans(text: str, tags: Array, pieces: Pieces) -> dict[str, list[Span]]:
     """Spans of whole words by channel."""
     words = _whole_words(text, pieces.places)
     if not words:
@@ -97,14 +100,14 @@ def _spans(text: str, tags: np.ndarray, pieces: Pieces) -> dict[str, list[Span]]
             [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins & (channel not in JOINED), text, words)
         )
         for first, last in runs:
-            first, last = _without_edges(first, last, text, words) if channel in JOINED else (first, last)
-            span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()))
+            bare = EDGE_WORDS if channel in JOINED else frozenset()
+            span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()), bare)
             if span:
                 found.setdefault(channel, []).append(span)
     return found
 
 
-def _whole_words(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+def _whole_words(text: str, places: Sequence[tuple[int, int]]) -> Words:
     """(first piece, behind the last, start, end) of each word: pieces of one word are read together, and so is what
     a hyphen or an apostrophe joins, but not a possessive s."""
     words: list[list[int]] = []
@@ -127,36 +130,22 @@ def _joined(text: str, at: int) -> bool:
     return before in "-‑" and after.isalnum()
 
 
-def _runs(inside: np.ndarray, begins: np.ndarray, text: str, words: list) -> list[tuple[int, int]]:
+def _runs(inside: Array, begins: NDArray[np.bool_], text: str, words: Words) -> list[tuple[int, int]]:
     runs: list[list[int]] = []
-    for at in np.flatnonzero(inside > INSIDE):
+    for at in map(int, np.flatnonzero(inside > INSIDE)):
         if runs and not (begins[at] and inside[at] > 0.5) and _bridged(runs[-1][1], at, inside, text, words):
-            runs[-1][1] = int(at)
+            runs[-1][1] = at
         else:
-            runs.append([int(at), int(at)])
+            runs.append([at, at])
     return [(first, last) for first, last in runs]
 
 
-def _without_edges(first: int, last: int, text: str, words: list) -> tuple[int, int]:
-    """A run without function words and marks at its ends."""
-
-    def bare(at: int) -> bool:
-        word = text[words[at][2] : words[at][3]].casefold()
-        return word in EDGE_WORDS or not any(map(str.isalnum, word))
-
-    while first < last and bare(last):
-        last -= 1
-    while first < last and bare(first) and text[words[first][2] : words[first][3]].casefold() != "at":
-        first += 1
-    return first, last
-
-
-def _bridged(last: int, at: int, inside: np.ndarray, text: str, words: list) -> bool:
+def _bridged(last: int, at: int, inside: Array, text: str, words: Words) -> bool:
     between = text[words[last][3] : words[at][2]]
     return at == last + 1 or (at == last + 2 and inside[at - 1] > WEAK and "," not in between)
 
 
-def _best_run(inside: np.ndarray) -> tuple[int, int]:
+def _best_run(inside: Array) -> tuple[int, int]:
     """The run of words with the greatest sum of log odds."""
     odds = np.clip(np.log((inside + 1e-6) / (1 - inside + 1e-6)), -3, 3)
     best, place, total, start = -np.inf, (int(inside.argmax()), int(inside.argmax())), 0.0, 0
@@ -169,10 +158,16 @@ def _best_run(inside: np.ndarray) -> tuple[int, int]:
     return place
 
 
-def _trimmed(text: str, start: int, end: int, score: float) -> Span | None:
-    """Without marks and blanks at its edges."""
-    while start < end and text[start] in EDGES:
-        start += 1
-    while start < end and text[end - 1] in EDGES:
-        end -= 1
-    return Span(text[start:end], start, end, round(score, 3)) if start < end else None
+def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]) -> Span | None:
+    """Without marks and blanks at its edges, and without these words; "at first" may begin a value."""
+    while True:
+        kept = text[start:end].strip(EDGES)
+        start += text[start:end].find(kept)
+        end = start + len(kept)
+        words = kept.split()
+        if len(words) > 1 and words[-1].casefold() in bare:
+            end -= len(words[-1])
+        elif len(words) > 1 and words[0].casefold() in bare - {"at"}:
+            start += len(words[0])
+        else:
+            return Span(kept, start, end, round(score, 3)) if kept else None

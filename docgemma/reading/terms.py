@@ -3,13 +3,14 @@
 Data decides; no topic is named in code.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from docgemma.reading.words import clinical, plain
+from docgemma.reading.words import clinical, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
+LONG = 8  # of a word that may hold two typing errors
 Entry = dict[str, Any]
 
 
@@ -31,64 +32,32 @@ def names(fragments: Iterable[str], text: str) -> bool:
     return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
 
 
-def said_in(text: str, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries whose `said` stands in a text as whole words, the longest phrase first, in order of appearance."""
-    words = plain(text)
-    spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
-    folded = f" {'  '.join(spellings)} "
-    places: list[tuple[int, int, Entry]] = []
-    for phrase, entry in _phrases(id(entries), entries):
-        at = folded.find(f" {phrase} ")
-        if at >= 0 and not any(at < end and start < at + len(phrase) for start, end, _ in places):
-            places.append((at, at + len(phrase), entry))
-    found = [entry for _, _, entry in sorted(places, key=lambda place: place[0])]
-    return [entry for number, entry in enumerate(found) if entry not in found[:number]]
-
-
 def measures_in(text: str, *, sure: bool = False) -> list[str]:
     """Names of the measures that a text asks for, groups opened: "U&Es" is creatinine, urea, sodium, potassium.
 
     Args:
         sure: leave out words that may mean something else ("vs"), as they do outside of a marked measure.
     """
-    listed: list[str] = []
-    for entry in said_in(text, _unambiguous() if sure else _measures_and_groups()):
-        listed += entry.get("group") or [entry["name"]]
-    return list(dict.fromkeys(listed))
+    return _opened(_said_in(text, "measures" if sure else "any measures"))
 
 
 def near_measures(text: str) -> list[str]:
     """Measures of which a word of the text is a near misspelling: "egrf", "creatinin"."""
-    from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    known = {plain(str(said)): entry for entry in _measures_and_groups() for said in entry.get("said") or []}
-    single = [word for word in known if " " not in word and len(word) > SHORT - 1]
-    found: list[str] = []
+    single = [(phrase, entry) for phrase, entry in _phrases("any measures") if " " not in phrase]
+    found = []
     for word in plain(text).replace("/", " ").split():
-        if len(word) >= SHORT and word not in known and word not in everyday():
-            near = process.extractOne(word, single, scorer=OSA.distance, score_cutoff=1 if len(word) < 8 else 2)
-            near = near if near and near[0][0] == word[0] else None
-            found += (known[near[0]].get("group") or [known[near[0]]["name"]]) if near else []
-    return list(dict.fromkeys(found))
+        if len(word) >= SHORT and word not in everyday():
+            like = [(phrase, entry) for phrase, entry in single if phrase[0] == word[0] and len(phrase) >= SHORT]
+            costs = [(OSA.distance(word, phrase), at) for at, (phrase, _) in enumerate(like)]
+            found += [like[at][1] for cost, at in sorted(costs)[:1] if cost <= (1 if len(word) < LONG else 2)]
+    return _opened(found)
 
 
-@lru_cache(maxsize=1)
-def _unambiguous() -> list[Entry]:
-    lists = clinical("measures")
-    return [*lists["measures"], *lists["groups"]]
-
-
-@lru_cache(maxsize=1)
-def _measures_and_groups() -> list[Entry]:
-    lists = clinical("measures")
-    known = {entry["name"]: entry for entry in _unambiguous()}
-    usual = [  # of an ambiguous word in a chart question, the first reading
-        {**known[entry["readings"][0]], "said": [entry["said"]], "name": entry["readings"][0]}
-        for entry in lists["ambiguous"]
-        if entry["readings"][0] in known and len(entry["said"]) > 1
-    ]
-    return [*known.values(), *usual]
+def _opened(entries: Iterable[Entry]) -> list[str]:
+    """The names of measures, each once; of a group, its members."""
+    return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
 
 
 @lru_cache(maxsize=4000)
@@ -102,38 +71,62 @@ def measure_named(name: str) -> str:
     return best[2]
 
 
+def topics_in(text: str) -> list[str]:
+    """The parts of a chart that a text names as a whole: "bloods", "meds"."""
+    return [entry["topic"] for entry in _said_in(text, "topics")]
+
+
 def kinds_in(text: str, topic: str) -> list[Entry]:
     """The parts of a chart topic that a text asks for: {"name", "match"}."""
-    entry = next((entry for entry in clinical("topics")["topics"] if entry["topic"] == topic), {})
-    return said_in(text, entry.get("kinds") or []) if entry.get("kinds") else []
+    return _said_in(text, topic)
 
 
 def label_topics_in(text: str) -> list[Entry]:
     """What a text asks of a label: {"name", "match"}."""
-    return said_in(text, clinical("label_topics")["topics"])
+    return _said_in(text, "label_topics")
 
 
 @lru_cache(maxsize=1)
 def everyday() -> frozenset[str]:
     """Single words by which measures, topics and label topics are asked for: none is somebody's name."""
-    lists = [*_measures_and_groups(), *clinical("topics")["topics"], *clinical("label_topics")["topics"]]
-    lists += [kind for entry in clinical("topics")["topics"] for kind in entry.get("kinds") or []]
+    topics = [entry["topic"] for entry in clinical("topics")["topics"]]
+    lists = [entry for kind in ("any measures", "topics", "label_topics", *topics) for entry in _entries(kind)]
     said = (plain(str(word)) for entry in lists for word in entry.get("said") or [])
     return frozenset(word for word in said if " " not in word)
 
 
-_LISTS: dict[int, tuple[Sequence[Entry], list[tuple[str, Entry]]]] = {}  # of lists that live as long as the process
+def _said_in(text: str, kind: str) -> list[Entry]:
+    """The entries of a list that stand in a text as whole words, the longest phrase first, in order of appearance."""
+    words = plain(text)
+    spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
+    found, _ = phrases_in("  ".join(spellings), _phrases(kind))
+    return [entry for number, entry in enumerate(found) if entry not in found[:number]]
 
 
-def _phrases(key: int, entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
-    if key not in _LISTS or _LISTS[key][0] is not entries:
-        pairs = [
-            (plain(str(said)), entry) for entry in entries for said in [*_named(entry), *(entry.get("said") or [])]
-        ]
-        _LISTS[key] = entries, sorted(pairs, key=lambda pair: -len(pair[0]))
-    return _LISTS[key][1]
+@lru_cache(maxsize=40)
+def _phrases(kind: str) -> list[tuple[str, Entry]]:
+    """What is said for each entry of a list, its own name too, the longest first."""
+    pairs = [
+        (plain(str(said)), entry)
+        for entry in _entries(kind)
+        for said in [*([entry["name"]] if "name" in entry else []), *(entry.get("said") or [])]
+    ]
+    return sorted(pairs, key=lambda pair: -len(pair[0]))
 
 
-def _named(entry: Entry) -> list[str]:
-    """A measure, kind or label topic is also asked for by its own name; a part of the chart is not."""
-    return [entry["name"]] if "name" in entry else []
+def _entries(kind: str) -> list[Entry]:
+    """`measures` (groups too), `any measures` (ambiguous words by their first reading), `topics`, `label_topics`, or
+    the kinds of a topic."""
+    measures, topics = clinical("measures"), clinical("topics")["topics"]
+    known = {entry["name"]: entry for entry in [*measures["measures"], *measures["groups"]]}
+    usual = [
+        {**known[entry["readings"][0]], "said": [entry["said"]], "name": entry["readings"][0]}
+        for entry in measures["ambiguous"]
+        if entry["readings"][0] in known and len(entry["said"]) > 1
+    ]
+    lists: dict[str, list[Entry]] = {
+        "measures": list(known.values()), "any measures": [*known.values(), *usual], "topics": topics,
+        "label_topics": clinical("label_topics")["topics"],
+        **{entry["topic"]: entry.get("kinds") or [] for entry in topics},
+    }  # fmt: skip
+    return lists[kind]

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.reading.words import plain
+from docgemma.reading.words import listed, phrases_in, plain
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
 from docgemma.state import Request
 
@@ -19,13 +19,7 @@ NEEDS_FULL_MODEL = (
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
 GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
-# words around a term that ask for nothing but its meaning
-ASKING = frozenset(
-    "what whats what's is are a an the of does do mean means meant stand stands for define definition explain "
-    "describe to me please pls again remind how works work tell about in simple terms words short briefly quick "
-    "quickly can could you i and or between difference differ from vs it by term exactly actually just hi hello sorry "
-    "silly question".split()
-)
+MOST = 2  # definitions in one answer
 
 
 @dataclass(frozen=True)
@@ -73,21 +67,26 @@ def direct_reply(request: Request, question: str) -> Reply:
 
 def definitions(question: str) -> list[dict[str, str]]:
     """The curated entries that answer a question whole: besides their terms it has only words that ask. At most two."""
-    words = plain(question).replace("'", " ").replace("-", " ").split()
-    found: list[dict[str, str]] = []
-    at, rest = 0, []
-    while at < len(words):
-        for end in range(min(len(words), at + 6), at, -1):
-            entry = index().get(" ".join(words[at:end])) or index().get(" ".join(words[at:end]).removesuffix("s"))
-            if entry and not set(words[at:end]) <= ASKING:
-                found += [entry] if entry not in found else []
-                at = end
-                break
-        else:
-            rest.append(words[at])
-            at += 1
-    whole = set(rest) <= ASKING | {"s", "r", "u"}
-    return found if whole and 0 < len(found) <= 2 else []
+    found, rest = phrases_in(_folded(question), _terms())
+    asking = _asking() | {"s", "r", "u"}
+    distinct = [entry for number, entry in enumerate(found) if entry not in found[:number]]
+    return distinct if len(distinct) <= MOST and set(rest.split()) <= asking else []
+
+
+def _asking() -> frozenset[str]:
+    """Words around a term that ask for nothing but its meaning."""
+    return listed("request_words", "stop") | listed("request_words", "definition")
+
+
+@cache
+def _terms() -> list[tuple[str, dict[str, str]]]:
+    """Every term and alias, and its plural, the longest first."""
+    told = [(name, entry) for name, entry in index().items() if not set(name.split()) <= _asking()]
+    return sorted([*told, *((f"{name}s", entry) for name, entry in told)], key=lambda item: -len(item[0]))
+
+
+def _folded(text: str) -> str:
+    return plain(text).replace("'", " ").replace("-", " ")
 
 
 @cache
@@ -97,5 +96,5 @@ def index() -> dict[str, dict[str, str]]:
     for line in data_file("edge", "definitions.jsonl").read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         for name in (entry["term"], *entry["aliases"]):
-            found[plain(name).replace("'", " ").replace("-", " ")] = entry
+            found[_folded(name)] = entry
     return found

@@ -1,14 +1,14 @@
 """Finding drug names in text: whole words, any case, longest name first. The dictionary is given, not loaded here."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from rapidfuzz import fuzz, process
 
-from docgemma.rules.drug_words import ENDOGENOUS, FORMS, MEASURED, ONLY_AS_SUPPLEMENT
+from docgemma import characters
+from docgemma.reading.words import listed
 
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
@@ -140,10 +140,7 @@ def _joined(text: str, left: re.Match, right: re.Match) -> bool:
 
 def fold(word: str) -> str:
     """Lower case, without accents and apostrophes: as names are compared."""
-    word = word.lower()
-    if not word.isascii():
-        word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
-    return word.replace("'", "").replace("’", "").replace("ʼ", "")
+    return characters.fold(word).replace("'", "").replace("’", "").replace("ʼ", "")
 
 
 def _key(name: str) -> str:
@@ -159,17 +156,17 @@ def _parts(generic: str) -> list[str]:
 def _is_drug_here(text: str, found: list[Mention], number: int) -> bool:
     """Whether a substance of the body is meant as a drug: "insulin resistance" and "iron level" are not."""
     item = found[number]
-    if item.name not in ENDOGENOUS:
+    if item.name not in listed("drug_words", "endogenous"):
         return True
     after = WORD.search(text, item.end, item.end + 40)
     following = after.group().lower() if after and not text[item.end : after.start()].strip(" -") else ""
-    if following in MEASURED:
+    if following in listed("drug_words", "measured"):
         return False
-    if item.name not in ONLY_AS_SUPPLEMENT:
+    if item.name not in listed("drug_words", "only_as_supplement"):
         return True
     neighbours = [(found[number - 1], item)] if number else []
     neighbours += [(item, found[number + 1])] if number + 1 < len(found) else []
     joined = any(
         right.start - left.end < 12 and JOINED.fullmatch(text, left.end, right.start) for left, right in neighbours
     )
-    return joined or following in FORMS or bool(DOSE_NEXT.match(text, item.end))
+    return joined or following in listed("drug_words", "forms") or bool(DOSE_NEXT.match(text, item.end))

@@ -32,12 +32,11 @@ ERROR_TEMPLATES: dict[str, str] = {
     "generic": "The {tool_label} could not be completed.",
 }
 
-# "will retry" would be untrue once the retries are used up; the others stay true
-SAYS_MORE_THAN_MAX_RETRIES = frozenset(
-    {ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS, ErrorType.NOT_PERMITTED, ErrorType.NO_VISION}
-)
 # asking again cannot change these, whoever asks
-FINAL = frozenset({ErrorType.NOT_PERMITTED, ErrorType.NO_VISION})
+FINAL = frozenset({ErrorType.NOT_PERMITTED, ErrorType.NO_VISION, ErrorType.DRUG_NOT_IN_DATABASE})
+# a retry may word these otherwise; their text stays true when the retries are used up
+WORDING = frozenset({ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS})
+DRUG_FIELDS = frozenset({"drug_name", "drug_names", "medication_name"})
 
 FIELD_NAMES = {
     "patient_id": "patient ID",
@@ -118,51 +117,36 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     kind, message = result["error_type"] or "", result["error"] or ""
     if clarification := _clarification(result):
         return ErrorDecision("ask_user", clarification["question"], clarification)
-    if kind in FINAL or _wrong_patient(result):
+    # an id that no patient has: another try could only guess at another patient
+    wrong_patient = kind == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
+    if kind in FINAL or wrong_patient:
         return ErrorDecision("skip", message)
     if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
-        if kind in SAYS_MORE_THAN_MAX_RETRIES or kind == ErrorType.DRUG_NOT_IN_DATABASE:
-            return ErrorDecision("skip", message)
-        return ErrorDecision("skip", ERROR_TEMPLATES["max_retries"].format(tool_label=result["tool_label"]))
-    if kind == ErrorType.DRUG_NOT_IN_DATABASE:
+        used_up = ERROR_TEMPLATES["max_retries"].format(tool_label=result["tool_label"])
+        return ErrorDecision("skip", message if kind in WORDING else used_up)
+    down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
+    if kind not in RETRYABLE | WORDING or down:  # an error nobody knows is not retried blindly
         return ErrorDecision("skip", message)
-    if kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1:
-        return ErrorDecision("skip", ERROR_TEMPLATES["service_unavailable"].format(tool_label=result["tool_label"]))
-    if kind in RETRYABLE or kind in (ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS):
-        return ErrorDecision("retry", message)
-    return ErrorDecision("skip", message)  # an error nobody knows is not retried blindly
+    return ErrorDecision("retry", message)
 
 
 def _clarification(result: ToolResult) -> Clarification | None:
     """The question to the clinician, where only a person can go on. `missing` names the arguments it fills."""
-    kind, details, args = result["error_type"], result.get("details") or {}, result["args"]
-    if kind == ErrorType.MULTIPLE_PATIENT_MATCHES:
-        options = [Option(id=str(item["id"]), label=str(item["label"])) for item in details.get("options") or []]
-        return _ask("patient", result, options, ["patient_id"])
-    if kind == ErrorType.AMBIGUOUS_DRUG_NAME:
-        options = [Option(id=str(name), label=str(name)) for name in details.get("suggestions") or []]
-        return _ask("drug", result, options, [key for key in args if key in DRUG_FIELDS] or ["drug_name"])
-    if kind == ErrorType.MISSING_REQUIRED_ARGS:
-        missing = list(details.get("missing_fields") or [])
-        return _ask("missing", result, [], missing) if missing else None
-    return None
-
-
-DRUG_FIELDS = frozenset({"drug_name", "drug_names", "medication_name"})
-
-
-def _ask(
-    kind: Literal["patient", "drug", "missing"], result: ToolResult, options: Sequence[Option], missing: list[str]
-) -> Clarification:
+    details, args = result.get("details") or {}, result["args"]
+    kind: Literal["patient", "drug", "missing"]
+    if result["error_type"] == ErrorType.MULTIPLE_PATIENT_MATCHES:
+        kind, missing, options = "patient", ["patient_id"], details.get("options") or []
+    elif result["error_type"] == ErrorType.AMBIGUOUS_DRUG_NAME:
+        kind, missing = "drug", [key for key in args if key in DRUG_FIELDS] or ["drug_name"]
+        options = [{"id": name, "label": name} for name in details.get("suggestions") or []]
+    elif result["error_type"] == ErrorType.MISSING_REQUIRED_ARGS and details.get("missing_fields"):
+        kind, missing, options = "missing", list(details["missing_fields"]), []
+    else:
+        return None
     return Clarification(
-        kind=kind, question=result["error"] or "", options=list(options), tool=result["tool_name"],
-        args=dict(result["args"]), missing=missing,
+        kind=kind, question=result["error"] or "", tool=result["tool_name"], args=dict(args), missing=missing,
+        options=[Option(id=str(item["id"]), label=str(item["label"])) for item in options],
     )  # fmt: skip
-
-
-def _wrong_patient(result: ToolResult) -> bool:
-    """An id that no patient has: another try could only guess at another patient."""
-    return result["error_type"] == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
 
 
 def _either(names: Sequence[str]) -> str:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 
-from docgemma.rules.absence import unfounded
-from docgemma.rules.drug_words import DRUG_STEM
+from docgemma.reading.words import clinical, listed
+from docgemma.rules.claims import says, unfounded
 from docgemma.rules.drugs import DrugNames, fold
-from docgemma.rules.ids import PATIENT_ID
 from docgemma.rules.numbers import Quantity, quantities, roman, said_frequencies
 from docgemma.rules.sentences import split
 
@@ -24,26 +24,15 @@ CREDIT = re.compile(
     r"(?:\s+(?:results?|outputs?|data|search|lookup))?\s*,?\s*",
     re.IGNORECASE,
 )
-INSIDE = re.compile(
-    r"\b(?:databases?|apis?|json|sqlite|fhir|openfda|rxnorm|rxnav|snapshot|function call|"
-    r"(?:the|this|a|another) tool|tool (?:call|result|output)s?|"
-    r"language model|llm|system prompt|endpoint|query parameters?|backend|server|as an ai)\b|"
-    r"<unused\d+>|\b[a-z]+(?:_[a-z]+)+\b",
+# patient ids of both kinds, never inside a longer token (555-123-4567 is none); trials and articles
+RECORD_ID = re.compile(
+    r"(?<![\w-])(?:[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}|[a-z]{3}-[0-9]{3}|NCT\d{8}|DEMO-[A-Z]+-\d+|PMC\d+)(?![\w-])",
     re.IGNORECASE,
 )
-RAW_ERROR = re.compile(
-    r"\btraceback\b|(?-i:\b[A-Z]\w*(?:Error|Exception)\b|\b(?:Error|Exception)\s*[:(])|"
-    r"\bHTTPS?\s*(?:status\s*)?[45]\d\d\b|"
-    r"\b(?:status|error)\s*code\b|\b[45]\d\d\s+(?:error|internal server|not found|bad request|"
-    r"too many|service unavailable)|"
-    r"[{\[]\s*\"[\w-]+\"\s*:|\bnull\b|\bNoneType\b|\bFile \"|\bECONN\w+|\berrno\b",
-    re.IGNORECASE,
-)
-RECORD_ID = re.compile(r"(?<![\w-])(?:NCT\d{8}|DEMO-[A-Z]+-\d+|PMC\d+)(?![\w-])", re.IGNORECASE)
-LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•–])\s+")
-UNIT_FREE = frozenset(
-    {"hour", "month"}
-)  # durations and ages: a bare number in the evidence may carry its unit elsewhere
+WORDS = re.compile(r"[^\W_]+|[%<>=≥≤]|(?<=\d)[.,/-](?=\d)")
+LIST_MARKS = ("-", "*", "•", "–")
+HTTP_ERRORS = ("4", "5")
+UNIT_FREE = {"hour": (1, 24, 168), "month": (1, 12)}  # a bare number in the evidence may be of one of these units
 
 
 @dataclass(frozen=True)
@@ -55,20 +44,20 @@ class Grounded:
     removed: list[str] = field(default_factory=list)
 
 
-def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, tools: Mapping[str, str]) -> Grounded:
+def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, labels: Mapping[str, str]) -> Grounded:
     """Hold an answer to the evidence of its turn.
 
     Args:
         answer: as the model wrote it.
         evidence: tool results, image findings, history, question, error messages; empty texts are ignored.
         drugs: finds drug names and knows brand and generic of one drug as the same.
-        tools: labels by the internal names, which nobody may read.
+        labels: internal names, which nobody may read -> what a clinician calls the tool.
     """
     known = _Evidence([text for text in evidence if text], drugs)
     kept: list[tuple[str, str]] = []
     removed: list[str] = []
     for sentence, gap in split(answer):
-        cleaned = _without_inside(sentence, tools, known)
+        cleaned = _without_inside(sentence, labels, known)
         if cleaned is None or not known.supports(cleaned):
             removed.append(sentence.strip())
             if kept and "\n\n" in gap and _heading(kept[-1][0]):
@@ -77,7 +66,10 @@ def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, tools: Mappin
                 kept[-1] = (kept[-1][0], gap)
         elif cleaned.strip():
             kept.append((cleaned, gap))
-    kept = _without_empty_headings(kept, bool(removed))
+    if removed:  # a heading goes when everything under it went
+        following = [*(text for text, _ in kept[1:]), "end:"]
+        pairs = zip(kept, following, strict=False)
+        kept = [item for item, after in pairs if not (_heading(item[0]) and _heading(after))]
     return Grounded("".join(text + gap for text, gap in kept).strip(), not removed, removed)
 
 
@@ -86,118 +78,92 @@ class _Evidence:
 
     def __init__(self, texts: list[str], drugs: DrugNames):
         self.drugs = drugs
-        self.text = "\n".join(texts)
-        self.lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        self.folded = _flat(self.text)
-        self.words = {fold(word) for word in re.findall(r"[^\W_]+", self.text)}
-        self.quantities = set(_bare(item) for item in quantities(self.text))
-        self.values = {item.value for item in quantities(self.text)} | set(roman(self.text)) | self._dates()
-        self.frequencies = said_frequencies(self.text)
-        mentions = drugs.find(self.text)
-        self.ingredients = {part for item in mentions for part in drugs.ingredients(item.name)}
-        self.ids = self._ids(self.text)
-        self._named: dict[str, frozenset[str]] = {}
+        text = "\n".join(texts)
+        self.lines = [line.strip() for line in text.splitlines() if line.strip()]
+        self.folded = _flat(text)
+        self.words = set(self.folded.split())
+        self.quantities = {(item.value, item.unit) for item in quantities(text)}
+        dates = [part for word in text.split() for part in word.strip(".,;()").split("-") if word[:1].isdigit()]
+        self.values = {item.value for item in quantities(text)} | set(roman(text))
+        self.values |= {Decimal(part) for part in dates if part.isdecimal()}
+        self.frequencies = said_frequencies(text)
+        self.ingredients = self.named(text)
+        self.ids = _ids(text)
 
     def supports(self, sentence: str) -> bool:
-        if _flat(LIST_MARK.sub("", sentence)) in self.folded:
-            return True  # word for word
-        plain = LIST_MARK.sub("", sentence)
-        return (
+        words = sentence.split()
+        marked = bool(words) and (words[0] in LIST_MARKS or (words[0][-1] in ".)" and words[0][:-1].isdecimal()))
+        plain = " ".join(words[1:]) if marked else sentence
+        return _flat(plain) in self.folded or (  # word for word
             self._knows_drugs(plain)
             and self._knows_numbers(plain)
-            and self._ids(plain) <= self.ids
-            and self._knows_frequencies(plain)
+            and _ids(plain) <= self.ids
+            and said_frequencies(plain) <= self.frequencies
             and not unfounded(plain, self.lines, self.named)
         )
 
     def named(self, text: str) -> frozenset[str]:
         """Generic names of the drugs in a text."""
-        if text not in self._named:
-            found = self.drugs.find(text)
-            self._named[text] = frozenset(part for item in found for part in self.drugs.ingredients(item.name))
-        return self._named[text]
+        return frozenset(part for item in self.drugs.find(text) for part in self.drugs.ingredients(item.name))
 
     def _knows_drugs(self, sentence: str) -> bool:
         for item in self.drugs.find(sentence):
             parts = self.drugs.ingredients(item.name)
-            if not all(self._has_ingredient(part) for part in parts) and not self._has_words(item.text):
+            if not all(self._has_ingredient(part) for part in parts) and _flat(item.text) not in self.folded:
                 return False
-        unknown = (fold(word) for word in re.findall(r"[^\W\d_]{6,}", sentence))
-        return all(word in self.words or word in self.drugs or not DRUG_STEM.match(word) for word in unknown)
+        ends = tuple(listed("drug_words", "stems"))
+        unknown = [word for word in _flat(sentence).split() if len(word) > 5 and word.endswith(ends)]
+        return all(word in self.words or word in self.drugs for word in unknown)
 
     def _has_ingredient(self, name: str) -> bool:
         """The drug itself, or a more specific one: "insulin" where the evidence says insulin glargine."""
-        if name in self.ingredients:
-            return True
-        words = set(name.split())
-        return any(words <= set(other.split()) for other in self.ingredients)
-
-    def _has_words(self, name: str) -> bool:
-        words = [fold(word) for word in re.findall(r"[^\W_]+", name)]
-        return " ".join(words) in self.folded
+        return any(set(name.split()) <= set(other.split()) for other in self.ingredients)
 
     def _knows_numbers(self, sentence: str) -> bool:
-        for item in quantities(RECORD_ID.sub(" ", PATIENT_ID.sub(" ", sentence))):
-            if item.spelled and not item.unit:
-                continue  # "two of these": a count, not a fact
-            if _bare(item) in self.quantities or (not item.unit and item.value in self.values):
-                continue
-            if item.unit in UNIT_FREE and self._has_bare(item):
-                continue
-            return False
-        return all(value in self.values for value in roman(sentence))
+        known = [self._has(item) for item in quantities(RECORD_ID.sub(" ", sentence))]
+        return all(known) and all(value in self.values for value in roman(sentence))
 
-    def _has_bare(self, item: Quantity) -> bool:
-        """A duration whose number stands in the evidence without any unit ("54-year-old" beside "age 54")."""
-        factors = {"hour": (1, 24, 168), "month": (1, 12)}[item.unit]
-        return any((item.value / factor, "") in self.quantities for factor in factors)
-
-    def _knows_frequencies(self, sentence: str) -> bool:
-        said = said_frequencies(sentence)
-        return said <= self.frequencies
-
-    def _dates(self) -> set[Decimal]:
-        dates = re.findall(r"\d{4}-\d{2}(?:-\d{2})?", self.text)
-        return {Decimal(int(part)) for date in dates for part in date.split("-")}
-
-    @staticmethod
-    def _ids(text: str) -> set[str]:
-        return {item.lower() for item in [*PATIENT_ID.findall(text), *RECORD_ID.findall(text)]}
+    def _has(self, item: Quantity) -> bool:
+        """A number with its unit; a count in words ("two of these"); a duration whose number stands there without a
+        unit ("54-year-old" beside "age 54")."""
+        bare = not item.unit and (item.spelled or item.value in self.values)
+        if bare or (item.value, item.unit) in self.quantities:
+            return True
+        return any((item.value / factor, "") in self.quantities for factor in UNIT_FREE.get(item.unit, ()))
 
 
-def _without_inside(sentence: str, tools: Mapping[str, str], known: _Evidence) -> str | None:
+def _without_inside(sentence: str, labels: Mapping[str, str], known: _Evidence) -> str | None:
     """The sentence without the system's inside, or None if nothing else is left of it."""
-    if RAW_ERROR.search(sentence):
+    lists, words = clinical("claims"), sentence.split()
+    failed = any(word.rstrip(":(").endswith(("Error", "Exception")) for word in words)
+    status = any(one.upper() == "HTTP" and other[:1] in HTTP_ERRORS for one, other in pairwise(words))
+    if failed or status or says(sentence, lists["raw_errors"]) or '":' in sentence:
         return None
-    for name, label in tools.items():
-        sentence = re.sub(rf"(?<!\w)[`*'\"\[(]*{re.escape(name)}(?:\(\))?[`*'\"\])]*(?!\w)", label, sentence)
-    if _flat(sentence) in known.folded or not INSIDE.search(sentence):
+    for name, label in labels.items():
+        for written in (f"`{name}()`", f"`{name}`", f"[{name}]", f"'{name}'", f'"{name}"', f"{name}()", name):
+            sentence = sentence.replace(written, label)
+    if _flat(sentence) in known.folded or not _inside(sentence):
         return sentence
     shorter = CREDIT.sub("", sentence).strip()
-    if INSIDE.search(shorter) or len(shorter.split()) < 3:
+    if _inside(shorter) or len(shorter.split()) < 3:
         return None
     return shorter[0].upper() + shorter[1:] if sentence[:1].isupper() else shorter
 
 
-def _without_empty_headings(kept: list[tuple[str, str]], any_removed: bool) -> list[tuple[str, str]]:
-    """A line such as "Warnings:" goes when everything under it went."""
-    if not any_removed:
-        return kept
-    return [
-        (text, gap)
-        for at, (text, gap) in enumerate(kept)
-        if not (_heading(text) and (at + 1 == len(kept) or _heading(kept[at + 1][0])))
-    ]
+def _inside(sentence: str) -> bool:
+    told = f"{' '.join(WORDS.findall(sentence.casefold()))} "
+    named = any(f" {phrase} " in f" {told}" for phrase in clinical("claims")["inside"])
+    return named or "_" in sentence or "<unused" in sentence
 
 
 def _heading(text: str) -> bool:
     return text.rstrip("* ").endswith(":")
 
 
-def _bare(item: Quantity) -> tuple[Decimal, str]:
-    return item.value, item.unit
+def _ids(text: str) -> set[str]:
+    return {item.lower() for item in RECORD_ID.findall(text)}
 
 
 def _flat(text: str) -> str:
     """For comparing word for word: folded words, single blanks."""
-    return " ".join(fold(word) for word in re.findall(r"[^\W_]+|[%<>=≥≤]|(?<=\d)[.,/-](?=\d)", text))
+    return " ".join(fold(word) for word in WORDS.findall(text))

@@ -1,7 +1,7 @@
 """What a turn knows so far: patients, drugs and findings, from the request, the open patient and the results."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.state import AgentState, ExtractedEntities, Request, ToolResult
@@ -11,8 +11,7 @@ NO_ENTITIES = ExtractedEntities(
 )
 NOTHING = Request(
     asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,
-    details={}, measures=[], conditions=[], condition="",
-    status="", query="", trials=[], said="", telling=[], owners={},
+    details={}, measures=[], conditions=[], status="", query="", trials=[], said="", telling=[], owners={},
 )  # fmt: skip
 
 
@@ -76,6 +75,11 @@ def chart_medications(state: AgentState) -> list[str]:
     """Active medications of the charts read in this turn."""
     listed = [entry for item in charts(state) for entry in item["result"].get("medications") or []]
     return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
+
+
+def replaced(request: Request, **changes: Any) -> Request:
+    """The request with some of its parts otherwise."""
+    return cast(Request, {**request, **changes})
 
 
 def unique(items: Iterable[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from docgemma.ehr.births import read_births
-from docgemma.reading.drugs import condition_names
+from docgemma.reading.drugs import conditions
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
 from docgemma.rules import known
@@ -126,8 +126,6 @@ def same(args: Mapping[str, Any]) -> str:
 
 def _searches(state: AgentState, request: Request) -> list[Step]:
     """Everybody who was named, or who is asked for; an id needs no search unless the patient is all that is asked."""
-    if not set(request["asks"]) & {*ABOUT_PATIENT, "find"} and not request["patients"] and not request["unclear"]:
-        return []
     only_find = set(request["asks"]) <= {"find", "chat"} and not request["measures"]
     said = [patient["search"] or (patient["said"] if only_find else "") for patient in request["patients"]]
     return [Step("search_patient", {"name": name}, "find") for name in [*said, *request["unclear"]] if name]
@@ -135,65 +133,72 @@ def _searches(state: AgentState, request: Request) -> list[Step]:
 
 def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[Step]:
     """The chart is the default: one patient and anything asked beyond finding them."""
-    asks = set(request["asks"])
-    whom = {"change"} if people or not known.drugs(state) else set()
-    about = asks & {*TOPICS, *({"may"} if people or not known.drugs(state) else ()), *whom} or (
-        known.drugs(state) and asks & {"safe", "ddi"}
-    )
-    only_named = bool(request["patients"]) and (
-        not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"})
-    )
-    checked = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
-    trial = asks & {"trial"} and request["patients"]
-    if not (about or only_named or checked or trial):
+    asks, named, drugs = set(request["asks"]), bool(request["patients"]), known.drugs(state)
+    about = asks & {*TOPICS, *({"may", "change"} if people or not drugs else ())} or (drugs and asks & {"safe", "ddi"})
+    only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
+    considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
+    if not (about or only_named or considered or (named and "trial" in asks)):
         return []
-    if not people:
-        return (
-            []
-            if known.searched_in_vain(state) or request["unclear"] or not (asks & ABOUT_PATIENT)
-            else [Step("get_patient_chart", {}, "chart")]
-        )
-    return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
+    if people:
+        return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
+    nobody = known.searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT
+    return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 
 
 def _knowledge(state: AgentState, request: Request) -> list[Step]:
-    asks, drugs = set(request["asks"]), known.drugs(state)
+    asks = set(request["asks"])
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
-    patient = state.get("active_patient")
-    names = known.unique([*drugs, *considered])[:MAX_DRUGS]
-    steps: list[Step] = []
+    names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
     checked = "may" in asks or bool(considered)
-    active = known.chart_medications(state)
-    among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
-    if "ddi" in asks or (checked and names) or among or (len(names) > 1 and not asks - {"safe", "chat", "gk"}):
-        together = known.unique([*names, *active])[:MAX_DRUGS]
-        if len(together) > 1:
-            waits = checked and known.people(state) and not known.charts(state)  # for what the chart says
-            steps += [] if waits else [Step("check_drug_interactions", {"drug_names": together}, "ddi")]
-    alone = "ddi" in asks and len(names) < 2 and not checked
-    if "safe" in asks or checked or alone or (not asks - {"chat"} and names and not request["patients"]):
-        steps += [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names]
-        if "safe" in asks and not names and not (asks & {*TOPICS, "may"} and known.people(state)):
-            unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
-            steps.append(Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe"))
-    searched = "lit" in asks or "trial" in asks
-    subject = private(request["query"] or request["said"], request, patient) if searched else ""
+    steps = [*_interactions(state, names, checked, asks), *_labels(state, request, names, checked)]
     if "lit" in asks:
-        steps.append(Step("search_medical_literature", _said(query=subject), "lit"))
+        steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "trial" in asks or request["trials"]:
-        named = [private(name, request, patient) for name in request["conditions"]]
-        short = [condition_names()[word] for word in plain(request["said"]).split() if word in condition_names()]
-        conditions = request["trials"] or named or short or [subject]
-        steps += [
-            Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial")
-            for name in conditions
-        ]
-        found = by_tool(state.get("tool_results") or [], "find_clinical_trials")
-        if request["status"] and any(item["empty"] for item in found):  # what there is of another status
-            steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in conditions]
+        steps += _trials(state, request)
     if "img" in asks and known.entities(state)["has_image"]:
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps
+
+
+def _interactions(state: AgentState, names: list[str], checked: bool, asks: set[str]) -> list[Step]:
+    """Everything named with everything active; for a check, once the chart says what that is."""
+    active = known.chart_medications(state)
+    among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
+    alone = len(names) > 1 and not asks - {"safe", "chat", "gk"}
+    together = known.unique([*names, *active])[:MAX_DRUGS]
+    waits = checked and known.people(state) and not known.charts(state)
+    if len(together) < 2 or waits or not ("ddi" in asks or (checked and names) or among or alone):
+        return []
+    return [Step("check_drug_interactions", {"drug_names": together}, "ddi")]
+
+
+def _labels(state: AgentState, request: Request, names: list[str], checked: bool) -> list[Step]:
+    asks = set(request["asks"])
+    alone = "ddi" in asks and len(names) < 2
+    only_named = not asks - {"chat"} and not request["patients"]
+    if names:
+        asked = "safe" in asks or checked or alone or only_named
+        return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names if asked]
+    if "safe" not in asks or (asks & {*TOPICS, "may"} and known.people(state)):
+        return []
+    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
+    return [Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe")]
+
+
+def _trials(state: AgentState, request: Request) -> list[Step]:
+    """Trials of each condition that is named; where none of the wanted status exist, those of any."""
+    named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
+    short = [conditions()[word]["name"] for word in plain(request["said"]).split() if word in conditions()]
+    wanted = request["trials"] or named or short or [_subject(state, request)]
+    steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
+    found = by_tool(state.get("tool_results") or [], "find_clinical_trials")
+    if request["status"] and any(item["empty"] for item in found):
+        steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in wanted]
+    return steps
+
+
+def _subject(state: AgentState, request: Request) -> str:
+    return private(request["query"] or request["said"], request, state.get("active_patient"))
 
 
 def _writes(request: Request, person: str | None) -> list[Step]:
@@ -231,22 +236,17 @@ def private(text: str, request: Request, active: ActivePatient | None = None) ->
     """A query without the patient: no name, id or birth date leaves for an outside service."""
     named = [part for patient in request["patients"] for part in (patient["said"], patient["name"], patient["id"])]
     named += [*request["unclear"], *([active["name"], active["id"]] if active else [])]
+    parts = {word for name in named for word in _name_parts(name) if len(word) > 1}
     for birth in reversed(read_births(text)):
         if birth.kind in ("stated", "date"):
-            text = f"{text[: birth.start].rstrip().removesuffix('born').removesuffix('DOB')} {text[birth.end :]}"
-    for part in known.unique([*named, *(word for name in named for word in name.split() if len(word) > 1)]):
-        text = _without(_without(text, f"{part}'s"), part)
-    return " ".join(text.split())
+            text = f"{text[: birth.start]} {text[birth.end :]}"
+    return " ".join(word for word in text.split() if not parts & _name_parts(word))
 
 
-def _without(text: str, part: str) -> str:
-    at = text.casefold().find(part.casefold())
-    while at >= 0:
-        end = at + len(part)
-        whole = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
-        text = text[:at] + text[end:] if whole else text
-        at = text.casefold().find(part.casefold(), at if whole else end)
-    return text
+def _name_parts(text: str) -> set[str]:
+    """Words of a name or id for comparing; of a double name each part: "Smith-Jones" is smith and jones too."""
+    words = {word.strip("'").removesuffix("'s") for word in plain(text).replace("/", " ").split()}
+    return words | {part for word in words if not any(map(str.isdigit, word)) for part in word.split("-")}
 
 
 def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:

@@ -2,9 +2,9 @@
 
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.rules.absence import claims_entry
+from docgemma.rules.claims import claims_entry
 from docgemma.rules.plan import planned
-from docgemma.rules.sentences import split
+from docgemma.rules.sentences import without
 from docgemma.state import AgentState, ToolResult
 
 NOTHING_RECORDED = "Nothing was written to the record."
@@ -16,7 +16,7 @@ NOT_PREPARED = (
 
 def is_rejected(result: ToolResult) -> bool:
     """Whether a person rejected this entry."""
-    return result["result"].get("decision") == "rejected"
+    return bool(result["result"].get("decision") == "rejected")
 
 
 def any_rejected(state: AgentState) -> bool:
@@ -28,8 +28,7 @@ def refused_answer(state: AgentState) -> str | None:
     results = state.get("tool_results") or []
     if not results or not all(is_rejected(item) for item in results):
         return None
-    lines = known.unique(item["formatted_result"] for item in results)
-    return "\n".join([*lines, NOTHING_RECORDED])
+    return "\n".join([*known.unique(item["formatted_result"] for item in results), NOTHING_RECORDED])
 
 
 def unprepared_answer(state: AgentState) -> str | None:
@@ -39,10 +38,4 @@ def unprepared_answer(state: AgentState) -> str | None:
 
 def without_entries(text: str, said_before: list[str]) -> tuple[str, list[str]]:
     """A text without the sentences that claim an entry which no earlier text confirms, and those sentences."""
-    kept, removed = [], []
-    for sentence, gap in split(text):
-        if claims_entry(sentence, said_before):
-            removed.append(sentence.strip())
-        else:
-            kept.append(sentence + gap)
-    return "".join(kept).strip(), removed
+    return without(text, lambda sentence: claims_entry(sentence, said_before))

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.base import Answer, Interaction
+from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip, joined, sentence
@@ -85,24 +85,33 @@ def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> 
         ToolError: `missing_required_args` for fewer than two different drugs, `drug_not_in_database` where fewer
             than two are known, `ambiguous_drug_name`, or an outage.
     """
-    names, not_checked = list(dict.fromkeys(" ".join(name.split()) for name in args.drug_names)), []
-    while True:
-        try:
-            answer = context.knowledge.interactions(names)
-            break
-        except ToolError as error:
-            unknown = error.details.get("entity")
-            # one unknown name must not hide what is known of the others
-            if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE or unknown not in names or len(names) < 3:
-                raise
-            names.remove(unknown)
-            not_checked.append(unknown)
+    asked = list(dict.fromkeys(" ".join(name.split()) for name in args.drug_names))
+    answer, not_checked = interactions_of_known(asked, context.knowledge)
+    names = [name for name in asked if name not in not_checked]
     drugs = list(dict.fromkeys(generic(name, context) for name in names))
     if len(drugs) < 2:
         raise ToolError(
             ErrorType.MISSING_REQUIRED_ARGS, "fewer than two different drugs", missing_fields=["drug_names"]
         )
     return _interaction_output(args, drugs, not_checked, answer, context)
+
+
+def interactions_of_known(names: list[str], knowledge: Knowledge) -> tuple[Answer[Interaction], list[str]]:
+    """The interactions of these drugs, and the names that the source does not know: one must not hide the others.
+
+    Raises:
+        ToolError: fewer than two are known, one is ambiguous, or an outage.
+    """
+    names, unknown = list(names), []
+    while True:
+        try:
+            return knowledge.interactions(names), unknown
+        except ToolError as error:
+            name = error.details.get("entity")
+            if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE or name not in names or len(names) < 3:
+                raise
+            names.remove(name)
+            unknown.append(name)
 
 
 def _interaction_output(

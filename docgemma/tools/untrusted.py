@@ -5,9 +5,10 @@ and is harmless because code, not text, decides what runs next.
 """
 
 import re
-import unicodedata
 from functools import cache
 from typing import Any, TypeVar
+
+from docgemma.characters import visible
 
 T = TypeVar("T")
 
@@ -24,8 +25,6 @@ CONTROL_TOKENS = re.compile(
     r"|<<\s*/?\s*SYS\s*>>",
     re.IGNORECASE,
 )
-# control, format (bidi marks, zero width, tag characters), private use, surrogate, unassigned
-INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
 @cache
@@ -41,7 +40,7 @@ def own_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
 def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     """One line of visible text without control tokens or internal names, at most `limit` characters."""
     text = text[: limit * 4]  # bounds the work below
-    text = "".join(" " if char in "\n\r\t\v\f" else char for char in text if char in "\n\r\t\v\f" or _visible(char))
+    text = visible(text)
     before = None
     while text != before:  # removing one token must not assemble another
         before, text = text, CONTROL_TOKENS.sub("", text)
@@ -62,7 +61,3 @@ def clean(value: T, limit: int = MAX_CHARS) -> T:
     elif isinstance(value, list | tuple):
         cleaned = [clean(item, limit) for item in value[:MAX_ITEMS]]
     return cleaned  # type: ignore[no-any-return]
-
-
-def _visible(char: str) -> bool:
-    return (char < "\x7f" and char >= " ") or unicodedata.category(char) not in INVISIBLE

@@ -1,0 +1,166 @@
+"""The orders, allergies and notes of a message, each with its own details, and whose each one is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from docgemma.reading.drugs import link_drug
+from docgemma.reading.patients import PatientLink
+from docgemma.reading.reader import Reading, Span
+from docgemma.reading.words import clinical, plain
+from docgemma.rules.drugs import DrugNames
+from docgemma.rules.numbers import said_frequencies
+from docgemma.state import OrderRef
+
+UNTYPED_NOTE = "clinical note"
+FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
+JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
+DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A message and what the reader marked in it. `quoted`: the text of a note, in which nothing else is looked for."""
+
+    message: str
+    reading: Reading
+    quoted: Sequence[tuple[int, int]] = ()
+
+    def spans(self, *channels: str) -> list[Span]:
+        """Spans of these channels outside of quoted text, in order of appearance."""
+        spans = [span for channel in channels for span in self.reading.spans.get(channel, [])]
+        free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
+        if "rx.dose" in channels:
+            others = tuple(clinical("request_words")["no_dose"])
+            free = [span for span in free if not span.text.casefold().endswith(others)]
+        return sorted(free, key=lambda span: span.start)
+
+    def best(self, channel: str) -> str:
+        """The surest span of a channel, quoted or not; "" where there is none."""
+        spans = self.reading.spans.get(channel, [])
+        return max(spans, key=lambda span: span.score).text if spans else ""
+
+
+def closed(text: str, kind: str) -> str:
+    """A text as one of few values, `severities` or `statuses`, by the beginnings of its words."""
+    known = clinical("request_words")[kind]
+    return next((value for word in plain(text).split() for value in known if word[:3] in known[value]), "")
+
+
+def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
+    """Each ordered drug with its own dose, route, frequency and instructions.
+
+    A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
+    A frequency or instruction that was said once holds for all.
+    """
+    names = marked.spans("rx.drug")
+    parts = {field: marked.spans(channel) for field, channel in DETAILS.items()}
+    leading = bool(names and parts["dose"]) and parts["dose"][0].start < names[0].start
+    leading = leading and len(parts["dose"]) >= len(names)
+    owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
+    for field, spans in parts.items() if names else ():
+        once = field in ("frequency", "notes") and len(spans) == 1
+        for span in spans:
+            behind = [at for at, name in enumerate(names) if name.start > span.start]
+            owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
+            for mine in owned if once else [owned[owner]]:
+                mine[field].append(span)
+    return [_order(marked.message, name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
+
+
+def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
+    link = link_drug(name.text, drugs)
+    typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
+    route, notes = (", ".join(span.text for span in mine[field]) for field in ("route", "notes"))
+    return OrderRef(
+        said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
+        dose=mine["dose"][0].text if mine["dose"] else "", route=route,
+        frequency=_frequency(message, mine["frequency"]), notes=notes,
+    )  # fmt: skip
+
+
+def _frequency(message: str, spans: Sequence[Span]) -> str:
+    """What was said of how often, once: "weekly, not daily" is weekly, "od, so once a day" is od."""
+    told: list[str] = []
+    for span in spans:
+        said, before = said_frequencies(span.text), said_frequencies(", ".join(told))
+        if "not" not in message[: span.start].casefold().split()[-2:] and not (said and said <= before):
+            told.append(span.text)
+    return ", ".join(told)
+
+
+def read_allergies(marked: Marked) -> list[dict[str, str]]:
+    """Each substance with the reactions that stand behind it; a single one with all of them."""
+    substances, reactions = marked.spans("alg.subst"), marked.spans("alg.react")
+    found = []
+    for at, span in enumerate(substances):
+        until = substances[at + 1].start if at + 1 < len(substances) else len(marked.message)
+        mine = [item.text for item in reactions if len(substances) == 1 or span.start < item.start < until]
+        found.append({"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(marked, mine)})
+    return found
+
+
+def _severity(marked: Marked, reactions: Sequence[str]) -> str:
+    spans = marked.reading.spans.get("severity", [])
+    denied = any("not" in marked.message.casefold()[: span.start].split()[-1:] for span in spans)
+    said = "" if denied else closed(marked.best("severity"), "severities")
+    return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
+
+
+def loose_details(marked: Marked) -> dict[str, str]:
+    """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
+    found = {}
+    if not marked.spans("rx.drug"):
+        found = {field: " ".join(span.text for span in marked.spans(channel)) for field, channel in DETAILS.items()}
+    if not marked.spans("alg.subst"):
+        reactions = [span.text for span in marked.spans("alg.react")]
+        found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}
+    return {name: value for name, value in found.items() if value}
+
+
+def read_note(marked: Marked, span: Span) -> dict[str, str]:
+    """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
+    kind = marked.best("note.kind")
+    if plain(kind) in ("", "note", "notes", "entry"):
+        kind = UNTYPED_NOTE
+    elif f"{plain(kind)} note" in plain(marked.message):
+        kind = f"{kind} note"
+    following = marked.message[span.end :].split("\n")[0]
+    following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
+    others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
+    whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
+    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(' \t\n"“”:;,-–—')}
+
+
+def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:
+    """The ids of the patients of each entry.
+
+    "paracetamol for Okafor, senna for Birch"; "Okafor: paracetamol. Birch: senna"; "Okafor and Birch need paracetamol".
+
+    Args:
+        entries: where each begins, in order of appearance.
+        people: in order of appearance, each resolved.
+    """
+    found = []
+    for start, stop in zip(entries, [*entries[1:], len(message)], strict=True):
+        before = [link for link in people if link.start <= start]
+        behind = [link for link in people if link.start > start]
+        near = bool(behind) and behind[0].start < stop
+        said_for = near and "for" in plain(message[start : behind[0].start]).split()
+        first = entries[0] < people[0].start  # each drug stands before its patient
+        link = behind[0] if behind and (said_for or not before or (first and near)) else before[-1]
+        found.append(people.index(link))
+    return [[people[at].candidates[0].id for at in _joined(message, owner, people, set(found))] for owner in found]
+
+
+def _joined(message: str, owner: int, people: Sequence[PatientLink], taken: set[int]) -> list[int]:
+    """The owner and those named in one breath with them who have no entry of their own: "for Okafor & Birch"."""
+    group = [owner]
+    for step in (1, -1):
+        here = owner
+        while 0 <= here + step < len(people) and here + step not in taken:
+            left, right = sorted((people[here], people[here + step]), key=lambda link: link.start)
+            if set(plain(message[left.end : right.start]).split()) - JOINERS:
+                break
+            here += step
+            group.append(here)
+    return sorted(group)
