@@ -44,7 +44,7 @@ bench: .venv/.test
 
 .venv/bin/uv:
 	$(PYTHON) -m venv .venv
-	$(PIP) install -q uv
+	$(PIP) install -q -c constraints.txt uv
 
 .venv/.run: .venv/bin/uv pyproject.toml constraints.txt
 	$(UV) -e .
