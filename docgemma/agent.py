@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from langgraph.types import Command
 
-from docgemma.edge.prompts import EdgeProfile
 from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.graphs import load_graph
@@ -26,7 +25,6 @@ from docgemma.memory import broken, newest_threads, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
-from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
 from docgemma.reading.words import keep_in
@@ -76,7 +74,6 @@ class Agent:
         self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
         self.toolbox.warm()
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
-        self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
@@ -237,7 +234,7 @@ class Agent:
 
     def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
         return Context(
-            llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
+            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
             drugs=self.drugs, reader=self.reader, settings=self.settings, thread=thread, actor=actor, stop=stop,
         )  # fmt: skip
 

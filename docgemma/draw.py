@@ -1,8 +1,8 @@
-"""The picture of the v3 graph, as Mermaid text: nodes and edges from the compiled graph, who decides from the nodes' code.
+"""Draw the v3 graph as Mermaid text: nodes and edges from the compiled graph, who decides from the nodes' own code.
 
-`python -m docgemma.draw` writes writeup/figures/architecture.mmd. Its SVG is made by Mermaid's own command, which needs
-Node.js and a browser: `npx @mermaid-js/mermaid-cli -i architecture.mmd -o architecture.svg -b white -I NAME`, NAME being
-what `picture_id` prints.
+`python -m docgemma.draw` writes writeup/figures/architecture.mmd and prints an ID. The SVG is made from it by Mermaid's
+own command, which needs Node.js and a browser:
+`npx @mermaid-js/mermaid-cli -i architecture.mmd -o architecture.svg -b white -I ID`
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def compiled() -> Any:
 
 
 def picture_id(text: str) -> str:
-    """The id of the SVG that is made from this Mermaid text: a test sees that the stored picture is not an older one."""
+    """The id of the SVG made from this text, so that a test can tell an older picture."""
     return f"graph-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

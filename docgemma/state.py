@@ -17,8 +17,6 @@ class ExtractedEntities(TypedDict):
     patient_ids: list[str]
     patient_names: list[str]
     drug_mentions: list[str]  # generic or brand, as written, in order of appearance, without repeats
-    action_verbs: list[str]
-    nct_ids: list[str]
     has_image: bool
 
 

@@ -5,14 +5,17 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from docgemma.nodes.context import Context
+from docgemma.prompts import ask_intent
 from docgemma.rules import known
 from docgemma.rules.plan import WRITE_TOOLS, planned
 from docgemma.state import AgentState
 
 
 def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
-    context = runtime.context
-    value, calls = context.ask(context.profile.intent(state, list(context.toolbox)))
+    if runtime.context.reads:  # the reader has understood the request, and the plan follows from it
+        steps = planned(state)
+        return {"intent": "TOOL_NEEDED" if steps else "DIRECT", "suggested_tool": steps[0].tool if steps else None}
+    value, calls = runtime.context.ask(ask_intent(state))
     return {
         "intent": "TOOL_NEEDED" if _needs_chart(state) else value.intent,
         "task_summary": value.task_summary,

@@ -9,6 +9,7 @@ from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_effects import medicine_effects
 from docgemma.nodes.order_checks import order_checks
+from docgemma.prompts import GENERATION, answer_prompt
 from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
@@ -51,11 +52,11 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if images.get("unread"):
         return {"final_response": images["formatted"], "grounding": _grounding([])}
     reply = direct_reply(known.request(state), state["user_query"])
-    if context.profile.reads or (reply.settled and not images):
+    if context.reads or (reply.settled and not images):
         return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources,
                 "unanswered": reply.unanswered,
                 **({"status": "refused"} if reply.refused else {})}  # fmt: skip
-    prompt = context.profile.synthesize(state)
+    prompt = answer_prompt(state)
     removed: list[str] = []
     before = _said_before(state)
 
@@ -65,7 +66,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         return text
 
     stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     calls = [call.as_dict() for call in done.calls]
     written = stream.finish()
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
@@ -81,12 +82,12 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["tool_name"] in WRITE_TOOLS.values() for item in state.get("tool_results", []))
-    if context.profile.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
+    if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
         runtime.stream_writer({"type": "token", "text": composed})
         return update
     facts, names = evidence(state, composed), [tool.name for tool in context.toolbox]
     removed: list[str] = []
-    prompt = context.profile.synthesize(state)
+    prompt = answer_prompt(state)
     made = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
     confirmed = [line for text in made for line in text.splitlines()] + _said_before(state)
 
@@ -98,7 +99,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         return checked.answer
 
     stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
     return {
