@@ -92,7 +92,7 @@ SAFE = _rule(
 NOT_SAFE = _rule(r"\b(?:not|n['’]t|un|whether|if|cannot|never|nor|how)\b(?:\W+\w+){0,4}?\W+safe|\bunsafe\b")
 DANGER = _rule(
     r"\bboxed warning:|\bhas an? (?:FDA )?boxed warning|\bcontraindication:|\b(?:contraindicated|major) interaction|"
-    r"\bunavailable\b|\bunable to complete\b|\bnot checked\b|\bnone listed in this source|\bwas not found"
+    r"\bunavailable\b|\bdid not respond\b|\bnot checked\b|\bnone listed in this source|\bwas not found"
 )
 DONE = _rule(
     r"\b(?:i|we)(?:['’]ve| have)? (?:successfully )?(?:prescribed|ordered|recorded|added|documented|saved|placed)\b|"

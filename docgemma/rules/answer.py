@@ -25,7 +25,7 @@ from docgemma.rules.chart_answer import (
     unmatched,
 )
 from docgemma.rules.drugs import DrugNames, ingredients
-from docgemma.rules.errors import ERROR_TEMPLATES
+from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.plan import WRITE_TOOLS, by_tool
 from docgemma.state import AgentState, Request, ToolResult
 
@@ -299,7 +299,8 @@ def unavailable(state: AgentState) -> list[str]:
             continue
         if settled and item["error_type"] == "multiple_patient_matches":
             continue
-        if item["tool_label"] not in named and item["error"] not in lines:
+        said = item["tool_label"] in named or no_answer(item["tool_label"]) in lines
+        if not said and item["error"] not in lines:
             lines.append(_final(item))
     return known.unique(lines)
 
@@ -307,7 +308,7 @@ def unavailable(state: AgentState) -> list[str]:
 def _final(item: ToolResult) -> str:
     """An error's text once no retry follows: it does not promise one."""
     if item["error_type"] in RETRYABLE and "retry" in (item["error"] or ""):
-        return ERROR_TEMPLATES["max_retries"].format(tool_label=item["tool_label"])
+        return no_answer(item["tool_label"])
     return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
 
 
