@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.cli_kaggle import app
+from docgemma.cli.kaggle import app
 from docgemma.errors import ConfigError, UsageError
 from docgemma.kaggle import build as building
 from docgemma.kaggle import start, t4
