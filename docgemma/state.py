@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 RESET = None  # a node returns RESET for an accumulating key to empty it
 
 
-def accumulate(old: list | None, new: list | None) -> list:
+def accumulate(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
     """Append, as `operator.add` does, but let a new turn of the same thread begin empty: `RESET`, or a list that begins
     with it."""
     if new is RESET or (new and new[0] is RESET):

@@ -8,7 +8,7 @@ from pathlib import Path
 KEEP = ("torch", "torchvision", "torchaudio", "numpy", "scipy", "pandas")
 
 
-def pip(*args):
+def pip(*args: str) -> None:
     done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", *args], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"pip install {' '.join(args)} failed:\n{done.stderr[-800:]}")

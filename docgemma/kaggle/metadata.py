@@ -38,7 +38,8 @@ def read_metadata(path: Path, user: str) -> dict[str, Any]:
             hint="Give it as it stands in your profile's address: --user NAME, or KAGGLE_USERNAME.",
         )
     try:
-        return json.loads(path.read_text(encoding="utf-8").replace(USER, user))
+        metadata: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(USER, user))
+        return metadata
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"The kernel's metadata cannot be read from {path}.", hint="Restore the file.") from error
 

@@ -11,6 +11,7 @@ from docgemma.llm.base import LLM
 from docgemma.prompts import GENERATION, Ask, S
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
+from docgemma.state import AgentState
 from docgemma.tools.base import Toolbox, ToolContext
 
 
@@ -56,7 +57,7 @@ class Context:
         return done.value, [call.as_dict() for call in done.calls]
 
     def tool_context(
-        self, state: dict[str, Any], write_key: str = "", approved: tuple[str, ...] | None = None
+        self, state: AgentState, write_key: str = "", approved: tuple[str, ...] | None = None
     ) -> ToolContext:
         """What a call may use; `approved` are the findings that a person saw when approving a write. Without them a
         write is refused, and so it is for an actor who may not write."""

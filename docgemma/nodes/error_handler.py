@@ -24,7 +24,7 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
             "retry_count": 0,
             "retry_strategy": None,
         }
-    if decision.action == "ask_user":
+    if decision.clarification:
         question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
     strategy, calls = _strategy(state, result, runtime.context) if decision.action == "retry" else (None, [])

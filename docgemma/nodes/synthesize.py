@@ -18,7 +18,7 @@ from docgemma.rules.leak import without_instructions
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
-from docgemma.state import AgentState, Turn
+from docgemma.state import AgentState, Clarification, Turn
 
 KEPT_TURNS = 8
 MIN_WORDS = 3  # less than that says nothing; the evidence does
@@ -26,6 +26,7 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 
 
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    update: dict[str, Any]
     if question := state.get("clarification"):
         update = {
             "final_response": _question_text(question),
@@ -166,7 +167,7 @@ class SentenceStream:
         self.sink(kept.strip() + joint)
 
 
-def _question_text(question: dict[str, Any]) -> str:
+def _question_text(question: Clarification) -> str:
     options = "\n".join(f"{number}. {item['label']}" for number, item in enumerate(question["options"], 1))
     listed = all(item["label"] in question["question"] for item in question["options"])
     return question["question"] if listed or not options else f"{question['question']}\n{options}"

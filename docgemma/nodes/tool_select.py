@@ -25,11 +25,12 @@ OUTSIDE = ("query", "condition")  # of a search at an outside service
 
 def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Stage 1 and stage 2; a retry keeps its tool, and its arguments too unless they were at fault."""
-    context, calls = runtime.context, []
+    context = runtime.context
+    calls: list[dict[str, Any]] = []
     strategy = state.get("retry_strategy")
     if strategy == "retry_same":
         return {"current_tool": state["current_tool"], "current_args": state["current_args"], "calls": calls}
-    name = state["current_tool"] if strategy else _choose(state, context, calls)
+    name = (state["current_tool"] if strategy else None) or _choose(state, context, calls)
     if name == NO_TOOL:
         return _nothing_more(calls)
     args = _arguments(state, context.toolbox[name], context, calls)
@@ -122,13 +123,15 @@ def constrain(
             if len(allowed) <= LISTS[name]:
                 settled[name] = list(allowed)
             else:
-                left[name] = (
-                    Annotated[list[Literal[tuple(allowed)]], Field(min_length=2, max_length=LISTS[name])],
-                    ...,
-                )
+                several = Field(min_length=2, max_length=LISTS[name])
+                left[name] = (Annotated[list[_one_of(allowed)], several], ...)  # type: ignore[misc]
         elif len(allowed) == 1:
             settled[name] = allowed[0]
         elif allowed:
-            choice = Literal[tuple(allowed)]
+            choice = _one_of(allowed)
             left[name] = (choice, ...) if item.is_required() else (Optional[choice], None)
     return (create_model(args.__name__, __base__=Schema, **left) if left else None), settled
+
+
+def _one_of(options: list[str]) -> Any:
+    return Literal[tuple(options)]
