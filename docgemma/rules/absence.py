@@ -16,13 +16,13 @@ class Topic:
     `words` is what a claim must be worded with where the evidence says only that nothing is listed or recorded.
     """
 
-    claim: re.Pattern[str]
-    present: re.Pattern[str]
-    absent: re.Pattern[str] | None
-    words: re.Pattern[str] | None = None
+    claim: re.Pattern
+    present: re.Pattern
+    absent: re.Pattern | None
+    words: re.Pattern | None = None
 
 
-def _rule(pattern: str) -> re.Pattern[str]:
+def _rule(pattern: str) -> re.Pattern:
     return re.compile(pattern, re.IGNORECASE)
 
 

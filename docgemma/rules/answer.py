@@ -103,8 +103,8 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     if request["meant"] == "refused":
         lines.append(REFUSED)
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES):
-        ordered = request["orders"][0]["drug"] if request["orders"] else "the drug"
-        lines.append(ASK_PLAINLY.format(drug=ordered))
+        drug = request["orders"][0]["drug"] if request["orders"] else "the drug"
+        lines.append(ASK_PLAINLY.format(drug=drug))
     for drug in request["drugs"]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")

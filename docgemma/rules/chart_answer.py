@@ -134,13 +134,13 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
         return demographics(chart, date.today()), {"demo"}
     if ("alg" in asks or not asks) and (line := _allergy(measure, chart, drugs)):
         return [line], {"alg"}
-    if problems := _problems_like(measure, chart):
-        return problems, {"prob"}
+    if found := _problems_like(measure, chart):
+        return found, {"prob"}
     for ask, topic in TOPIC_OF_KIND.items():
         if kinds := kinds_in(measure, topic):
             return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
-    if others := _anywhere(measure, chart):
-        return others, set()
+    if found := _anywhere(measure, chart):
+        return found, set()
     return [], set()
 
 

@@ -87,11 +87,11 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     if set(request["asks"]) - {ask, "fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"}:
         return {}
     details, missing = request["details"], list(clarification["missing"])
-    order: dict[str, Any] = {**request["orders"][0]} if request["orders"] else {}
+    order = request["orders"][0] if request["orders"] else None
     said: dict[str, Any] = {
         "patient_id": request["patients"][0]["id"] if request["patients"] else "",
-        "dosage": order.get("dose") or details.get("dose", ""),
-        "frequency": order.get("frequency") or details.get("frequency", ""),
+        "dosage": (order or {}).get("dose") or details.get("dose", ""),
+        "frequency": (order or {}).get("frequency") or details.get("frequency", ""),
         "drug_names": [drug["name"] for drug in request["drugs"]],
     }
     found = {field: said[field] for field in missing if said.get(field)}

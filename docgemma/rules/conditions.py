@@ -24,7 +24,7 @@ def check_conditions(drug: str, rows: Iterable[Row], patient: PatientState, rout
         reasons = [_fits(key, value, patient, route) for key, value in row["when"].items()]
         if None in reasons:
             continue
-        if lacking := [reason[1:] for reason in reasons if reason and reason.startswith("?")]:
+        if lacking := [reason[1:] for reason in reasons if reason.startswith("?")]:
             unknown |= dict.fromkeys(lacking)
             continue
         rank = RANKS[row["rank"]]

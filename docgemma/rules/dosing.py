@@ -92,7 +92,7 @@ def check_dose(
             )
         elif what == "day" and often is None:
             unchecked = f"the daily dose ({_unclear(frequency)})"
-        elif what == "day" and often is not None and (total := amount[0] * often) > value:
+        elif what == "day" and (total := amount[0] * often) > value:
             needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
             daily = f"{dosage} {frequency} is {_number(total)} {unit} a day{needed}"
             findings.append(Finding(MAJOR, f"{daily}, above the maximum of {_number(value)} {unit} a day{why}."))
@@ -180,7 +180,7 @@ def _in_unit(dosage: str, unit: str, low: Decimal, high: Decimal) -> bool:
     """Whether the number of a dose, with another unit, is one of the usual doses."""
     numbers = quantities(dosage)
     meant = _amount(f"{numbers[0].value if not numbers[0].unit else _digits(dosage)} {unit}") if numbers else None
-    return meant is not None and low <= meant[0] <= high
+    return bool(meant) and low <= meant[0] <= high
 
 
 def _digits(dosage: str) -> str:

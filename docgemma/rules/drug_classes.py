@@ -54,11 +54,11 @@ def allergy_conflict(ordered: str, allergen: str, drugs: DrugNames | None) -> st
     member = {name for part in theirs for name in classes_of(part)}
     for name, entry in _classes().items():
         if name in classes and (name in said or (name in member and entry["allergy"])):
-            return str(entry.get("says", f"{{drug}} belongs to the same class ({name})")).replace("{drug}", ordered)
+            return entry.get("says", f"{{drug}} belongs to the same class ({name})").replace("{drug}", ordered)
     for cross in clinical("drug_classes")["cross"]:
         about = cross["allergy"] in said | member or cross["allergy"] in theirs
         if about and (cross["order"] in classes or cross["order"] in mine) and _concerned(cross, mine):
-            return str(cross["says"])
+            return cross["says"]
     return None
 
 

@@ -1,6 +1,6 @@
 """What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
-from typing import Any, cast
+from typing import Any
 
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
@@ -65,7 +65,7 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         drugs = new.get("drugs", request["drugs"])
         general = ["safe", *(["ddi"] if len(drugs) > 1 else [])] if drugs else []
         new["asks"] = unique([*request["asks"], *general])
-    return cast(Request, {**request, **new})
+    return Request(**{**request, **new})
 
 
 def corrected(request: Request, last: Request) -> Request:
@@ -82,7 +82,7 @@ def corrected(request: Request, last: Request) -> Request:
         new["orders"] = [*last["orders"][:-1], _changed(last["orders"][-1], request)]
     if last["allergies"] and "allergy" in writes and (details or request["allergies"] or request["drugs"]):
         new["allergies"] = [*last["allergies"][:-1], _changed_allergy(last["allergies"][-1], request)]
-    return cast(Request, {**last, **new})
+    return Request(**{**last, **new})
 
 
 def _changed(order: OrderRef, request: Request) -> OrderRef:
@@ -90,19 +90,19 @@ def _changed(order: OrderRef, request: Request) -> OrderRef:
     changes: dict[str, str] = {}
     given = request["orders"][0] if request["orders"] else None
     if given:
-        changes = {name: str(value) for name, value in given.items() if value}
+        changes = {name: value for name, value in given.items() if value}
     elif request["drugs"]:
         drug = request["drugs"][-1]
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     changes |= {field: request["details"][name] for name, field in ORDER_FIELDS.items() if name in request["details"]}
     if changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
-    return cast(OrderRef, {**order, **changes})
+    return OrderRef(**{**order, **changes})
 
 
 def _changed_allergy(entry: dict[str, str], request: Request) -> dict[str, str]:
     given = request["allergies"][0] if request["allergies"] else {}
-    changes = {name: str(value) for name, value in given.items() if value}
+    changes = {name: value for name, value in given.items() if value}
     if not given and request["drugs"]:
         changes["substance"] = request["drugs"][-1]["said"]
     changes |= {name: request["details"][name] for name in ("reaction", "severity") if name in request["details"]}
