@@ -4,7 +4,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Kaggle's own libraries stay as they are, torch above all: what runs on its GPUs is built for them
+# Kaggle's own libraries stay as they are, torch above all: what runs on its GPUs is built for them; transformers is
+# replaced where it is older than the wheel's floor
 KEEP = ("torch", "torchvision", "torchaudio", "numpy", "scipy", "pandas")
 
 
