@@ -131,7 +131,7 @@ class Held(TypedDict):
     results: list["ToolResult"]
 
 
-class Turn(TypedDict):
+class Exchange(TypedDict):
     """One earlier exchange, as history keeps it."""
 
     user: str
@@ -167,7 +167,7 @@ class AgentState(TypedDict, total=False):
     message: str  # what was typed; `user_query` is the question being worked on
     user_query: str
     image: Optional[ImageRef]
-    history: list[Turn]
+    history: list[Exchange]
     active_patient: Optional[ActivePatient]  # whom "his" and "her" mean; may change within a turn
     turn_patient: Optional[ActivePatient]  # the same as the turn began, so that prompts only ever grow
     extracted_entities: ExtractedEntities

@@ -18,7 +18,7 @@ from docgemma.rules.leak import without_instructions
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
-from docgemma.state import AgentState, Clarification, Turn
+from docgemma.state import AgentState, Clarification, Exchange
 
 KEPT_TURNS = 8
 MIN_WORDS = 3  # less than that says nothing; the evidence does
@@ -40,7 +40,7 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     else:
         update = _from_evidence(state, runtime)
     runtime.stream_writer({"type": "answer", "text": update["final_response"]})
-    turn = Turn(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
+    turn = Exchange(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
     return {**update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}
 
 
@@ -89,8 +89,8 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     facts, names = evidence(state, composed), [tool.name for tool in context.toolbox]
     removed: list[str] = []
     prompt = answer_prompt(state)
-    made = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
-    confirmed = [line for text in made for line in text.splitlines()] + _said_before(state)
+    results = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
+    confirmed = [line for text in results for line in text.splitlines()] + _said_before(state)
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
