@@ -34,7 +34,6 @@ from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
 from docgemma.tools import ToolContext, toolbox
-from docgemma.tools.mcp_client import McpToolbox
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -75,8 +74,7 @@ class Agent:
         self.drugs = shared_drug_names(self.settings.home)
         keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
-        self.toolbox = McpToolbox(toolbox(), url=self.settings.mcp_url, token=self.settings.mcp_token)
-        self.toolbox.warm()
+        self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
@@ -208,7 +206,6 @@ class Agent:
         }
 
     def close(self) -> None:
-        self.toolbox.close()
         self.llm.close()
         self.store.close()
         self.knowledge.close()

@@ -4,7 +4,8 @@ sections 7, 8 and 16). The edge model is asked nothing: `Context.reads`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar
 
 from pydantic import BaseModel, create_model
 
@@ -110,8 +111,9 @@ class Ask(Generic[S]):
     schema: type[S]
 
 
-def ask_intent(state: AgentState) -> Ask[IntentClassification]:
-    return Ask("intent_classify", Prompt(user=_situation(state), system=INTENT_SYSTEM), IntentClassification)
+def ask_intent(state: AgentState, tools: Sequence["Tool"]) -> Ask[IntentClassification]:
+    schema = intent_schema(tuple(tool.name for tool in tools))
+    return Ask("intent_classify", Prompt(user=_situation(state), system=INTENT_SYSTEM), schema)
 
 
 def ask_tool(state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask[ToolSelection]:
@@ -166,6 +168,17 @@ def answer_prompt(state: AgentState) -> Prompt:
         "\n".join(state.get("error_messages", [])),
     )
     return Prompt(user=user, system=BRIEF + SYNTHESIZE_SYSTEM if brief else SYNTHESIZE_SYSTEM)
+
+
+@cache
+def intent_schema(names: tuple[str, ...]) -> type[IntentClassification]:
+    """`IntentClassification` with exactly these tools to suggest."""
+    closed: Any = Optional[Literal[names]]
+    field = IntentClassification.model_fields["suggested_tool"]
+    return create_model(
+        "IntentClassification", __base__=IntentClassification, __doc__=IntentClassification.__doc__,
+        suggested_tool=(closed, field),
+    )  # fmt: skip
 
 
 def selection_schema(names: Sequence[str]) -> type[ToolSelection]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# the ten of the specification; in a turn the choices are the toolbox's (`prompts.intent_schema`, `selection_schema`)
 ToolName = Literal[
     "check_drug_safety",
     "check_drug_interactions",
@@ -100,19 +101,6 @@ class ClinicalNoteArgs(Schema):
 class ImageAnalysisArgs(Schema):
     query: str = _text(200, description="What to look for in the image")
 
-
-TOOL_ARG_SCHEMAS: dict[str, type[Schema]] = {
-    "check_drug_safety": DrugSafetyArgs,
-    "check_drug_interactions": DrugInteractionArgs,
-    "search_medical_literature": LiteratureSearchArgs,
-    "find_clinical_trials": ClinicalTrialsArgs,
-    "search_patient": PatientSearchArgs,
-    "get_patient_chart": PatientChartArgs,
-    "prescribe_medication": PrescribeMedicationArgs,
-    "add_allergy": AddAllergyArgs,
-    "save_clinical_note": ClinicalNoteArgs,
-    "analyze_medical_image": ImageAnalysisArgs,
-}
 
 Quality = Literal["success_rich", "success_partial", "no_results", "error_retryable", "error_fatal"]
 

@@ -92,6 +92,7 @@ class ToolResult(TypedDict):
     links: list[dict[str, str]]  # {"title", "url", "id"} to show as sources
     seconds: float
     retries: int
+    writes: bool  # the tool changes the record
 
 
 class Clarification(TypedDict):
@@ -177,6 +178,7 @@ class AgentState(TypedDict, total=False):
     intent: Literal["DIRECT", "TOOL_NEEDED"]
     task_summary: str
     suggested_tool: Optional[str]
+    suggested_needs: Optional[str]  # `Tool.needs` of the suggested tool
     # tool loop
     current_tool: Optional[str]
     current_args: Optional[dict[str, Any]]

@@ -76,7 +76,6 @@ def edge_llm():
 def edge_agent(settings: Settings, edge_llm) -> Iterator[Agent]:
     agent = Agent(settings, llm=edge_llm)
     yield agent
-    agent.toolbox.close()
     agent.store.close()
     agent.knowledge.close()
 

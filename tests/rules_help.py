@@ -8,8 +8,10 @@ from docgemma.paths import data_file
 from docgemma.reading.reader import Reader, load_reader
 from docgemma.rules import known
 from docgemma.rules.drugs import DrugNames
-from docgemma.rules.grounding import LABELS
 from docgemma.state import AgentState, OrderRef, PatientRef, Request, ToolResult
+from docgemma.tools import toolbox
+
+TOOLS = toolbox()
 
 
 @cache
@@ -46,10 +48,11 @@ def order(name: str, dose: str = "", frequency: str = "", *, route: str = "", no
 def result(tool: str, args: dict[str, Any] | None = None, **given: Any) -> ToolResult:
     """A call that succeeded; `error_type` and `error` make it one that failed."""
     return ToolResult(
-        tool_name=tool, tool_label=LABELS[tool], args=args or {}, result=given.get("data", {}),
+        tool_name=tool, tool_label=TOOLS[tool].label, args=args or {}, result=given.get("data", {}),
         formatted_result=given.get("text", given.get("error") or ""), error=given.get("error"),
         error_type=given.get("error_type"), details=given.get("details", {}), empty=given.get("empty", False),
         source="test", as_of=None, links=[], seconds=0.0, retries=given.get("retries", 0),
+        writes=TOOLS[tool].writes,
     )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def failed(tool: str, error_type: str, args: dict[str, Any] | None = None, **det
     from docgemma.rules.errors import error_message
 
     fields = {"search_patient": "name", "check_drug_safety": "drug_name", "check_drug_interactions": "drug_names"}
-    text = error_message(error_type, LABELS[tool], args or {}, fields.get(tool, "patient_id"), details)
+    text = error_message(error_type, TOOLS[tool].label, args or {}, fields.get(tool, "patient_id"), details)
     return result(tool, args, error=text, error_type=error_type, details=details)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.rules.limits import MAX_STEPS
-from docgemma.schemas import TOOL_ARG_SCHEMAS
+from docgemma.tools import toolbox
 
 SCENARIOS = [
     "Hello, how are you?",
@@ -47,7 +47,7 @@ def test_image_question_is_refused_honestly_with_the_header(edge_agent: Agent, v
 
 def assert_invariants(result: dict) -> None:
     assert result["answer"].strip()
-    assert not [name for name in TOOL_ARG_SCHEMAS if name in result["answer"]]
+    assert not [tool.name for tool in toolbox() if tool.name in result["answer"]]
     assert "Traceback" not in result["answer"] and "Error:" not in result["answer"]
     assert result["llm_calls"] == 0 and result["tokens"] == {"prompt": 0, "completion": 0}
     assert len([tool for tool in result["tools"] if tool["retries"] == 0]) <= MAX_STEPS

@@ -7,13 +7,13 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType, ToolError
-from docgemma.schemas import TOOL_ARG_SCHEMAS
+from docgemma.tools import toolbox
 from tests.scripted import ScriptedLLM
 
 DIRECT_PATH = ["input_assembly", "intent_classify", "synthesize"]
 LOOP = ["tool_select", "tool_execute", "result_classify", "router"]
 SINGLE_PATH = [*DIRECT_PATH[:2], *LOOP, "synthesize"]
-NAMES = list(TOOL_ARG_SCHEMAS)
+NAMES = list(toolbox().tools)
 
 
 def intent(llm: ScriptedLLM, tool: str | None = None, summary: str = "A clinical task.") -> ScriptedLLM:

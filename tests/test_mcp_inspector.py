@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from docgemma.schemas import TOOL_ARG_SCHEMAS
+from docgemma.tools import toolbox
 from tests.test_mcp_server import TOKEN, environment, http_server
 
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
-SERVER = [sys.executable, "-m", "docgemma.tools.mcp_server"]
+SERVER = [sys.executable, "-m", "docgemma", "mcp"]
 ERAS = ["legacy", "modern"]
 
 
@@ -50,7 +50,7 @@ def inspect(inspector: list[str], home: Path, *arguments: str) -> tuple[int, dic
 
 def test_the_server_is_usable_with_no_configuration(inspector, tmp_path):
     _, listed = inspect(inspector, tmp_path, *SERVER, "--method", "tools/list")
-    assert [tool["name"] for tool in listed["tools"]] == list(TOOL_ARG_SCHEMAS)
+    assert [tool["name"] for tool in listed["tools"]] == list(toolbox().tools)
     status, found = inspect(
         inspector, tmp_path, *SERVER, "--method", "tools/call", "--tool-name", "search_patient",
         "--tool-arg", "name=Maria Garcia",

@@ -26,13 +26,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from docgemma.ehr.open import open_store
-from docgemma.errors import ConfigError, ErrorType, StoreError, ToolError, UsageError
+from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge import open_knowledge
-from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.settings import Settings
-from docgemma.tools import mcp_server, mcp_tools, toolbox
+from docgemma.tools import mcp_tools, toolbox
 from docgemma.tools.base import Toolbox, ToolContext, ToolOutput
-from docgemma.tools.mcp_confirm import SAFETY, WriteKeys, shown_findings
+from docgemma.tools.mcp_client import shown_findings
+from docgemma.tools.mcp_confirm import RETRY_S, SAFETY, WriteKeys
 from docgemma.tools.mcp_tools import build_server
 
 ERAS = ["legacy", "2026-07-28"]  # the handshake, and a call that comes again with its answer
@@ -71,7 +71,7 @@ def in_memory(context: ToolContext, work, *, person=None, mode="2026-07-28", too
 
     async def run():
         server = build_server(
-            tools or toolbox(), lambda caller, needs_model: context, findings=findings or (lambda *_: []),
+            tools or toolbox(), lambda session, client, needs_model: context, findings=findings or (lambda *_: []),
             image_paths=paths,
         )  # fmt: skip
         async with Client(server, mode=mode, elicitation_callback=person) as client:
@@ -104,7 +104,7 @@ def listed(context: ToolContext, **kwargs) -> dict[str, types.Tool]:
 
 def test_the_ten_tools_are_listed_with_their_labels_and_the_measured_wording(context):
     tools = listed(context)
-    assert list(tools) == list(TOOL_ARG_SCHEMAS)
+    assert list(tools) == list(toolbox().tools)
     for tool in toolbox():
         assert tools[tool.name].title == tools[tool.name].annotations.title == tool.label
         assert tools[tool.name].description == tool.description
@@ -112,8 +112,8 @@ def test_the_ten_tools_are_listed_with_their_labels_and_the_measured_wording(con
 
 def test_the_fields_of_a_schema_keep_their_order_and_an_optional_one_may_be_left_out(context):
     tools = listed(context)
-    for name, model in TOOL_ARG_SCHEMAS.items():
-        schema = tools[name].input_schema
+    for tool in toolbox():
+        schema, model = tools[tool.name].input_schema, tool.args
         assert list(schema["properties"])[: len(model.model_fields)] == list(model.model_fields)
         assert schema["required"] == [key for key, item in model.model_fields.items() if item.is_required()]
         assert schema["additionalProperties"] is False
@@ -280,8 +280,8 @@ BAD_IMAGES = [
     ({"image_base64": 7}, True, "image"),
     ({"image_base64": base64.b64encode(b"plain text").decode()}, True, "image"),
     ({"image_path": "/etc/passwd"}, True, "not an image"),
-    ({"image_path": "/dev/zero"}, True, "no image file"),
-    ({"image_path": "/no/such/file\x00"}, True, "image file"),
+    ({"image_path": "/dev/zero"}, True, "not found"),
+    ({"image_path": "/no/such/file\x00"}, True, "not found"),
     ({"image_path": "/etc/passwd"}, False, "image_base64"),
     ({"image_path": "x.png", "image_base64": PNG}, True, "either"),
 ]
@@ -371,7 +371,8 @@ def test_a_finding_that_turns_up_after_the_question_is_asked_about_again(context
 def test_an_answer_cannot_be_moved_to_another_write(context):
     async def work(client):
         first = await client.session.call_tool("save_clinical_note", NOTE, allow_input_required=True)
-        yes = {"confirm": types.ElicitResult(action="accept", content={"approve": True})}
+        [asked] = first.input_requests
+        yes = {asked: types.ElicitResult(action="accept", content={"approve": True})}
         other = {**NOTE, "note_text": "Stop all medication."}
         with pytest.raises(MCPError, match="requestState"):
             await client.session.call_tool(
@@ -392,7 +393,7 @@ def test_a_retried_write_keeps_its_key_for_ten_minutes_within_its_session(monkey
     keys, clock = WriteKeys(), [1000.0]
     monkeypatch.setattr("docgemma.tools.mcp_confirm.time.monotonic", lambda: clock[0])
     first = keys.key("s1", "save_clinical_note", NOTE)
-    clock[0] += WriteKeys.WINDOW_S - 1
+    clock[0] += RETRY_S - 1
     assert keys.key("s1", "save_clinical_note", dict(reversed(NOTE.items()))) == first
     assert keys.key("s2", "save_clinical_note", NOTE) != first
     assert keys.key("s1", "save_clinical_note", {**NOTE, "note_text": "Other."}) != first
@@ -416,7 +417,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 def stdio(home: Path, work, *, mode: str, person=None):
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "docgemma.tools.mcp_server"], env=environment(home), cwd=Path.cwd()
+        command=sys.executable, args=["-m", "docgemma", "mcp"], env=environment(home), cwd=Path.cwd()
     )
 
     async def run():
@@ -430,7 +431,7 @@ def stdio(home: Path, work, *, mode: str, person=None):
 def http_server(home: Path, *arguments: str, **more: str) -> Iterator[tuple[str, list[str]]]:
     """A server process on a free port: its address, and the lines it said."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "docgemma.tools.mcp_server", "--http", "--port", "0", *arguments],
+        [sys.executable, "-m", "docgemma", "mcp", "--http", "--port", "0", *arguments],
         env=environment(home, **more), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -476,7 +477,7 @@ async def read_all_and_write(client):
 def test_over_stdio_the_tools_answer_and_a_confirmed_write_is_stored_once(home, context, mode):
     person = Person()
     names, reads, written = stdio(home, read_all_and_write, mode=mode, person=person)
-    assert names == list(TOOL_ARG_SCHEMAS)
+    assert names == list(toolbox().tools)
     assert [answer.structured_content["ok"] for answer in reads] == [True] * len(READS)
     assert written.structured_content["ok"] is True
     assert SAFETY not in person.asked[0]  # nothing is checked before a note, so nothing is said to be fine
@@ -489,7 +490,7 @@ def test_over_http_the_tools_answer_and_a_confirmed_write_is_stored_once(home, c
     person = Person()
     with http_server(home, DOCGEMMA_MCP_TOKEN=TOKEN) as (url, _):
         names, reads, written = over_http(url, TOKEN, read_all_and_write, mode=mode, person=person)
-    assert names == list(TOOL_ARG_SCHEMAS)
+    assert names == list(toolbox().tools)
     assert [answer.structured_content["ok"] for answer in reads] == [True] * len(READS)
     assert written.structured_content["ok"] is True
     assert len(person.asked) == len(notes(context)) == 1
@@ -554,7 +555,7 @@ def test_over_http_a_path_on_the_server_is_not_read(home):
 
 def run_server(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "docgemma.tools.mcp_server", *arguments],
+        [sys.executable, "-m", "docgemma", "mcp", *arguments],
         env=environment(home, **more), input="", capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
@@ -566,7 +567,7 @@ def test_over_stdio_the_server_ends_with_its_client_and_says_nothing_else(home):
 
 def test_garbage_on_stdin_is_answered_in_the_protocol(home):
     done = subprocess.run(
-        [sys.executable, "-m", "docgemma.tools.mcp_server"], env=environment(home),
+        [sys.executable, "-m", "docgemma", "mcp"], env=environment(home),
         input='not json\n{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n', capture_output=True, text=True,
         timeout=60,
     )  # fmt: skip
@@ -576,7 +577,7 @@ def test_garbage_on_stdin_is_answered_in_the_protocol(home):
 
 def test_ctrl_c_ends_the_http_server_without_a_complaint(home):
     process = subprocess.Popen(
-        [sys.executable, "-m", "docgemma.tools.mcp_server", "--http", "--port", "0"],
+        [sys.executable, "-m", "docgemma", "mcp", "--http", "--port", "0"],
         env=environment(home, DOCGEMMA_MCP_TOKEN=TOKEN), stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(re.search(r"http://\S+", process.stderr.readline())[0])
@@ -598,21 +599,3 @@ def test_a_wrong_setting_ends_the_start_with_one_line(home):
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1
         assert done.stderr.startswith("docgemma: ")
-
-
-def test_a_short_token_and_an_address_that_is_not_ours_are_refused(settings):
-    with pytest.raises(ConfigError, match="shorter than 16"):
-        mcp_server.serve_http(settings, token="short")
-    with pytest.raises(UsageError, match="cannot be used"):
-        mcp_server.serve_http(settings, host="192.0.2.1", port=0)
-
-
-@pytest.mark.parametrize(
-    ("host", "known", "unknown"),
-    [("127.0.0.1", "localhost", "clinic.example"), ("clinic.example", "clinic.example", "other.example"),
-     ("0.0.0.0", socket.gethostname(), "evil.example"), ("::1", "[::1]", "::1")],
-)  # fmt: skip
-def test_only_the_servers_own_names_pass_as_host(host, known, unknown):
-    names = mcp_server._names(host)
-    assert known in names
-    assert unknown not in names

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.rules.grounding import LABELS, ground
+from docgemma.rules.grounding import ground
 from docgemma.rules.numbers import quantities
 from docgemma.rules.sentences import split
+from docgemma.tools import toolbox
 from tests.rules_help import dictionary
 
-TOOLS = list(LABELS)
+TOOLS = {tool.name: tool.label for tool in toolbox()}
 DOFETILIDE = """\
 Dofetilide has an FDA boxed warning: To minimize the risk of induced arrhythmia, patients should be placed \
 for a minimum of 3 days in a facility that can provide continuous ECG monitoring.

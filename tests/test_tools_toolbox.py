@@ -10,7 +10,6 @@ from docgemma.ehr.open import open_store
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge import open_knowledge
 from docgemma.rules.errors import ERROR_TEMPLATES
-from docgemma.schemas import TOOL_ARG_SCHEMAS
 from docgemma.tools import ToolContext, ToolOutput, toolbox
 from docgemma.tools.base import Toolbox
 
@@ -54,13 +53,13 @@ class Failing:
 @pytest.fixture
 def context(settings):
     store, knowledge = open_store(settings), open_knowledge(settings)
-    yield ToolContext(settings, store, knowledge, write_key="key-1")
+    yield ToolContext(settings, store, knowledge, write_key="key-1", approved=())
     store.close()
     knowledge.close()
 
 
 def test_the_ten_are_there_in_order_with_the_clinicians_labels():
-    assert [tool.name for tool in toolbox()] == list(TOOL_ARG_SCHEMAS)
+    assert [tool.name for tool in toolbox()] == list(ARGS)
     assert [tool.label for tool in toolbox()] == LABELS
 
 
@@ -74,7 +73,6 @@ def test_signatures_and_descriptions_are_the_specifications_words():
 
 @pytest.mark.parametrize("tool", list(toolbox()), ids=lambda tool: tool.name)
 def test_a_tool_is_completely_described(tool):
-    assert tool.args is TOOL_ARG_SCHEMAS[tool.name]
     assert tool.entity in tool.args.model_fields
     assert re.findall(r"(\w+):", tool.signature) == [name for name in tool.args.model_fields if name != "notes"]
     assert tool.example and tool.name not in tool.example
@@ -152,3 +150,22 @@ def test_the_details_of_an_error_are_cleaned_too(context):
 
     result = Toolbox([replace(toolbox()["search_patient"], run=run)]).call("search_patient", {"name": "x"}, context)
     assert result["details"]["options"] == [{"id": "1", "label": "Ann"}] and "im_start" not in result["error"]
+
+
+def test_a_bug_in_a_tool_is_typed_and_its_text_is_neither_told_nor_logged(context, caplog):
+    def bug(args, context):
+        raise KeyError("Anna Kowalski, born 1970")
+
+    box = Toolbox([replace(toolbox()["search_patient"], run=bug)])
+    result = box.call("search_patient", {"name": "Anna"}, context)
+    assert result["error_type"] == "server_error"
+    assert "Kowalski" not in str(result) + caplog.text
+    assert "search_patient failed: KeyError in test_tools_toolbox.py" in caplog.text
+
+
+@pytest.mark.parametrize("name", OF_RECORDS[2:])
+def test_a_write_that_nobody_approved_is_refused(context, name):
+    before = context.store.chart("abc-123")
+    result = toolbox().call(name, ARGS[name], replace(context, approved=None))
+    assert result["error_type"] == "not_permitted" and result["writes"]
+    assert context.store.chart("abc-123") == before

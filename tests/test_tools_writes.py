@@ -20,7 +20,7 @@ SECTION = {"prescribe_medication": "medications", "add_allergy": "allergies", "s
 @pytest.fixture
 def context(settings):
     store = open_store(settings)
-    yield ToolContext(settings, store, open_knowledge(settings), thread="t-1", write_key="key-1")
+    yield ToolContext(settings, store, open_knowledge(settings), thread="t-1", write_key="key-1", approved=())
     store.close()
 
 

@@ -61,14 +61,14 @@ def test_an_outage_is_never_none_listed(context: Context, monkeypatch) -> None:
     checked = check_interactions("doxycycline", active("propranolol"), context)
     assert checked.found is None and checked.none_listed == {}
     args = {"patient_id": "ghi-789", "medication_name": "doxycycline", "dosage": "100 mg", "frequency": "twice daily"}
-    findings = findings_for("prescribe_medication", args, context)
+    findings = findings_for(args, context)
     assert "interactions of doxycycline with the active medications (the look-up failed)" in findings[-1]
     assert not any("is listed" in line for line in findings)
 
 
 def test_the_card_says_what_is_not_listed_and_what_could_not_be_checked_comes_last(context: Context) -> None:
     args = {"patient_id": "ghi-789", "medication_name": "doxycycline", "dosage": "100 mg", "frequency": "twice daily"}
-    findings = findings_for("prescribe_medication", args, context)
+    findings = findings_for(args, context)
     assert findings[-1] == "Could not be checked: the allergy to latex (no known drug or class)."
     (none,) = [line for line in findings if "nothing is listed" in line]
     assert none.startswith("Doxycycline with propranolol, cetirizine:")

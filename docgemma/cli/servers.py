@@ -21,10 +21,10 @@ def serve(
 
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Streamable HTTP with a token, instead of stdio.")] = False,
-    host: Annotated[str, typer.Option(help="Address; the default stays on this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port for --http; 0 takes a free one.")] = 8765,
+    port: Annotated[int, typer.Option(help="Port for --http, on 127.0.0.1; 0 takes a free one.")] = 8765,
 ) -> None:
     """The ten tools as an MCP server. Writes ask the person through the client, and refuse where it cannot ask."""
+    from docgemma.nodes.write_gate import findings_outside
     from docgemma.tools.mcp_server import run_mcp
 
-    run_mcp(http, host, port)
+    run_mcp(findings_outside, http, port)

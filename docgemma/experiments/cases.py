@@ -11,7 +11,6 @@ from docgemma.tools import toolbox
 
 STATUSES = ("answered", "needs_clarification", "needs_approval", "refused")
 DECISIONS = ("approve", "reject")
-CARDS = ("prescribe_medication", "add_allergy", "save_clinical_note")
 NO_CARD = "none"
 TEXTS, LISTS = ("ask", "expected", "status", "decide"), ("must", "must_not", "tools")
 TURN_KEYS = {*TEXTS, *LISTS, "card"}
@@ -140,7 +139,7 @@ def _card(card: Any, where: str) -> dict[str, str] | str | None:
         raise CaseFileError(f"{where}: card is neither `none` nor a block of keys")
     where = f"{where}, card"
     name = _text(card, "name", where, needed=True) or ""
-    _one_of(name, CARDS, "name", where)
+    _one_of(name, [tool.name for tool in toolbox() if tool.writes], "name", where)
     _only_keys(card, {"name", "patient", *toolbox()[name].args.model_fields} - {"patient_id"}, where)
     for key in card:
         _text(card, key, where, needed=True)

@@ -114,7 +114,6 @@ def _agent(prepared: Settings, llm: LLM) -> Iterator[Agent]:
         try:
             yield agent
         finally:
-            agent.toolbox.close()
             agent.store.close()
             agent.knowledge.close()
             agent.memory.conn.close()

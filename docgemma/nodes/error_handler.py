@@ -18,23 +18,15 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     result = state["tool_results"][-1]
     decision = handle_error(result, state["retry_count"], state["total_retries"])
     unclear = str(result["details"].get("entity") or "")
+    on = {"next_node": "synthesize" if complete(state) else "tool_select", "retry_count": 0, "retry_strategy": None}
     if decision.action == "ask_user" and not _asked_about(unclear, state, result):
-        return {
-            "next_node": "synthesize" if complete(state) else "tool_select",
-            "retry_count": 0,
-            "retry_strategy": None,
-        }
+        return on
     if decision.clarification:
         question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
     strategy, calls = _strategy(state, result, runtime.context) if decision.action == "retry" else (None, [])
     if strategy is None:
-        return {
-            "error_messages": [decision.message],
-            "next_node": "synthesize" if complete(state) else "tool_select",
-            "retry_count": 0,
-            "retry_strategy": None,
-        }
+        return {**on, "error_messages": [decision.message]}
     return {
         "retry_strategy": strategy,
         "retry_count": state["retry_count"] + 1,

@@ -36,7 +36,7 @@ MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "he
 UNREADABLE = "An image is attached, but it could not be read this time."
 
 NEW_TURN: dict[str, Any] = {
-    "intent": None, "task_summary": "", "suggested_tool": None, "image_findings": None,
+    "intent": None, "task_summary": "", "suggested_tool": None, "suggested_needs": None, "image_findings": None,
     "current_tool": None, "current_args": None, "proposed_none": False, "tool_results": RESET,
     "step_count": 0, "retry_count": 0, "total_retries": 0, "last_result_classification": None,
     "last_result_summary": None, "quality": RESET, "next_node": None, "retry_strategy": None,
@@ -232,5 +232,5 @@ def _identified(question: Clarification, patient_id: str, label: str, context: C
         result={"patients": [{"id": patient_id, "label": label}], "chosen_by": "clinician"},
         formatted_result=f"Patient chosen by the clinician: {label}, ID {patient_id}.",
         error=None, error_type=None, details={}, empty=False, source=context.store.name, as_of=None, links=[],
-        seconds=0.0, retries=0,
+        seconds=0.0, retries=0, writes=False,
     )  # fmt: skip

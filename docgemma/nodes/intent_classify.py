@@ -6,25 +6,37 @@ from langgraph.runtime import Runtime
 
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_intent
+from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.rules.plan import WRITE_TOOLS, planned
+from docgemma.rules.plan import planned
 from docgemma.state import AgentState
 
 
 def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
-    if runtime.context.reads:  # the reader has understood the request, and the plan follows from it
+    context = runtime.context
+    if context.reads:  # the reader has understood the request, and the plan follows from it
         steps = planned(state)
-        return {"intent": "TOOL_NEEDED" if steps else "DIRECT", "suggested_tool": steps[0].tool if steps else None}
-    value, calls = runtime.context.ask(ask_intent(state))
+        tool = steps[0].tool if steps else None
+        return {
+            "intent": "TOOL_NEEDED" if steps else "DIRECT",
+            "suggested_tool": tool,
+            "suggested_needs": _needs(tool, context),
+        }
+    value, calls = context.ask(ask_intent(state, list(context.toolbox)))
     return {
         "intent": "TOOL_NEEDED" if _needs_chart(state) else value.intent,
         "task_summary": value.task_summary,
         "suggested_tool": value.suggested_tool,
+        "suggested_needs": _needs(value.suggested_tool, context),
         "calls": calls,
     }
 
 
+def _needs(tool: str | None, context: Context) -> str | None:
+    return context.toolbox[tool].needs if tool else None
+
+
 def _needs_chart(state: AgentState) -> bool:
     """Whether a patient of the store is named: nothing is said of one from general knowledge."""
-    tools = {step.tool for step in planned(state)}
-    return bool(known.request(state)["patients"]) and bool(tools) and not tools & set(WRITE_TOOLS.values())
+    steps = planned(state)
+    return bool(known.request(state)["patients"] and steps) and not any(step.ask in WRITES for step in steps)

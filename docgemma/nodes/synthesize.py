@@ -15,7 +15,6 @@ from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
 from docgemma.rules.leak import without_instructions
-from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Clarification, Exchange
@@ -82,11 +81,11 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     composed, missing = answer_by_code(state, context)
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
-    lost = any(item["error"] and item["tool_name"] in WRITE_TOOLS.values() for item in state.get("tool_results", []))
+    lost = any(item["error"] and item["writes"] for item in state.get("tool_results", []))
     if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
         runtime.stream_writer({"type": "token", "text": composed})
         return update
-    facts, names = evidence(state, composed), [tool.name for tool in context.toolbox]
+    facts, names = evidence(state, composed), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
     prompt = answer_prompt(state)
     results = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]

@@ -26,10 +26,10 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     seen: tuple[str, ...] | None = None
     reopened = state.get("reopened")
     before = [RESET, *reopened["results"]] if reopened else []  # the card's own turn goes on
-    if tool.name == "prescribe_medication" and (died := _died(args, context)):
+    if tool.name == "prescribe_medication" and (died := _died(tool, args, context)):
         return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
-        card = reopened or as_card(tool.name, args, context)
+        card = reopened or as_card(args, context)
         beside = _beside(state, context)
         args, findings, decision = decide_write(tool, card["args"], card["original"], context, beside)
         if decision == "hold":
@@ -75,7 +75,7 @@ def decide_write(
     An edit that raises a new finding is shown again, and so is every correction in words ("amend").
     """
     seen: set[str] = set()
-    findings = findings_for(tool.name, args, context)
+    findings = findings_for(args, context)
     edited = False
     while not edited or set(findings) - seen:
         seen |= set(findings)
@@ -83,10 +83,10 @@ def decide_write(
         decision = interrupt(dict(pending) | {"beside": beside})
         if decision["decision"] in ("reject", "approve", "hold"):
             return args, findings, decision["decision"]
-        card = as_card(tool.name, {**args, **decision["args"]}, context)
+        card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         args, edited, beside = card["args"], decision["decision"] == "edit", ""
-        findings = findings_for(tool.name, args, context)
+        findings = findings_for(args, context)
     return args, findings, "approve"
 
 
@@ -153,11 +153,11 @@ def _rejected(tool: Tool, args: dict[str, Any], findings: list[str]) -> ToolResu
         result={"decision": "rejected", "findings": findings},
         formatted_result=f"{tool.label}: not recorded. The clinician rejected it.",
         error=None, error_type=None, details={}, empty=False, source=None, as_of=None, links=[],
-        seconds=0.0, retries=0,
+        seconds=0.0, retries=0, writes=True,
     )  # fmt: skip
 
 
-def _died(args: dict[str, Any], context: Context) -> ToolResult | None:
+def _died(tool: Tool, args: dict[str, Any], context: Context) -> ToolResult | None:
     """Nothing is prescribed for somebody who is recorded as dead: the call as it was refused."""
     try:
         chart = context.store.chart(args.get("patient_id") or "")
@@ -167,4 +167,4 @@ def _died(args: dict[str, Any], context: Context) -> ToolResult | None:
         return None
     day = f" on {date[:10]}" if date != "yes" else ""
     reason = f"{chart.patient.name} is recorded as deceased{day}. Nothing was prescribed."
-    return context.toolbox.failed("prescribe_medication", args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))
+    return context.toolbox.failed(tool.name, args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))

@@ -8,13 +8,13 @@ from pydantic import BaseModel, Field, create_model
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_arguments, ask_tool
 from docgemma.rules import known
-from docgemma.rules.plan import WRITE_TOOLS, Step, is_repeat, missing, private, runnable, wanted_by_model
+from docgemma.rules.plan import Step, is_repeat, missing, private, runnable, wanted_by_model
 from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
 from docgemma.tools.base import Tool
 
 LISTS = {"drug_names": 6}  # arguments that hold several values, and how many at most
-FIRST = ("search_patient", "get_patient_chart")  # everything else stands on them
+FIRST = ("find", "chart")  # asks that everything else stands on
 # arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
 COPIED = frozenset(
     "drug_name drug_names name patient_id medication_name dosage frequency notes substance severity condition "
@@ -45,12 +45,13 @@ def _nothing_more(calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) -> str:
     """The plan's next tool, or what the model says among those that can run now."""
-    left = [step.tool for step in missing(state)]
+    steps = missing(state)
+    left = [step.tool for step in steps]
     meant = wanted_by_model(state)
     possible = {*left, *([meant] if meant in runnable(state) else [])}
     if not left and not possible:
-        return meant if meant and meant not in WRITE_TOOLS.values() and not state.get("tool_results") else NO_TOOL
-    if context.reads or (left[:1] and left[0] in FIRST):
+        return meant if meant and not context.toolbox[meant].writes and not state.get("tool_results") else NO_TOOL
+    if context.reads or (steps and steps[0].ask in FIRST):
         return left[0] if left else NO_TOOL
     names = [tool.name for tool in context.toolbox if tool.name in possible or not context.settings.narrowing]
     allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not left

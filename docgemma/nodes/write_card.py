@@ -7,14 +7,14 @@ from docgemma.reading.drugs import link_drug
 from docgemma.reading.sig import duration, expand
 
 
-def as_card(tool_name: str, args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]:
+def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]:
     """The arguments in plain words, and the original of each that was written otherwise.
 
     Returns:
         {"args", "original"}: "vanc" becomes vancomycin, "bd" twice daily, "7/7" for 7 days. What is not known stays.
     """
     plain = dict(args)
-    if tool_name == "prescribe_medication":
+    if "medication_name" in args:
         plain["medication_name"] = _drug(args["medication_name"], context)
         plain["frequency"] = expand(args["frequency"], "frequencies")
         if args.get("notes"):
@@ -22,7 +22,7 @@ def as_card(tool_name: str, args: dict[str, Any], context: Context) -> dict[str,
             plain["notes"] = "; ".join(
                 duration(part) or expand(part, "routes", "frequencies") for part in parts if part
             )
-    elif tool_name == "add_allergy":
+    elif "substance" in args:
         plain["substance"] = _drug(args["substance"], context)
     original = {name: str(args[name]) for name in args if _differs(args[name], plain[name])}
     return {"args": plain, "original": original}

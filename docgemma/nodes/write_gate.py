@@ -1,9 +1,11 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
 from datetime import date
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from docgemma.errors import StoreError
+from docgemma.knowledge.drug_names import shared_drug_names
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
@@ -16,21 +18,35 @@ from docgemma.rules.drugs import ingredients
 from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.safety import check_allergy_entry, check_order
+from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
 
-def findings_for(tool_name: str, args: dict[str, Any], context: Context) -> list[str]:
+def is_checked(args: dict[str, Any]) -> bool:
+    """Whether a write is judged at all: an order or an allergy is, a note is not."""
+    return "medication_name" in args or "substance" in args
+
+
+def findings_for(args: dict[str, Any], context: Context) -> list[str]:
     """The safety findings for a write, the worst first; what could not be checked stands on the last line.
 
     Args:
-        tool_name: one of the writes.
-        args: valid arguments of it.
+        args: valid arguments of the write.
     """
-    if tool_name == "save_clinical_note":
+    if not is_checked(args):
         return []
     chart = _chart(args["patient_id"], context)
-    judged = _of_allergy(args, chart, context) if tool_name == "add_allergy" else order_findings(args, chart, context)
+    judged = order_findings(args, chart, context) if "medication_name" in args else _of_allergy(args, chart, context)
     return [*_death(chart), *shown(judged)]
+
+
+def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
+    """The same check outside of a graph, for the MCP server; None where nothing is checked."""
+    if not is_checked(args):
+        return None
+    drugs = shared_drug_names(tools.settings.home)
+    gate = SimpleNamespace(store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=drugs)
+    return findings_for(args, cast(Context, gate))
 
 
 def _death(chart: dict[str, Any] | None) -> list[str]:

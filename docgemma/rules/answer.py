@@ -26,7 +26,7 @@ from docgemma.rules.chart_answer import (
 )
 from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
-from docgemma.rules.plan import WRITE_TOOLS, by_tool
+from docgemma.rules.plan import by_tool
 from docgemma.state import AgentState, Request, ToolResult
 
 UNCHANGED = (
@@ -282,7 +282,7 @@ def _entries(state: AgentState) -> list[str]:
     """What was written, and what a person rejected."""
     lines: list[str] = []
     for item in state.get("tool_results") or []:
-        if item["tool_name"] in WRITE_TOOLS.values() and not item["error"]:
+        if item["writes"] and not item["error"]:
             lines += item["formatted_result"].splitlines()
     return lines
 

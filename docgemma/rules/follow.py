@@ -5,7 +5,6 @@ from typing import Any
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.words import plain
 from docgemma.rules.known import unique
-from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import AgentState, OrderRef, Request
 
 PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers"])
@@ -112,8 +111,7 @@ def _changed_allergy(entry: dict[str, str], request: Request) -> dict[str, str]:
 def recorded_before(state: AgentState) -> bool:
     """Whether the turn before wrote an entry: a correction of it would have to change what stands in the record."""
     return any(
-        item["tool_name"] in WRITE_TOOLS.values()
-        and not item["error"] and item["result"].get("decision") != "rejected"
+        item["writes"] and not item["error"] and item["result"].get("decision") != "rejected"
         for item in state.get("tool_results") or []
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ rewritten, except that a tool's name becomes its label.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -17,18 +17,6 @@ from docgemma.rules.ids import PATIENT_ID
 from docgemma.rules.numbers import Quantity, quantities, roman, said_frequencies
 from docgemma.rules.sentences import split
 
-LABELS = {
-    "search_patient": "Patient Search",
-    "get_patient_chart": "Patient Record",
-    "check_drug_safety": "Drug Safety Report",
-    "check_drug_interactions": "Drug Interaction Check",
-    "search_medical_literature": "Medical Literature",
-    "find_clinical_trials": "Clinical Trials",
-    "prescribe_medication": "Prescription",
-    "add_allergy": "Allergy Documentation",
-    "save_clinical_note": "Clinical Note",
-    "analyze_medical_image": "Image Analysis",
-}
 # "According to the openFDA database, dofetilide …": the phrase goes, the fact stays
 CREDIT = re.compile(
     r"\b(?:according to|based on|as per|per|using|from|in|via)\s+(?:the\s+|our\s+)?(?:[\w.-]+\s+){0,3}?"
@@ -67,20 +55,20 @@ class Grounded:
     removed: list[str] = field(default_factory=list)
 
 
-def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, tool_names: Sequence[str]) -> Grounded:
+def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, tools: Mapping[str, str]) -> Grounded:
     """Hold an answer to the evidence of its turn.
 
     Args:
         answer: as the model wrote it.
         evidence: tool results, image findings, history, question, error messages; empty texts are ignored.
         drugs: finds drug names and knows brand and generic of one drug as the same.
-        tool_names: internal names that nobody may read.
+        tools: labels by the internal names, which nobody may read.
     """
     known = _Evidence([text for text in evidence if text], drugs)
     kept: list[tuple[str, str]] = []
     removed: list[str] = []
     for sentence, gap in split(answer):
-        cleaned = _without_inside(sentence, tool_names, known)
+        cleaned = _without_inside(sentence, tools, known)
         if cleaned is None or not known.supports(cleaned):
             removed.append(sentence.strip())
             if kept and "\n\n" in gap and _heading(kept[-1][0]):
@@ -177,12 +165,11 @@ class _Evidence:
         return {item.lower() for item in [*PATIENT_ID.findall(text), *RECORD_ID.findall(text)]}
 
 
-def _without_inside(sentence: str, tool_names: Sequence[str], known: _Evidence) -> str | None:
+def _without_inside(sentence: str, tools: Mapping[str, str], known: _Evidence) -> str | None:
     """The sentence without the system's inside, or None if nothing else is left of it."""
     if RAW_ERROR.search(sentence):
         return None
-    for name in tool_names:
-        label = LABELS.get(name, name.replace("_", " "))
+    for name, label in tools.items():
         sentence = re.sub(rf"(?<!\w)[`*'\"\[(]*{re.escape(name)}(?:\(\))?[`*'\"\])]*(?!\w)", label, sentence)
     if _flat(sentence) in known.folded or not INSIDE.search(sentence):
         return sentence

@@ -52,11 +52,11 @@ def missing(state: AgentState) -> list[Step]:
     made = Counter(
         item["tool_name"]
         for at, item in enumerate(results)
-        if item["tool_name"] in WRITE_TOOLS.values() and not _completed(item, results[at + 1 :])
+        if item["writes"] and not _completed(item, results[at + 1 :])
     )
     left = []
     for step in planned(state):
-        if step.tool in WRITE_TOOLS.values():
+        if step.ask in WRITES:
             made[step.tool] -= 1
             if made[step.tool] < 0:
                 left.append(step)
@@ -92,22 +92,17 @@ def _suggested_left(state: AgentState) -> bool:
 
 
 def runnable(state: AgentState) -> set[str]:
-    """Tools that the model may choose now: the plan's, and look-ups for which something to look up was said.
+    """Tools that may be chosen now: the plan's, and the one that the model named, where what it needs was said.
 
-    A write that the reader did not find plainly ordered is none of them, unless nothing was read of it at all
-    (`unsure`): the person who approves then decides.
+    A write that the reader did not find plainly ordered is none of them.
     """
-    request = known.request(state)
     names = {step.tool for step in missing(state)}
-    if known.people(state):
-        names.add("get_patient_chart")
-    if known.drugs(state):
-        names.add("check_drug_safety")
-    if len(known.drugs(state)) > 1:
-        names.add("check_drug_interactions")
-    if not request["patients"]:
-        names |= {"search_medical_literature", "find_clinical_trials"}
-    return names
+    meant, drugs = wanted_by_model(state), known.drugs(state)
+    met = {
+        "nothing": True, "patient": bool(known.people(state)), "no patient": not known.request(state)["patients"],
+        "drug": bool(drugs), "drugs": len(drugs) > 1,
+    }  # fmt: skip
+    return names | {meant} if meant and met.get(state.get("suggested_needs") or "") else names
 
 
 def is_repeat(name: str, args: Mapping[str, Any], state: AgentState) -> bool:

@@ -1,7 +1,6 @@
 """How good a result is, from its content: what was found, and whether it is on the point. No model is asked."""
 
 from docgemma.reading.words import plain
-from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.schemas import Quality
 from docgemma.state import ToolResult
 
@@ -21,7 +20,7 @@ ABOUT = frozenset(
 def quality_of(question: str, result: ToolResult) -> Quality:
     """rich: answers the question. partial: some of it, or only with a caveat. none: nothing that bears on it."""
     tool, data = result["tool_name"], result["result"]
-    if tool in WRITE_TOOLS.values():
+    if result["writes"]:
         return "success_rich"
     if tool == "search_patient":
         return "success_partial" if data["patients"][0].get("guessed") else "success_rich"
@@ -32,7 +31,7 @@ def quality_of(question: str, result: ToolResult) -> Quality:
         return "success_partial" if data["not_checked"] else "success_rich"
     if tool == "analyze_medical_image":
         return "success_rich" if data["confidence"] >= 0.5 else "success_partial"
-    return _listed(question, result) if tool != "check_drug_safety" else "success_rich"
+    return _listed(question, result) if "articles" in data or "trials" in data else "success_rich"
 
 
 def _listed(question: str, result: ToolResult) -> Quality:

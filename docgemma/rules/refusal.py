@@ -1,8 +1,9 @@
 """Entries that were not made: rejected ones, and ones asked for and never prepared. Code says so, not a model."""
 
+from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.absence import claims_entry
-from docgemma.rules.plan import WRITE_TOOLS, planned
+from docgemma.rules.plan import planned
 from docgemma.rules.sentences import split
 from docgemma.state import AgentState, ToolResult
 
@@ -33,7 +34,7 @@ def refused_answer(state: AgentState) -> str | None:
 
 def unprepared_answer(state: AgentState) -> str | None:
     """The whole answer where an entry was ordered and the question was taken for a general one; else None."""
-    return NOT_PREPARED if any(step.tool in WRITE_TOOLS.values() for step in planned(state)) else None
+    return NOT_PREPARED if any(step.ask in WRITES for step in planned(state)) else None
 
 
 def without_entries(text: str, said_before: list[str]) -> tuple[str, list[str]]:

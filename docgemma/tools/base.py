@@ -1,20 +1,27 @@
 """What a tool is: a typed function with its argument schema, label, description and example. No graph in sight."""
 
+import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from docgemma.ehr.base import RecordStore
-from docgemma.errors import ErrorType, NoVisionError, StoreError, ToolError
+from docgemma.errors import ConfigError, DocGemmaError, ErrorType, ToolError, kind_and_place
 from docgemma.knowledge.base import Knowledge
 from docgemma.llm.base import LLM
 from docgemma.rules.errors import error_message
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
 from docgemma.tools.untrusted import clean
+
+log = logging.getLogger(__name__)
+
+# What must be known before a model may choose the tool: a patient, a drug, two drugs, or that no patient is named (the
+# text goes to an outside service). "image" and "plan": a model may not, only the plan of what was plainly asked for.
+Needs = Literal["nothing", "patient", "drug", "drugs", "no patient", "image", "plan"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class ToolContext:
     """What a call may use.
 
     `write_key` makes a write happen once: same key, same resource. `approved` holds the findings that a person saw
-    when approving the write; None where nobody was asked.
+    when approving the write; None means that nobody approved it, and then it is refused.
     """
 
     settings: Settings
@@ -51,9 +58,13 @@ class ToolContext:
     approved: tuple[str, ...] | None = None
 
 
+# the safety check of a write, given its arguments; None where nothing is checked
+Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
+
+
 @dataclass(frozen=True)
 class Tool:
-    """One of the ten.
+    """One tool. Everything that other parts have to know of it stands here.
 
     Attributes:
         name: internal; never shown to a clinician.
@@ -64,7 +75,9 @@ class Tool:
         run: does the work; raises ToolError in the known ways and nothing else on purpose.
         format: payload to text for models and clinicians: one finding a line, the most critical first, bounded.
         entity: the argument that says what was looked for, used in error messages.
+        needs: what must be known before a model may choose it.
         writes: changes the record, so a person decides first.
+        outside: may ask a live service outside.
     """
 
     name: str
@@ -76,7 +89,9 @@ class Tool:
     run: Callable[[Any, ToolContext], ToolOutput]
     format: Callable[[dict[str, Any]], str]
     entity: str
+    needs: Needs = "nothing"
     writes: bool = False
+    outside: bool = False
 
     @property
     def full_description(self) -> str:
@@ -84,50 +99,63 @@ class Tool:
 
 
 class Toolbox:
-    """The tools by name, and the one way to call them. Every outcome is a ToolResult; nothing is raised."""
+    """The tools by name, and the one way to call them. Every outcome is a ToolResult; nothing is raised.
+
+    Raises:
+        ConfigError: a tool is declared wrongly, at start-up.
+    """
 
     def __init__(self, tools: Iterable[Tool]):
-        self.tools = {tool.name: tool for tool in tools}
+        self.tools: dict[str, Tool] = {}
+        for tool in tools:
+            if problem := _problem(tool, self.tools.values()):
+                raise ConfigError(f"The tool {tool.name} cannot be registered: {problem}.")
+            self.tools[tool.name] = tool
 
     def __getitem__(self, name: str) -> Tool:
         return self.tools[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tool]:
         return iter(self.tools.values())
 
     def call(self, name: str, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        """Call one tool. A write is carried out only with a person's approval (`ToolContext.approved`)."""
         tool, start = self.tools[name], time.perf_counter()
         try:
-            output = tool.run(validate(tool, args), context)
-        except ToolError as error:
-            return self._failed(tool, args, error, start)
-        except NoVisionError as error:
-            return self._failed(tool, args, ToolError(ErrorType.NO_VISION, str(error)), start)
-        except StoreError as error:
-            # an unreachable record store is not an empty chart
-            return self._failed(tool, args, ToolError(ErrorType.SERVICE_UNAVAILABLE, str(error)), start)
-        data = clean(output.data)  # before anything reads it: what a tool returns was written by others
+            given = validate(tool, args)
+            if tool.writes and context.approved is None:
+                raise ToolError(ErrorType.NOT_PERMITTED, "nobody approved this entry")
+            output = self.run(tool, given, context)
+            data = clean(output.data)  # before anything reads it: what a tool returns was written by others
+            text = tool.format(data)
+        except DocGemmaError as error:
+            # of other stages: an unreachable record store is an outage, not an empty chart
+            known = error if isinstance(error, ToolError) else ToolError(ErrorType.SERVICE_UNAVAILABLE, str(error))
+            return self.failed(name, args, known, start)
+        except Exception as error:
+            # the kind and the place; the text of an unknown error may hold patient data
+            log.error("%s failed: %s", tool.name, kind_and_place(error))
+            return self.failed(name, args, ToolError(ErrorType.SERVER_ERROR), start)
         if output.calls:
             data["calls"] = output.calls
         return ToolResult(
-            tool_name=name, tool_label=tool.label, args=args, result=data,
-            formatted_result=tool.format(data), error=None, error_type=None, details={},
-            empty=output.empty, source=output.source, as_of=output.as_of, links=clean(output.links),
-            seconds=round(time.perf_counter() - start, 4), retries=0,
+            tool_name=name, tool_label=tool.label, args=args, result=data, formatted_result=text, error=None,
+            error_type=None, details={}, empty=output.empty, source=output.source, as_of=output.as_of,
+            links=clean(output.links), seconds=_since(start), retries=0, writes=tool.writes,
         )  # fmt: skip
 
-    def failed(self, name: str, args: dict[str, Any], error: ToolError) -> ToolResult:
-        """A call that failed, as a result: what the rules and the clinician get instead of an exception."""
-        return self._failed(self.tools[name], args, error, time.perf_counter())
+    def run(self, tool: Tool, args: BaseModel, context: ToolContext) -> ToolOutput:
+        """Do the work of one call; raises ToolError in the known ways."""
+        return tool.run(args, context)
 
-    def _failed(self, tool: Tool, args: dict[str, Any], error: ToolError, start: float) -> ToolResult:
-        details = clean(error.details)
+    def failed(self, name: str, args: dict[str, Any], error: ToolError, start: float | None = None) -> ToolResult:
+        """A call that failed, as a result: what the rules and the clinician get instead of an exception."""
+        tool, details = self.tools[name], clean(error.details)
         message = error_message(error.error_type, tool.label, args, tool.entity, details)
         return ToolResult(
-            tool_name=tool.name, tool_label=tool.label, args=args, result={},
-            formatted_result=message, error=message, error_type=error.error_type.value, details=details,
-            empty=False, source=None, as_of=None, links=[],
-            seconds=round(time.perf_counter() - start, 4), retries=0,
+            tool_name=name, tool_label=tool.label, args=args, result={}, formatted_result=message, error=message,
+            error_type=error.error_type.value, details=details, empty=False, source=None, as_of=None, links=[],
+            seconds=_since(start) if start else 0.0, retries=0, writes=tool.writes,
         )  # fmt: skip
 
 
@@ -146,3 +174,23 @@ def validate(tool: Tool, args: dict[str, Any]) -> BaseModel:
     except ValidationError as error:
         fields = sorted({str(item["loc"][0]) for item in error.errors() if item["loc"]})
         raise ToolError(ErrorType.INVALID_ARGS, f"{tool.name}: bad {fields}", missing_fields=fields) from error
+
+
+def _problem(tool: Tool, others: Iterable[Tool]) -> str:
+    """What is wrong with a declaration, "" if nothing is."""
+    fields = tool.args.model_fields
+    if any(tool.name == other.name or tool.label == other.label for other in others):
+        return "its name or label is taken"
+    if not (tool.label and tool.description and tool.example):
+        return "it has no label, description or example"
+    if tool.entity not in fields:
+        return f"entity {tool.entity!r} is none of its arguments"
+    if tool.needs not in get_args(Needs):
+        return f"it cannot need {tool.needs!r}"
+    if tool.writes and "patient_id" not in fields:
+        return "a write needs the argument patient_id"
+    return ""
+
+
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 4)

@@ -1,6 +1,7 @@
 """The two drug tools: label safety, and interactions of every pair."""
 
 import re
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
@@ -36,21 +37,9 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     if not answer.records:
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no label", entity=args.drug_name)
     label = answer.records[0]
-    data = {
-        "drug": label.name,
-        "asked": args.drug_name,
-        "brand_names": label.brand_names,
-        "drug_classes": label.drug_classes,
-        "boxed_warning": label.boxed_warning,
-        "has_boxed_warning": bool(label.boxed_warning),
-        "contraindications": label.contraindications,
-        "warnings": label.warnings,
-        "interactions": label.interactions,
-        "max_daily_dose": label.max_daily_dose,
-        "reference": label.reference,
-        "effective": label.effective,
-        "fell_back": answer.fell_back,
-    }
+    fields = asdict(label)
+    data = {"drug": fields.pop("name"), "asked": args.drug_name, **fields}
+    data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
 
 
@@ -122,16 +111,7 @@ def _interaction_output(
     data = {
         "drugs": drugs,
         "asked": args.drug_names,
-        "interactions": [
-            {
-                "drugs": list(item.drugs),
-                "severity": item.severity,
-                "mechanism": item.mechanism,
-                "management": item.management,
-                "reference": item.reference,
-            }
-            for item in found
-        ],
+        "interactions": [{**asdict(item), "drugs": list(item.drugs)} for item in found],
         "none_listed": _none_listed(drugs, found, context),
         "not_checked": not_checked,
         "fell_back": answer.fell_back,
@@ -219,6 +199,8 @@ DRUG_SAFETY = Tool(
     run=check_drug_safety,
     format=format_safety,
     entity="drug_name",
+    needs="drug",
+    outside=True,
 )
 
 DRUG_INTERACTIONS = Tool(
@@ -234,4 +216,6 @@ DRUG_INTERACTIONS = Tool(
     run=check_drug_interactions,
     format=format_interactions,
     entity="drug_names",
+    needs="drugs",
+    outside=True,
 )

@@ -114,4 +114,5 @@ IMAGE_ANALYSIS = Tool(
     run=analyze_medical_image,
     format=format_findings,
     entity="query",
+    needs="image",
 )

@@ -1,5 +1,6 @@
 """Literature search."""
 
+from dataclasses import asdict
 from typing import Any
 
 from docgemma.reading.drugs import spelt_out
@@ -23,19 +24,7 @@ def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) 
     answer = context.knowledge.literature(args.query, limit=SHOWN)
     if not answer.records and (plain := spelt_out(args.query)) != args.query:  # "abx in CAP" in words
         answer = context.knowledge.literature(plain, limit=SHOWN)
-    articles = [
-        {
-            "id": item.id,
-            "title": item.title,
-            "authors": item.authors,
-            "journal": item.journal,
-            "year": item.year,
-            "abstract": item.abstract,
-            "url": item.url,
-            "demonstration": item.demonstration,
-        }
-        for item in answer.records
-    ]
+    articles = [asdict(item) for item in answer.records]
     links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
     data = {"query": args.query, "articles": articles, "fell_back": answer.fell_back}
     return ToolOutput(data, answer.source, answer.as_of, empty=not articles, links=links)
@@ -71,4 +60,6 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     entity="query",
+    needs="no patient",
+    outside=True,
 )

@@ -1,166 +1,193 @@
-"""The tools through an MCP client session, with the interface of `Toolbox`: in memory, or on a server named by its URL.
+"""The tools of a remote MCP server (`DOCGEMMA_MCP_URL`) in place of the built-in ones, on the official SDK.
 
-The session lives on one event loop in a background thread, so that any thread may call. The SDK is imported at the
-first call and not before. Nothing is raised: every outcome is a ToolResult.
-
-In memory the caller's context stays in this process; a request carries only its number, in `_meta`. A remote server
-gets the arguments, a write's key, and an attached image; its answers are untrusted text.
+Each call opens a session of its own, in a thread of its own, and tries once. The server gets the arguments, a write's
+key and an attached image; what it answers is untrusted text, cleaned, bounded and put into this program's own words.
 """
 
-import asyncio
-import itertools
-import os
-import threading
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+from anyio.from_thread import start_blocking_portal
+from mcp import Client
+from mcp.client.context import ClientRequestContext
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.elicitation import render_elicitation_schema
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.state import ToolResult
-from docgemma.tools.base import Tool, Toolbox, ToolContext
-from docgemma.tools.mcp_session import Session, looks
-
-if TYPE_CHECKING:
-    from mcp import Client
-
-Findings = Callable[[str, dict[str, Any], ToolContext], list[str] | None]
+from docgemma.tools.base import Tool, Toolbox, ToolContext, ToolOutput
+from docgemma.tools.mcp_confirm import SAFETY, Confirmation
+from docgemma.tools.mcp_tools import IMAGE_DATA, MAX_BASE64, WRITE_KEY, WireResult
+from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
 IMAGE_LIMIT_S = 600.0  # a large model looks at an image
-GRACE_S = 2.0  # for the session itself to report that the limit has passed
+MAX_ANSWER = 8_000_000  # bytes of one HTTP response
 
 
-class McpToolbox:
-    """A `Toolbox` whose calls go through MCP.
+class RemoteToolbox(Toolbox):
+    """A `Toolbox` whose calls go to an MCP server.
 
     Args:
-        tools: the ten; their labels, schemas and formatters are used here also where a remote server runs them.
-        url: a streamable HTTP endpoint; None runs the tools in this process.
-        token: bearer token of that endpoint.
-        findings: in memory, check a write once more, right before it; new findings stop it. None trusts the check
-            whose result the person has approved (`ToolContext.approved`).
+        tools: the built-in ones; their labels, schemas and formatters are used here too.
+        url: a streamable HTTP endpoint.
+        token: its bearer token.
         limit_s: seconds a call may take; None derives it from `settings.tool_timeout`.
     """
 
-    def __init__(
-        self,
-        tools: Toolbox,
-        *,
-        url: str | None = None,
-        token: str | None = None,
-        findings: Findings | None = None,
-        limit_s: float | None = None,
-    ):
-        self.tools = tools.tools
-        self._toolbox, self.url, self._token, self._findings, self._limit_s = tools, url, token, findings, limit_s
-        self._contexts: dict[int, ToolContext] = {}  # of the calls in progress, in memory
-        self._numbers = itertools.count(1)
-        self._start, self._process = threading.Lock(), os.getpid()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._left: asyncio.AbstractEventLoop | None = None  # kept, since its descriptors are the parent's
-        self._thread: threading.Thread | None = None
-        self._session: Session | None = None
+    def __init__(self, tools: Toolbox, url: str, token: str | None = None, limit_s: float | None = None):
+        super().__init__(tools)
+        self.url, self._headers, self._limit_s = url, {"Authorization": f"Bearer {token}"} if token else {}, limit_s
 
-    def __getitem__(self, name: str) -> Tool:
-        return self.tools[name]
+    def run(self, tool: Tool, args: BaseModel, context: ToolContext) -> ToolOutput:
+        """Let the server do the work. Its question before a write is answered with what the person here has decided."""
+        usual = IMAGE_LIMIT_S if tool.needs == "image" else PATIENCE * context.settings.tool_timeout
+        sent = {**args.model_dump(exclude_none=True), **_image(tool, context)}
+        with start_blocking_portal() as portal:  # the caller's thread may have a loop that runs: a notebook's
+            return _output(tool, portal.call(self._call, tool, sent, context, self._limit_s or usual))
 
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self.tools.values())
-
-    def call(self, name: str, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        """Call one tool. A write is carried out only if `context.approved` holds the findings a person saw."""
-        from docgemma.tools.mcp_wire import from_wire
-
-        tool, start, number = self.tools[name], time.perf_counter(), next(self._numbers)
-        limit = self._limit(tool, context)
-        self._contexts[number] = context
-        try:
-            loop, session = self._background()
-            waiting = asyncio.run_coroutine_threadsafe(session.call(tool, args, context, number, limit), loop)
-            try:
-                answer = waiting.result(limit + GRACE_S)
-            except TimeoutError:
-                waiting.cancel()
-                raise ToolError(ErrorType.TIMEOUT, f"no answer within {limit:g} s") from None
-            return from_wire(tool, args, answer, _since(start), trusted=self.url is None)
-        except ToolError as error:
-            return {**self.failed(name, args, error), "seconds": _since(start)}
-        finally:
-            del self._contexts[number]
-
-    def failed(self, name: str, args: dict[str, Any], error: ToolError) -> ToolResult:
-        """As `Toolbox.failed`."""
-        return self._toolbox.failed(name, args, error)
-
-    def warm(self) -> None:
-        """Import the SDK in the background, so that the first call does not wait for it."""
-        threading.Thread(target=self._background, daemon=True, name="docgemma-mcp-import").start()
-
-    def close(self) -> None:
-        """End the session. A later call opens a new one."""
-        if self._process != os.getpid():
-            return
-        with self._start:
-            loop, thread, session = self._loop, self._thread, self._session
-            self._loop = self._thread = self._session = None
-        if loop is None or thread is None or session is None:
-            return
-        asyncio.run_coroutine_threadsafe(session.close(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
-
-    def __enter__(self) -> "McpToolbox":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def _limit(self, tool: Tool, context: ToolContext) -> float:
-        if self._limit_s is not None:
-            return self._limit_s
-        return IMAGE_LIMIT_S if looks(tool) else PATIENCE * context.settings.tool_timeout
-
-    def _background(self) -> "tuple[asyncio.AbstractEventLoop, Session]":
-        if self._process != os.getpid():  # forked: the thread stayed behind, so the loop stands still
-            self._left, self._start = self._loop, threading.Lock()
-            self._loop = self._thread = self._session = None
-            self._process = os.getpid()
-        with self._start:
-            if self._loop is None or self._session is None:
-                self._session = Session(self._open, remote=self.url is not None)
-                self._loop = asyncio.new_event_loop()
-                # a daemon: a program that forgets to close this still ends
-                self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="docgemma-mcp")
-                self._thread.start()
-            return self._loop, self._session
-
-    @asynccontextmanager
-    async def _open(self, session: "Session", limit: float) -> "AsyncIterator[Client]":
-        from mcp import Client
-
-        async with AsyncExitStack() as stack:
-            target = await self._remote(stack, session, limit) if self.url else self._local()
-            client = Client(target, elicitation_callback=session.decide, read_timeout_seconds=limit, cache=None)
-            yield await stack.enter_async_context(client)
-
-    def _local(self) -> Any:
-        from docgemma.tools.mcp_tools import build_server
-        from docgemma.tools.mcp_wire import CALL
-
-        return build_server(self._toolbox, lambda caller, _: self._contexts[caller.meta[CALL]], findings=self._findings)
-
-    async def _remote(self, stack: AsyncExitStack, session: "Session", limit: float) -> Any:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+    async def _call(self, tool: Tool, sent: dict[str, Any], context: ToolContext, limit: float) -> types.CallToolResult:
+        person, response = _Approval(context.approved), _Response()
+        meta: Any = {WRITE_KEY: context.write_key} if context.write_key else None
         http = httpx2.AsyncClient(
-            headers=headers, timeout=httpx2.Timeout(limit), event_hooks={"response": [session.watch]}
+            headers=self._headers, timeout=httpx2.Timeout(limit), event_hooks={"response": [response.look_at]}
         )
-        return streamable_http_client(str(self.url), http_client=await stack.enter_async_context(http))
+        try:
+            with anyio.fail_after(limit):
+                async with http:
+                    transport = streamable_http_client(self.url, http_client=http)
+                    async with Client(transport, elicitation_callback=person.decide, cache=None) as client:
+                        answer = await client.call_tool(tool.name, sent, read_timeout_seconds=limit, meta=meta)
+        except Exception as error:
+            cause: BaseException = error
+            while isinstance(cause, BaseExceptionGroup):
+                cause = cause.exceptions[0]
+            raise ToolError(_kind(cause, response.status), f"MCP: {type(cause).__name__}") from None
+        if person.unseen and answer.is_error:
+            reason = "Nothing was recorded: the safety check now also finds: " + "; ".join(person.unseen)
+            raise ToolError(ErrorType.NOT_PERMITTED, reason=reason)
+        return answer
 
 
-def _since(start: float) -> float:
-    return round(time.perf_counter() - start, 4)
+class _Approval:
+    """Answer the server's question by what the person has decided already; anything else is declined."""
+
+    def __init__(self, approved: tuple[str, ...] | None):
+        self.seen = None if approved is None else {clean_text(item, 400) for item in approved}
+        self.unseen: list[str] = []
+
+    async def decide(self, context: ClientRequestContext, params: Any) -> types.ElicitResult:
+        fields = (getattr(params, "requested_schema", None) or {}).get("properties")
+        if self.seen is not None and fields == render_elicitation_schema(Confirmation)["properties"]:
+            self.unseen = [item for item in shown_findings(params.message) if item not in self.seen]
+            if not self.unseen:
+                return types.ElicitResult(action="accept", content={"approve": True})
+        return types.ElicitResult(action="decline")
+
+
+def shown_findings(message: str) -> list[str]:
+    """The safety findings in a server's question."""
+    _, mark, rest = message.partition(f"\n{SAFETY}:\n")
+    return [line.removeprefix("- ") for line in rest.splitlines()] if mark else []
+
+
+class _Response:
+    """Remember an error status, which the SDK does not pass on, and bound what is read."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+
+    async def look_at(self, response: httpx2.Response) -> None:
+        self.status = response.status_code if response.status_code >= 400 else None
+        response.stream = _Bounded(response.stream)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for chunk in self._stream:
+            read += len(chunk)
+            if read > MAX_ANSWER:
+                raise httpx2.DecodingError("the answer is too long")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+STATUS = {
+    401: ErrorType.NOT_PERMITTED, 403: ErrorType.NOT_PERMITTED, 429: ErrorType.RATE_LIMIT, 408: ErrorType.TIMEOUT,
+    503: ErrorType.SERVICE_UNAVAILABLE,
+}  # fmt: skip
+CODES = {
+    types.REQUEST_TIMEOUT: ErrorType.TIMEOUT,
+    types.CONNECTION_CLOSED: ErrorType.SERVICE_UNAVAILABLE,
+    types.INVALID_PARAMS: ErrorType.INVALID_ARGS,
+    types.PARSE_ERROR: ErrorType.INVALID_RESPONSE,
+    types.INVALID_REQUEST: ErrorType.INVALID_RESPONSE,  # the SDK's own word for a page that is no JSON
+}
+
+
+def _kind(error: BaseException, status: int | None) -> ErrorType:
+    """Which of the known ways a failure of the connection is."""
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
+        return ErrorType.TIMEOUT
+    if status is not None:  # an address that is no MCP endpoint says 404
+        return STATUS.get(status, ErrorType.SERVER_ERROR if status >= 500 else ErrorType.SERVICE_UNAVAILABLE)
+    if isinstance(error, MCPError):
+        return CODES.get(error.code, ErrorType.SERVER_ERROR)
+    if isinstance(error, ValidationError | RuntimeError | ValueError | httpx2.DecodingError):
+        return ErrorType.INVALID_RESPONSE
+    return ErrorType.SERVICE_UNAVAILABLE
+
+
+def _output(tool: Tool, answer: types.CallToolResult) -> ToolOutput:
+    """A server's answer as what the tool found; the server's own prose is not used.
+
+    Raises:
+        ToolError: the failure that the server reports, or `invalid_response`.
+    """
+    try:
+        body = WireResult.model_validate(answer.structured_content)
+    except ValidationError:
+        # without `from`: pydantic's text repeats the input, which may be patient data
+        raise ToolError(ErrorType.SERVER_ERROR if answer.is_error else ErrorType.INVALID_RESPONSE) from None
+    if answer.is_error or not body.ok:
+        details = clean(body.details.model_dump(exclude_defaults=True), limit=200)
+        raise ToolError(body.error_type or ErrorType.SERVER_ERROR, **details)
+    data = clean({key: value for key, value in body.data.items() if key != "calls"})
+    try:
+        tool.format(data)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ToolError(ErrorType.INVALID_RESPONSE, f"unusable data: {type(error).__name__}") from None
+    source, as_of = clean_text(body.source or "", 80), clean_text(body.as_of or "", 80) or None
+    return ToolOutput(data, source, as_of, empty=body.empty, links=[_safe(link) for link in body.links[:50]])
+
+
+def _safe(link: dict[str, str]) -> dict[str, str]:
+    """A link that can be shown: text cleaned, and an address only if it is one of the web."""
+    kept = {key: clean_text(link.get(key, ""), 300) for key in ("title", "url", "id")}
+    return kept if kept["url"].startswith(("https://", "http://")) else kept | {"url": ""}
+
+
+def _image(tool: Tool, context: ToolContext) -> dict[str, str]:
+    """The attached image as an argument, for the tool that looks at one."""
+    if tool.needs != "image" or context.image is None:
+        return {}
+    try:
+        data = base64.b64encode(Path(context.image["path"]).read_bytes()).decode()
+    except OSError:
+        raise ToolError(ErrorType.INVALID_ARGS, reason="The image file cannot be read.") from None
+    if len(data) > MAX_BASE64:
+        reason = f"The image is too large to send; the limit is {MAX_BASE64 * 3 // 4 // 1_000_000} MB."
+        raise ToolError(ErrorType.INVALID_ARGS, reason=reason)
+    return {IMAGE_DATA: data}

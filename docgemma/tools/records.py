@@ -1,5 +1,6 @@
 """Finding a patient, and reading the chart."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from docgemma.ehr import facts as fhir
@@ -183,7 +184,7 @@ def _dated(name: str, date: str) -> str:
     return f"{name}, {date}" if date else name
 
 
-def _latest(items) -> list[dict[str, Any]]:
+def _latest(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first of each name, with the two values before it: the store gives the newest first."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
@@ -216,6 +217,7 @@ PATIENT_SEARCH = Tool(
     run=search_patient,
     format=format_search,
     entity="name",
+    needs="plan",
 )
 
 PATIENT_CHART = Tool(
@@ -231,4 +233,5 @@ PATIENT_CHART = Tool(
     run=get_patient_chart,
     format=format_chart,
     entity="patient_id",
+    needs="patient",
 )

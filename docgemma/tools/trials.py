@@ -1,5 +1,6 @@
 """Clinical trial search."""
 
+from dataclasses import asdict
 from typing import Any
 
 from docgemma.reading.drugs import spelt_out
@@ -24,21 +25,7 @@ def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> Tool
     answer = context.knowledge.trials(args.condition, status=args.status, limit=SHOWN)
     if not answer.records and (plain := spelt_out(args.condition)) != args.condition:
         answer = context.knowledge.trials(plain, status=args.status, limit=SHOWN)
-    trials = [
-        {
-            "id": item.id,
-            "title": item.title,
-            "status": item.status,
-            "phase": item.phase,
-            "conditions": item.conditions,
-            "interventions": item.interventions,
-            "locations": item.locations,
-            "summary": item.summary,
-            "url": item.url,
-            "demonstration": item.demonstration,
-        }
-        for item in answer.records
-    ]
+    trials = [asdict(item) for item in answer.records]
     links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
     data = {"condition": args.condition, "status": args.status, "trials": trials, "fell_back": answer.fell_back}
     return ToolOutput(data, answer.source, answer.as_of, empty=not trials, links=links)
@@ -79,4 +66,6 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     entity="condition",
+    needs="no patient",
+    outside=True,
 )

@@ -6,9 +6,10 @@ and is harmless because code, not text, decides what runs next.
 
 import re
 import unicodedata
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
-from docgemma.schemas import TOOL_ARG_SCHEMAS
+T = TypeVar("T")
 
 MAX_CHARS = 4000  # a field
 MAX_ITEMS = 200  # a list
@@ -23,15 +24,18 @@ CONTROL_TOKENS = re.compile(
     r"|<<\s*/?\s*SYS\s*>>",
     re.IGNORECASE,
 )
-# a line that imitates the headings under which results stand in a prompt
-HEADINGS = re.compile(
-    r"\[\s*(Patient Search|Patient Record|Drug Safety Report|Drug Interaction Check|Medical Literature|Clinical Trials"
-    r"|Prescription|Allergy Documentation|Clinical Note|Image Analysis)\s*\]",
-    re.IGNORECASE,
-)
-TOOL_NAMES = re.compile(r"\b(?:" + "|".join(TOOL_ARG_SCHEMAS) + r")\b", re.IGNORECASE)
 # control, format (bidi marks, zero width, tag characters), private use, surrogate, unassigned
 INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+
+
+@cache
+def own_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What imitates the headings under which results stand in a prompt, and the tools' internal names."""
+    from docgemma.tools import registered  # the tools themselves import this module
+
+    labels = "|".join(re.escape(tool.label) for tool in registered())
+    names = "|".join(re.escape(tool.name) for tool in registered())
+    return re.compile(rf"\[\s*({labels})\s*\]", re.IGNORECASE), re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
 
 
 def clean_text(text: str, limit: int = MAX_CHARS) -> str:
@@ -41,21 +45,23 @@ def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     before = None
     while text != before:  # removing one token must not assemble another
         before, text = text, CONTROL_TOKENS.sub("", text)
-    text = HEADINGS.sub(r"(\1)", text)
-    text = TOOL_NAMES.sub(lambda found: found[0].replace("_", " "), text)
+    headings, names = own_words()
+    text = headings.sub(r"(\1)", text)
+    text = names.sub(lambda found: found[0].replace("_", " "), text)
     text = re.sub(r"\s+", " ", text).strip()
     return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
 
 
-def clean(value: Any, limit: int = MAX_CHARS) -> Any:
+def clean(value: T, limit: int = MAX_CHARS) -> T:
     """`clean_text` on every string inside a JSON value; lists keep their first 200 items."""
+    cleaned: Any = value
     if isinstance(value, str):
-        return clean_text(value, limit)
-    if isinstance(value, dict):
-        return {key: clean(item, limit) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(item, limit) for item in value[:MAX_ITEMS]]
-    return value
+        cleaned = clean_text(value, limit)
+    elif isinstance(value, dict):
+        cleaned = {key: clean(item, limit) for key, item in value.items()}
+    elif isinstance(value, list | tuple):
+        cleaned = [clean(item, limit) for item in value[:MAX_ITEMS]]
+    return cleaned  # type: ignore[no-any-return]
 
 
 def _visible(char: str) -> bool:

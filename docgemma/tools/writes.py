@@ -159,7 +159,7 @@ def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext
     return ToolOutput(head | data, context.store.name)
 
 
-def _essence(resource: dict[str, Any]) -> tuple:
+def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
     """What was ordered or written, without what a store adds or rewrites."""
     concept = resource.get("medicationCodeableConcept") or resource.get("code") or resource.get("type") or {}
     return (
@@ -232,6 +232,7 @@ PRESCRIBE = Tool(
     run=prescribe_medication,
     format=format_prescription,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -248,6 +249,7 @@ ADD_ALLERGY = Tool(
     run=add_allergy,
     format=format_allergy,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
 
@@ -264,5 +266,6 @@ SAVE_NOTE = Tool(
     run=save_clinical_note,
     format=format_note,
     entity="patient_id",
+    needs="plan",
     writes=True,
 )
