@@ -5,16 +5,15 @@ from typing import Any, NoReturn
 
 import typer
 
-from docgemma.cli import ask, demo, ehr, eval, kaggle, servers
+from docgemma.cli import ask, demo, ehr, eval, kaggle, servers, snapshot
 from docgemma.cli.shared import AsJson, print_json
-from docgemma.cli_snapshot import app as snapshot
 from docgemma.errors import DocGemmaError, kind_and_place
 
 app = typer.Typer(
     name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
     no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
-for name, group in (("ehr", ehr.app), ("snapshot", snapshot), ("demo", demo.app), ("kaggle", kaggle.app)):
+for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", demo.app), ("kaggle", kaggle.app)):
     app.add_typer(group, name=name)
 for command in (ask.ask, ask.chat, servers.mcp, servers.serve):
     app.command()(command)
