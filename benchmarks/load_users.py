@@ -159,7 +159,7 @@ def patients() -> list[dict[str, str]]:
 
     with tempfile.TemporaryDirectory() as home:
         store = open_store(Settings(home=Path(home)))
-        from docgemma.ehr.seed import seed_resources
+        from docgemma.ehr.open import seed_resources
 
         ids = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
         found = [{"id": match.id, "name": match.name} for match in map(store.patient, ids) if match]

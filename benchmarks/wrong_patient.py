@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from docgemma.agent import Agent
-from docgemma.ehr.seed import seed_resources
+from docgemma.ehr.open import seed_resources
 from docgemma.settings import Settings
 
 ENTRIES = (

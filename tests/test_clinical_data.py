@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from docgemma.ehr.open import seed_resources
 from docgemma.knowledge.drug_names import DrugNames, load_drug_names
 from docgemma.rules.numbers import FREQUENCIES
 
@@ -147,10 +148,10 @@ def test_every_abbreviation_leads_to_a_drug_of_the_dictionary_and_takes_no_other
 
 
 def test_every_measure_of_the_seeded_chart_belongs_to_exactly_one_entry() -> None:
-    codes = yaml.safe_load((DATA / "ehr" / "codes.yaml").read_text(encoding="utf-8"))
-    measured = [*codes["labs"].values(), *codes["vitals"].values(), *codes["vitals"]["bp"]["parts"].values()]
-    for item in measured:
-        assert len(measures_of(item["text"])) == 1, (item["text"], measures_of(item["text"]))
+    measured = {text for category in ("laboratory", "vital-signs") for text in seeded_observations(category)}
+    assert len(measured) > 40
+    for text in measured:
+        assert len(measures_of(text)) == 1, (text, measures_of(text))
     assert len(load("measures")["measures"]) >= 140
 
 
@@ -167,12 +168,22 @@ def test_every_member_of_a_group_exists() -> None:
 
 
 def test_every_vaccine_and_social_entry_of_the_seeded_chart_is_found() -> None:
-    codes = yaml.safe_load((DATA / "ehr" / "codes.yaml").read_text(encoding="utf-8"))
+    vaccines = {item["vaccineCode"]["text"] for item in seed_resources() if item["resourceType"] == "Immunization"}
     kinds = {item["topic"]: item.get("kinds", []) for item in load("topics")["topics"]}
-    for section, topic in (("vaccines", "immunizations"), ("social", "social")):
-        for item in codes[section].values():
-            fragments = [fragment for kind in kinds[topic] for fragment in kind["match"]]
-            assert any(at_word(fragment, item["text"]) is not None for fragment in fragments), item["text"]
+    for texts, topic in ((vaccines, "immunizations"), (seeded_observations("social-history"), "social")):
+        fragments = [fragment for kind in kinds[topic] for fragment in kind["match"]]
+        for text in texts:
+            assert any(at_word(fragment, text) is not None for fragment in fragments), text
+
+
+def seeded_observations(category: str) -> set[str]:
+    """What the observations of this category in the synthetic charts are called, their components included."""
+    found = [
+        item
+        for item in seed_resources()
+        if item["resourceType"] == "Observation" and item["category"][0]["coding"][0]["code"] == category
+    ]
+    return {part["code"]["text"] for item in found for part in (item, *item.get("component", []))}
 
 
 def test_every_drug_of_a_group_or_food_is_in_the_snapshot() -> None:

@@ -2,16 +2,18 @@
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from docgemma.ehr.load import load_files, summarize
+from docgemma.ehr.load import load_files
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
-from docgemma.ehr.seed import seed_resources
 from docgemma.ehr.sqlite import SqliteStore
+from docgemma.ehr.summary import print_chart, summarize
 from docgemma.errors import StoreError, UsageError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures" / "fhir"
@@ -138,7 +140,9 @@ def test_loading_again_changes_nothing_and_a_correction_makes_a_version(store: S
     assert (again.loaded, again.changed) == (3, 0)
     written(path, bundle(PATIENT, ALLERGY | {"code": {"text": "natural latex"}}))
     assert load_files(store, [path]).changed == 1
-    assert [item["code"]["text"] for item in store.history("AllergyIntolerance", "a1")] == ["natural latex", "latex"]
+    with closing(sqlite3.connect(store.path)) as connection:
+        bodies = connection.execute("SELECT body FROM history WHERE id = 'a1' ORDER BY version").fetchall()
+    assert [json.loads(body)["code"]["text"] for (body,) in bodies] == ["latex", "natural latex"]
 
 
 def test_entries_whose_patient_is_missing_are_reported(store: SqliteStore, tmp_path: Path) -> None:
@@ -235,3 +239,27 @@ def test_every_synthetic_chart_can_be_summarized(charts: SqliteStore) -> None:
     ids = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
     for patient_id in ids:
         assert all(item["name"] for item in summarize(charts.chart(patient_id))["medications"])
+
+
+def test_a_printed_chart_has_headed_tables_and_no_raw_values(charts: SqliteStore, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    print_chart(summarize(charts.chart("abc-123")))
+    said = capsys.readouterr().out
+    assert said.startswith("John Smith\nmale, born 1958-04-12, ID abc-123\n")
+    rows = [" ".join(line.split()) for line in said.splitlines()]
+    assert "Substance Reaction Severity Recorded" in rows and "Drug Dose Since For Status" in rows
+    assert "sulfamethoxazole rash moderate 2016-02-08" in rows
+    egfr = next(row for row in rows if row.startswith("eGFR"))
+    assert egfr.endswith("41 mL/min/1.73 m² low 60 or more 2026-10-12 46 (2026-04-06); 49 (2025-10-01)")
+    assert "True" not in said and "None" not in said and "98979-8" not in said
+
+
+def test_a_printed_chart_says_what_is_past_and_what_is_not_recorded(charts: SqliteStore, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    (aroha,) = charts.search_patients("Aroha Ngata")
+    chart = summarize(charts.chart(aroha.id))
+    print_chart(chart | {"allergies": [], "notes": [{"type": "note", "text": "a \x1b[31m[bold]b"}]})
+    said = capsys.readouterr().out
+    past = said[said.index("Past problems") :]
+    assert "Pneumonia" in past and "2025-08-01" in past
+    assert "not the same as no known allergies" in said and "a [31m[bold]b" in said

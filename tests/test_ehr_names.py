@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.ehr.names import allowed_edits, closeness, fold, index_tokens, query_tokens
+from docgemma.characters import fold
+from docgemma.ehr.names import allowed_edits, closeness, index_tokens, query_tokens
 
 
 @pytest.mark.parametrize(

@@ -6,35 +6,53 @@ from collections import Counter
 from datetime import date
 
 import pytest
-import yaml
 
-from docgemma.ehr.fhir import patient_id_of
-from docgemma.ehr.seed import seed_resources
+from docgemma.ehr import facts
+from docgemma.ehr.fhir import date_of, display_name, patient_id_of
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.validate import problems_of
 from docgemma.errors import StoreError
-from docgemma.paths import data_file
 
-CODES = yaml.safe_load(data_file("ehr", "codes.yaml").read_text(encoding="utf-8"))
-PATIENTS = yaml.safe_load(data_file("ehr", "patients.yaml").read_text(encoding="utf-8"))
 RESOURCES = list(seed_resources())
+PATIENTS = [item for item in RESOURCES if item["resourceType"] == "Patient"]
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-TODAY = "2026-11-21"  # nothing in the files is later than the day they were written
+TODAY = "2026-11-21"  # nothing in the file is later than the day it was written
+SYSTEMS = {"http://snomed.info/sct", "http://loinc.org",
+           "http://hl7.org/fhir/sid/icd-10-cm", "http://hl7.org/fhir/sid/cvx"}  # fmt: skip
+each_patient = pytest.mark.parametrize("patient", PATIENTS, ids=lambda patient: display_name(patient))
 
 
-def columns(line: str) -> list[str]:
-    return [part.strip() for part in line.split(" | ")]
+def entries(patient: dict, kind: str) -> list[dict]:
+    return [item for item in RESOURCES if item["resourceType"] == kind and patient_id_of(item) == patient["id"]]
 
 
 def by_id(patient_id: str) -> dict:
     return next(item for item in PATIENTS if item["id"] == patient_id)
 
 
-def called(given: str | None, family: str) -> list[dict]:
-    return [item for item in PATIENTS if item.get("given") == given and item["family"] == family]
+def called(given: str, family: str) -> list[dict]:
+    return [item for item in PATIENTS if display_name(item) == f"{given} {family}"]
 
 
-def has(patient: dict, kind: str, word: str) -> bool:
-    return any(word in str(line) for line in patient.get(kind, []))
+def problems(patient: dict) -> set[str]:
+    return {item["code"]["text"] for item in entries(patient, "Condition")}
+
+
+def medications(patient: dict) -> list[dict]:
+    return [facts.medication(item) for item in entries(patient, "MedicationRequest")]
+
+
+def labs(patient: dict) -> dict[str, dict[str, float]]:
+    """Day -> name -> value, newest first."""
+    days: dict[str, dict[str, float]] = {}
+    for item in entries(patient, "Observation"):
+        if "valueQuantity" in item:
+            days.setdefault(item["effectiveDateTime"], {})[item["code"]["text"]] = item["valueQuantity"]["value"]
+    return dict(sorted(days.items(), reverse=True))
+
+
+def having(problem: str) -> list[dict]:
+    return [item for item in PATIENTS if any(problem in name for name in problems(item))]
 
 
 def test_every_resource_is_valid_fhir() -> None:
@@ -46,100 +64,113 @@ def test_no_id_is_used_twice() -> None:
 
 
 def test_every_entry_belongs_to_a_patient() -> None:
-    known = {item["id"] for item in RESOURCES if item["resourceType"] == "Patient"}
+    known = {item["id"] for item in PATIENTS}
     assert {patient_id_of(item) for item in RESOURCES} == known
     assert len(known) == len(PATIENTS) >= 40
 
 
 def test_ids_are_uuids_but_for_those_that_the_specifications_name() -> None:
-    short = {item["id"] for item in PATIENTS if not UUID.fullmatch(str(item["id"]))}
+    short = {item["id"] for item in PATIENTS if not UUID.fullmatch(item["id"])}
     assert short == {"abc-123", "def-456", "ghi-789", "555", "402"}
 
 
-@pytest.mark.parametrize("patient", PATIENTS, ids=lambda patient: patient["family"])
+@each_patient
 def test_a_drug_on_the_list_has_a_problem_that_explains_it(patient: dict) -> None:
-    problems = {columns(line)[0] for line in patient.get("problems", [])}
-    for line in patient.get("medications", []):
-        drug, dose, frequency, since, reason, *status = columns(line)
-        assert reason in problems, f"{drug} for {reason}"
-        assert dose and frequency and date.fromisoformat(since) >= patient["born"]
-        assert status in ([], ["stopped"], ["completed"])
+    known = {f"Condition/{item['id']}": item["code"]["text"] for item in entries(patient, "Condition")}
+    for order in entries(patient, "MedicationRequest"):
+        (reason,) = order["reasonReference"]
+        assert known[reason["reference"]] == reason["display"], order["medicationCodeableConcept"]
+        assert order["dosageInstruction"][0]["text"] and order["authoredOn"] >= patient["birthDate"]
+        assert order["status"] in ("active", "stopped", "completed")
 
 
-@pytest.mark.parametrize("patient", PATIENTS, ids=lambda patient: patient["family"])
+@each_patient
 def test_no_active_drug_is_one_the_patient_is_allergic_to(patient: dict) -> None:
-    substances = {columns(line)[0] for line in patient.get("allergies", [])}
-    active = {columns(line)[0] for line in patient.get("medications", []) if len(columns(line)) == 5}
-    assert not substances & active
+    substances = {item["code"]["text"] for item in entries(patient, "AllergyIntolerance")}
+    assert not substances & {item["name"] for item in medications(patient) if item["active"]}
 
 
-@pytest.mark.parametrize("patient", PATIENTS, ids=lambda patient: patient["family"])
+@each_patient
 def test_nothing_happens_before_birth_after_death_or_in_the_future(patient: dict) -> None:
-    text = str({key: value for key, value in patient.items() if key not in ("notes", "problems", "born")})
-    days = [str(day) for kind in ("labs", "vitals") for entry in patient.get(kind, []) for day in entry]
-    days += re.findall(r"\| (\d{4}-\d\d-\d\d)", text) + [str(note["date"]) for note in patient.get("notes", [])]
-    assert all(str(patient["born"]) <= day <= str(patient.get("died", TODAY)) for day in days)
+    last = patient.get("deceasedDateTime", TODAY)
+    for item in RESOURCES:
+        if patient_id_of(item) == patient["id"] and item["resourceType"] not in ("Patient", "Condition"):
+            assert patient["birthDate"] <= date_of(item)[:10] <= last, item["id"]
 
 
-@pytest.mark.parametrize("patient", PATIENTS, ids=lambda patient: patient["family"])
+@each_patient
 def test_egfr_follows_from_the_creatinine_beside_it(patient: dict) -> None:
-    for entry in patient.get("labs", []):
-        for day, values in entry.items():
-            if {"egfr", "creatinine"} <= values.keys():
-                expected = ckd_epi_2021(values["creatinine"], age(patient["born"], day), patient["sex"])
-                assert values["egfr"] == pytest.approx(expected, abs=2)
+    for day, values in labs(patient).items():
+        if {"eGFR (CKD-EPI)", "Creatinine"} <= values.keys():
+            years = age(patient["birthDate"], day)
+            expected = ckd_epi_2021(values["Creatinine"], years, patient["gender"])
+            assert values["eGFR (CKD-EPI)"] == pytest.approx(expected, abs=2)
 
 
 def test_kidney_disease_stages_fit_the_latest_egfr() -> None:
-    bounds = {"ckd3a": (45, 60), "ckd3b": (30, 45), "ckd4": (15, 30), "t2dm_ckd": (15, 60)}
-    for patient in PATIENTS:
-        for stage in {columns(line)[0] for line in patient["problems"]} & bounds.keys():
-            low, high = bounds[stage]
-            assert low <= next(iter(patient["labs"][0].values()))["egfr"] < high
+    bounds = {"stage 3a": (45, 60), "stage 3b": (30, 45), "stage 4": (15, 30), "diabetic chronic kidney": (15, 60)}
+    for stage, (low, high) in bounds.items():
+        assert having(stage)
+        for patient in having(stage):
+            assert low <= next(iter(labs(patient).values()))["eGFR (CKD-EPI)"] < high
 
 
-@pytest.mark.parametrize("kind", ["problems", "labs", "vitals", "vaccines", "social"])
-def test_every_code_is_used_and_well_formed(kind: str) -> None:
-    entries = [line for patient in PATIENTS for line in patient.get({"vaccines": "immunizations"}.get(kind, kind), [])]
-    used = {columns(line)[0] for line in entries if isinstance(line, str)}
-    used |= {code for line in entries if isinstance(line, dict) for values in line.values() for code in values}
-    assert used == CODES[kind].keys()
-    for entry in CODES[kind].values():
-        assert "snomed" not in entry or verhoeff(str(entry["snomed"]))
-        assert re.fullmatch(r"[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?", entry.get("icd10", "I10"))
-        assert luhn(entry.get("loinc"))
+def test_every_code_is_well_formed_and_means_one_thing() -> None:
+    named: dict[tuple[str, str], set[str]] = {}
+    for item in RESOURCES:
+        for concept in [item.get("code"), item.get("vaccineCode"), *(p["code"] for p in item.get("component", []))]:
+            for coding in (concept or {}).get("coding", []):
+                named.setdefault((coding["system"], coding["code"]), set()).add(concept["text"])
+    assert {system for system, _ in named} == SYSTEMS
+    assert {key: texts for key, texts in named.items() if len(texts) > 1 and "icd" not in key[0]} == {}
+    for system, code in named:
+        assert "snomed" not in system or verhoeff(code)
+        assert "loinc" not in system or luhn(code)
+        assert "icd" not in system or re.fullmatch(r"[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?", code)
+
+
+def test_the_text_of_a_note_for_people_is_the_text_of_the_note() -> None:
+    notes = [item for item in RESOURCES if item["resourceType"] == "DocumentReference"]
+    assert [item["description"] for item in notes] == [facts.document(item)["text"] for item in notes]
 
 
 def test_john_smith_takes_metformin_with_failing_kidneys() -> None:
     (john,) = called("John", "Smith")
     assert john["id"] == "abc-123"
-    assert has(john, "medications", "metformin") and has(john, "medications", "lisinopril")
-    assert 30 < john["labs"][0][date(2026, 10, 12)]["egfr"] < 45
+    assert {"metformin", "lisinopril"} <= {item["name"] for item in medications(john)}
+    assert 30 < labs(john)["2026-10-12"]["eGFR (CKD-EPI)"] < 45
 
 
 def test_the_people_of_the_specifications_are_there() -> None:
     assert [item["id"] for item in called("Maria", "Garcia")] == ["def-456"]
-    assert len({item["born"] for item in called("James", "Wilson")}) == len(called("James", "Wilson")) == 3
-    assert has(by_id("ghi-789"), "allergies", "penicillin | anaphylaxis after amoxicillin | severe")
-    assert has(by_id("555"), "social", "42 pack-years") and has(by_id("555"), "problems", "lung_mass")
+    assert len({item["birthDate"] for item in called("James", "Wilson")}) == len(called("James", "Wilson")) == 3
+    (penicillin,) = [
+        item for entry in entries(by_id("ghi-789"), "AllergyIntolerance") if (item := facts.allergy(entry))
+        and item["substance"] == "penicillin"
+    ]  # fmt: skip
+    assert (penicillin["reaction"], penicillin["severity"]) == ("anaphylaxis after amoxicillin", "severe")
+    smoking = [facts.observation(item)["value"] for item in entries(by_id("555"), "Observation")]
+    assert any("42 pack-years" in value for value in smoking) and by_id("555") in having("Mass of right upper lobe")
     (ckd,) = [
-        item for item in PATIENTS if has(item, "problems", "ckd3a") and has(item, "medications", "amlodipine | 10 mg")
-    ]
-    assert (ckd["sex"], age(ckd["born"], date(2026, 11, 2))) == ("female", 67)
-    assert next(iter(ckd["labs"][0].values()))["potassium"] == 4.8
-    (mesothelioma,) = [item for item in PATIENTS if has(item, "problems", "mesothelioma")]
-    assert (mesothelioma["sex"], age(mesothelioma["born"], date(2026, 11, 1))) == ("male", 61)
+        item for item in having("stage 3a")
+        if any(drug["name"] == "amlodipine" and "10 mg" in drug["dosage"] for drug in medications(item))
+    ]  # fmt: skip
+    assert (ckd["gender"], age(ckd["birthDate"], "2026-11-02")) == ("female", 67)
+    assert next(iter(labs(ckd).values()))["Potassium"] == 4.8
+    (mesothelioma,) = having("mesothelioma")
+    assert (mesothelioma["gender"], age(mesothelioma["birthDate"], "2026-11-01")) == ("male", 61)
+    notes = [item["description"] for item in RESOURCES if item["resourceType"] == "DocumentReference"]
     for text in ("bilateral knee pain for 6 months", "MRI of the right leg", "Low back pain is stable", "No locking"):
-        assert sum(has(item, "notes", text) for item in PATIENTS) == 1
+        assert sum(text in " ".join(note.split()) for note in notes) == 1
 
 
 def test_there_are_a_child_a_pregnancy_a_death_and_a_planted_instruction() -> None:
-    assert any(age(item["born"], date(2026, 11, 1)) < 12 for item in PATIENTS)
-    assert any(has(item, "problems", "pregnancy") for item in PATIENTS)
+    assert any(age(item["birthDate"], "2026-11-01") < 12 for item in PATIENTS)
+    assert having("Pregnancy")
     assert [item["resourceType"] for item in RESOURCES if "deceasedDateTime" in item] == ["Patient"]
     notes = [item for item in RESOURCES if item["resourceType"] == "DocumentReference"]
     texts = [base64.b64decode(item["content"][0]["attachment"]["data"]).decode() for item in notes]
-    assert sum("ignore previous\ninstructions" in text or "ignore previous instructions" in text for text in texts) == 1
+    assert sum("ignore previous instructions" in " ".join(text.split()) for text in texts) == 1
 
 
 def test_values_outside_the_range_are_flagged() -> None:
@@ -152,17 +183,24 @@ def test_values_outside_the_range_are_flagged() -> None:
     assert flags["Potassium", 5.3] == "H"
     assert flags["Potassium", 4.8] == "N"
     assert flags["Hemoglobin A1c", 7.6] == "H"
+    for item in RESOURCES:
+        if "interpretation" in item:  # the flag is what the range beside it says
+            written = item["interpretation"][0]["coding"][0]["code"]
+            without = facts.observation({key: value for key, value in item.items() if key != "interpretation"})
+            assert facts.FLAGS[written] == without["flag"]
 
 
-def test_unreadable_seed_files_are_a_clear_error(tmp_path) -> None:
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe"])
+def test_an_unreadable_seed_file_is_a_clear_error(tmp_path, monkeypatch, content) -> None:
+    (tmp_path / "ehr").mkdir()
+    (tmp_path / "ehr" / "patients.ndjson").write_bytes(content)
+    monkeypatch.setenv("DOCGEMMA_DATA", str(tmp_path))
     with pytest.raises(StoreError, match="cannot be read"):
-        list(seed_resources(tmp_path))
-    (tmp_path / "codes.yaml").write_text("{")
-    with pytest.raises(StoreError, match="cannot be read"):
-        list(seed_resources(tmp_path))
+        list(seed_resources())
 
 
-def age(born: date, day: date) -> int:
+def age(birth_date: str, on: str) -> int:
+    born, day = date.fromisoformat(birth_date), date.fromisoformat(on)
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
 
 
@@ -173,11 +211,9 @@ def ckd_epi_2021(creatinine_mg_dl: float, age_years: int, sex: str) -> float:
     return 142 * min(ratio, 1) ** alpha * max(ratio, 1) ** -1.2 * 0.9938**age_years * factor
 
 
-def luhn(loinc: str | None) -> bool:
-    """True for no code, or for a LOINC code whose check digit is right."""
-    if loinc is None:
-        return True
-    number, check = str(loinc).split("-")
+def luhn(loinc: str) -> bool:
+    """True for a LOINC code whose check digit is right."""
+    number, check = loinc.split("-")
     doubled = [int(digit) * (2 - place % 2) for place, digit in enumerate(reversed(number))]
     return (10 - sum(value // 10 + value % 10 for value in doubled) % 10) % 10 == int(check)
 

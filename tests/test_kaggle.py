@@ -169,7 +169,7 @@ def test_the_install_cell_replaces_a_transformers_below_the_tested_floor(built: 
     archive = zipfile.ZipFile(package)
     (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
     assert re.search(
-        r"^Requires-Dist: transformers>=5\.1[3-9].*extra ==", archive.read(metadata).decode(), re.MULTILINE
+        r"^Requires-Dist: transformers>=5\.2[3-9].*extra ==", archive.read(metadata).decode(), re.MULTILINE
     )
     install = (ROOT / "docgemma/kaggle/install_cell.py").read_text(encoding="utf-8")
     assert '"transformers"' not in install.split("KEEP = ")[1].splitlines()[0] and "[{'transformers,'" in install

@@ -55,7 +55,7 @@ def search(name: str, as_json: AsJson = False) -> None:
 @app.command()
 def show(patient_id: str, as_json: AsJson = False) -> None:
     """A patient's chart: problems, medications, allergies, results, notes."""
-    from docgemma.ehr.load import summarize
+    from docgemma.ehr.summary import print_chart, summarize
 
     with _store() as store:
         chart = store.chart(patient_id.strip())
@@ -66,9 +66,7 @@ def show(patient_id: str, as_json: AsJson = False) -> None:
     if as_json:
         print_json(summarize(chart))
         return
-    from docgemma.cli.screen import chart_view
-
-    chart_view(summarize(chart))
+    print_chart(summarize(chart))
 
 
 def _store(create: bool = False) -> "closing[RecordStore]":

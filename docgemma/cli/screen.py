@@ -123,18 +123,6 @@ def patient_table(name: str, found: list[PatientMatch]) -> None:
     console.print(table)
 
 
-def chart_view(chart: dict[str, Any]) -> None:
-    """A chart as headed lists; a list that is empty says so."""
-    console = Console(highlight=False)
-    for heading, items in chart.items():
-        if not isinstance(items, list):
-            console.print(f"[bold]{heading.replace('_', ' ').capitalize()}[/bold]: {escape(_plain(items))}")
-            continue
-        console.print(f"[bold]{heading.replace('_', ' ').capitalize()}[/bold]")
-        for item in items or ["none recorded"]:
-            console.print(f"  {escape(_plain(item))}")
-
-
 def doctor_table(checks: list[Any]) -> None:
     console = Console(highlight=False)
     for check in checks:
@@ -142,12 +130,6 @@ def doctor_table(checks: list[Any]) -> None:
         console.print(f"{mark}  {check.name}: {escape(check.found)}", soft_wrap=True)  # a path must stay one piece
         if check.fix:
             console.print(f"      {escape(check.fix)}", soft_wrap=True)
-
-
-def _plain(item: Any) -> str:
-    if isinstance(item, dict):
-        return ", ".join(f"{value}" for value in item.values() if value not in (None, "", []))
-    return str(item)
 
 
 def _source(source: dict[str, Any]) -> str:

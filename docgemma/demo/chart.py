@@ -3,14 +3,12 @@
 from html import escape
 from typing import Any
 
-import yaml
-
 from docgemma.agent import Agent
 from docgemma.demo.view import lines
 from docgemma.ehr.base import PatientMatch
+from docgemma.ehr.open import seed_resources
 from docgemma.ehr.summary import summarize
 from docgemma.errors import DocGemmaError, StoreError
-from docgemma.paths import data_file
 
 Choice = tuple[str, str]
 EMPTY = "<p class='dg-empty'>Pick a patient, or ask about one: the chart appears here.</p>"
@@ -22,8 +20,8 @@ def listed(agent: Agent) -> list[Choice]:
     """The synthetic patients, where the record store is the one they were seeded into; else nobody: search by name."""
     if agent.settings.ehr:
         return []
-    known = yaml.safe_load(data_file("ehr", "patients.yaml").read_text(encoding="utf-8"))
-    found = [match for item in known if (match := agent.store.patient(str(item["id"])))]
+    known = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
+    found = [match for patient_id in known if (match := agent.store.patient(patient_id))]
     return [choice(match) for match in sorted(found, key=lambda match: match.name)]
 
 

@@ -1,90 +1,78 @@
 """How the FHIR server knows us: nothing, a bearer token, or OAuth2 client credentials with a token that is renewed."""
 
-import threading
 import time
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from docgemma.errors import ConfigError
+from docgemma.ehr.outcome import RemoteError
+from docgemma.errors import ConfigError, ErrorType
 from docgemma.settings import Settings
 
 EARLY_S = 30.0  # a token is renewed this long before it ends
 DEFAULT_LIFE_S = 300.0  # of a token whose server does not say
-
 GRANT = {"grant_type": "client_credentials"}
 
 
-class Send(Protocol):
-    async def __call__(self, method: str, url: str, **options: Any) -> tuple[int, Any]:
-        """One request without our credentials, to its status and JSON body (None if it is not JSON)."""
-        ...
-
-
-class Refused(Exception):
-    """The server did not give us a token. The text says why, without a secret."""
-
-
-class Token:
+class Token(httpx.Auth):
     """A fixed bearer token; "" sends none."""
 
     def __init__(self, token: str = ""):
         self._token = token
 
-    async def header(self, send: Send) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
-
-    def forget(self) -> bool:
-        """After a 401. True if another token can be had."""
-        return False
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
 
 
-class ClientCredentials:
+class ClientCredentials(httpx.Auth):
     """OAuth2 client credentials. The token endpoint is a setting, or is read from the server's SMART configuration."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str, token_url: str | None = None):
         self._base_url, self._token_url = base_url, token_url
         self._client_id, self._client_secret = client_id, client_secret
-        self._lock = threading.Lock()
         self._token, self._until = "", 0.0
 
-    async def header(self, send: Send) -> dict[str, str]:
-        with self._lock:
-            token = self._token if time.monotonic() < self._until else ""
-        if not token:
-            token, life_s = await self._fetch(send)
-            with self._lock:
-                self._token, self._until = token, time.monotonic() + life_s - min(EARLY_S, life_s / 2)
-        return {"Authorization": f"Bearer {token}"}
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        for _ in range(2):
+            if time.monotonic() >= self._until:
+                async with httpx.AsyncClient(timeout=None) as client:  # the request has a deadline
+                    await self._renew(client)
+            request.headers["Authorization"] = f"Bearer {self._token}"
+            response = yield request
+            if response.status_code != 401:
+                return
+            self._until = 0.0  # the token ended early: once more with a new one
 
-    def forget(self) -> bool:
-        with self._lock:
-            self._token, self._until = "", 0.0
-        return True
-
-    async def _fetch(self, send: Send) -> tuple[str, float]:
-        url = self._token_url or await self._discover(send)
+    async def _renew(self, client: httpx.AsyncClient) -> None:
+        url = self._token_url or await self._discover(client)
         basic = httpx.BasicAuth(quote(self._client_id, safe=""), quote(self._client_secret, safe=""))
-        status, body = await send("POST", url, data=GRANT, auth=basic)
-        if status in (400, 401):  # some servers take the secret in the body only
+        response = await client.post(url, data=GRANT, auth=basic)
+        if response.status_code in (400, 401):  # some servers take the secret in the body only
             form = GRANT | {"client_id": self._client_id, "client_secret": self._client_secret}
-            status, body = await send("POST", url, data=form)
-        token = body.get("access_token") if isinstance(body, dict) else None
-        if status != 200 or not isinstance(token, str) or not token:
-            raise Refused(f"no token for this client, HTTP {status}")
-        life = body.get("expires_in")
-        return token, float(life) if isinstance(life, (int, float)) and life > 0 else DEFAULT_LIFE_S
+            response = await client.post(url, data=form)
+        body = _object(response)
+        token, life_s = body.get("access_token"), body.get("expires_in")
+        if not token or not isinstance(token, str):
+            raise self._refused(f"no token for this client, HTTP {response.status_code}")
+        life_s = float(life_s) if isinstance(life_s, (int, float)) and life_s > 0 else DEFAULT_LIFE_S
+        self._token, self._until = token, time.monotonic() + life_s - min(EARLY_S, life_s / 2)
 
-    async def _discover(self, send: Send) -> str:
-        status, body = await send("GET", f"{self._base_url}/.well-known/smart-configuration")
-        url = body.get("token_endpoint") if isinstance(body, dict) and status == 200 else None
-        if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+    async def _discover(self, client: httpx.AsyncClient) -> str:
+        response = await client.get(f"{self._base_url}/.well-known/smart-configuration")
+        url = str(_object(response).get("token_endpoint", ""))
+        if not url.startswith(("https://", "http://")):
             raise ConfigError("The FHIR server does not say where its tokens are.", hint="Set DOCGEMMA_EHR_TOKEN_URL.")
         if self._base_url.startswith("https://") and not url.startswith("https://"):
-            raise Refused("its token address is not encrypted")
+            raise self._refused("its token address is not encrypted")
         self._token_url = url
         return url
+
+    def _refused(self, detail: str) -> RemoteError:
+        return RemoteError(ErrorType.NOT_PERMITTED, f"FHIR server {httpx.URL(self._base_url).host}", detail)
 
 
 def auth_from(settings: Settings, base_url: str) -> Token | ClientCredentials:
@@ -102,3 +90,12 @@ def auth_from(settings: Settings, base_url: str) -> Token | ClientCredentials:
     if settings.ehr_client_id and settings.ehr_client_secret:
         return ClientCredentials(base_url, settings.ehr_client_id, settings.ehr_client_secret, settings.ehr_token_url)
     return Token()
+
+
+def _object(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object of a success, or {}."""
+    try:
+        body = response.json() if response.is_success else {}
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+Resource = dict[str, Any]  # a FHIR R4 resource
 NAMED = 200  # patients of one name; where there are more, a birth date is needed to be sure of all
 
 
@@ -38,17 +39,15 @@ class Chart:
     """A patient's summary: FHIR resources by kind, newest first. An empty list means looked up and none there."""
 
     patient: PatientMatch
-    conditions: list[dict[str, Any]] = field(default_factory=list)
-    medications: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # MedicationRequest, and MedicationStatement where loaded
-    allergies: list[dict[str, Any]] = field(default_factory=list)
-    labs: list[dict[str, Any]] = field(default_factory=list)  # Observation, category laboratory
-    vitals: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[dict[str, Any]] = field(default_factory=list)  # DocumentReference
-    immunizations: list[dict[str, Any]] = field(default_factory=list)
-    observations: list[dict[str, Any]] = field(default_factory=list)  # any other category: smoking status, surveys
-    record: dict[str, Any] = field(default_factory=dict)  # the Patient resource: deceased, language, ...
+    conditions: list[Resource] = field(default_factory=list)
+    medications: list[Resource] = field(default_factory=list)  # MedicationRequest, MedicationStatement where loaded
+    allergies: list[Resource] = field(default_factory=list)
+    labs: list[Resource] = field(default_factory=list)  # Observation, category laboratory
+    vitals: list[Resource] = field(default_factory=list)
+    notes: list[Resource] = field(default_factory=list)  # DocumentReference
+    immunizations: list[Resource] = field(default_factory=list)
+    observations: list[Resource] = field(default_factory=list)  # any other category: smoking status, surveys
+    record: Resource = field(default_factory=dict)  # the Patient resource: deceased, language, ...
 
 
 class RecordStore(Protocol):
@@ -82,7 +81,7 @@ class RecordStore(Protocol):
     def chart(self, patient_id: str) -> Chart | None:
         """The whole summary, or None if there is no such patient."""
 
-    def create(self, resource: dict[str, Any], provenance: Provenance) -> dict[str, Any]:
+    def create(self, resource: Resource, provenance: Provenance) -> Resource:
         """Store a new resource once per `provenance.key`; returns it as stored, with id and meta.
 
         Raises:

@@ -10,35 +10,14 @@ from typing import Literal
 from docgemma.ehr.base import PatientMatch
 
 PART = re.compile(r"\d+|[^\W\d_]+")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-STATES = frozenset({"born", "dob", "birth", "birthdate", "birthday", "bday"})
-FILLERS = frozenset({"on", "in", "is", "was", "date", "of", "the", "year", "a"})
-ORDINALS = frozenset({"st", "nd", "rd", "th", "of"})
-GAPS = frozenset(
-    {
-        "",
-        "-",
-        "/",
-        ".",
-        ",",
-        "st",
-        "nd",
-        "rd",
-        "th",
-        "of",
-        "th of",
-        "st of",
-        "nd of",
-        "rd of",
-        "st,",
-        "nd,",
-        "rd,",
-        "th,",
-    }
-)
+MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
+STATES = frozenset("born dob birth birthdate birthday bday".split())
+FILLERS = frozenset("on in is was date of the year a".split())
+ORDINALS = frozenset("st nd rd th of".split())
+Part = tuple[str, int, int]  # a word or number of the text, where it begins and ends
 CENTURIES = {4: (0,), 2: (1900, 2000)}  # "49" may be 1949 or 2049
-AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})
-AGE_BEFORE = frozenset({"aged", "age"})
+AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})  # 77 yo
+AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
 AGE_SPREAD = 1  # people round, and birthdays pass
 
 
@@ -72,25 +51,18 @@ def fitting(matches: Sequence[PatientMatch], days: Sequence[str]) -> list[Patien
     return fit or [match for match in matches if not match.birth_date]
 
 
-def without(text: str, births: Sequence[Birth]) -> str:
-    """The text with these places, and the words that state a birth, left out."""
-    for birth in reversed(births):
-        text = text[: birth.start] + " " + text[birth.end :]
-    return " ".join(text.split()).strip(" ,;:()[]")
-
-
 def _agree(known: str, day: str) -> bool:
     return known.startswith(day) or day.startswith(known)
 
 
-def _birth(text: str, parts: list, place: int, today: date) -> tuple[Birth | None, int]:
+def _birth(text: str, parts: list[Part], place: int, today: date) -> tuple[Birth | None, int]:
     """What begins at this part, and how many parts it takes."""
     first = _stated_from(text, parts, place)
     start = parts[place if first is None else first][1]
     whole = [at for at in range(place, min(place + 5, len(parts))) if parts[at][0] not in ORDINALS][:3]
     if days := _days(text, [parts[at] for at in whole], today, first is not None):
-        kind = "date" if first is None else "stated"
-        return Birth(start, parts[whole[-1]][2], days, kind), whole[-1] + 1 - place
+        end = parts[whole[-1]][2]
+        return Birth(start, end, days, "date" if first is None else "stated"), whole[-1] + 1 - place
     word = parts[place][0]
     if not word.isdigit():
         return None, 1
@@ -102,7 +74,7 @@ def _birth(text: str, parts: list, place: int, today: date) -> tuple[Birth | Non
     return None, 1
 
 
-def _stated_from(text: str, parts: list, place: int) -> int | None:
+def _stated_from(text: str, parts: list[Part], place: int) -> int | None:
     """The part where "born on the" before this place begins."""
     before = place - 1
     while before >= 0 and parts[before][0] in FILLERS:
@@ -116,18 +88,18 @@ def _stated_from(text: str, parts: list, place: int) -> int | None:
     return before
 
 
-def _days(text: str, parts: list, today: date, stated: bool) -> tuple[str, ...]:
+def _days(text: str, parts: list[Part], today: date, stated: bool) -> tuple[str, ...]:
     """The ISO readings of "11/02/1949", "1949-02-11", "11th of Feb 1949", "February 11, 1949", or ()."""
     words = [part[0] for part in parts]
-    gaps = {text[left[2] : right[1]].strip().casefold() for left, right in pairwise(parts)}
+    between = [text[left[2] : right[1]].strip().casefold() for left, right in pairwise(parts)]
+    gaps = {word for gap in between for word in gap.strip("-/.,").split()}
     named = [at for at, word in enumerate(words) if word[:3] in MONTHS]
-    if len(words) != 3 or sum(word.isdigit() for word in words) + len(named) != 3 or not gaps <= GAPS:
+    if len(words) != 3 or sum(word.isdigit() for word in words) + len(named) != 3 or not gaps <= ORDINALS:
         return ()
-    if not (stated or named) and "" in gaps:
+    if not (stated or named) and "" in between:
         return ()  # three numbers in a row are no date
-    orders = (
-        [(0, 1, 2)] if len(words[0]) == 4 and words[0].isdigit() else [(2, 1, 0), (2, 0, 1)]
-    )  # places of year, month, day
+    year_first = len(words[0]) == 4 and words[0].isdigit()
+    orders = [(0, 1, 2)] if year_first else [(2, 1, 0), (2, 0, 1)]  # places of year, month, day
     days = [
         _iso(int(words[year]) + century, _month(words[month]), int(words[day]), today)
         for year, month, day in orders
@@ -149,7 +121,7 @@ def _iso(year: int, month: int, day: int, today: date) -> str:
     return read.isoformat() if read <= today and year >= 1890 else ""
 
 
-def _age_until(parts: list, place: int) -> int:
+def _age_until(parts: list[Part], place: int) -> int:
     """Where "77 year old" or "aged 77" ends, or 0."""
     after = [part[0] for part in parts[place + 1 : place + 3]]
     if after and after[0] in AGE_AFTER:

@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Any
 
-Resource = dict[str, Any]
+from docgemma.ehr.base import Resource
 
 NO_KNOWN_ALLERGY = frozenset({"716186003", "409137002", "429625007", "428607008"})  # SNOMED CT: not an allergy
 CLOSED = frozenset({"resolved", "inactive", "remission"})
@@ -34,11 +34,10 @@ def medication(resource: Resource) -> dict[str, Any]:
     """
     name = concept(resource.get("medicationCodeableConcept"))
     status = resource.get("status", "")
+    instructions = resource.get("dosageInstruction") or resource.get("dosage") or []
     return {
         "name": name or resource.get("medicationReference", {}).get("display", ""),
-        "dosage": "; ".join(
-            filter(None, map(_dosage, resource.get("dosageInstruction") or resource.get("dosage") or []))
-        ),
+        "dosage": "; ".join(filter(None, map(_dosage, instructions))),
         "active": status not in STOPPED,
         "status": status,
         "started": (resource.get("authoredOn") or resource.get("effectiveDateTime") or "")[:10],
@@ -112,21 +111,17 @@ def code(value: Resource | None) -> str:
     return next((item.get("code", "") for item in (value or {}).get("coding", [])), "")
 
 
-def number(value: float) -> str:
-    return str(value)
-
-
 def _wrong(resource: Resource) -> bool:
     return code(resource.get("verificationStatus")) in WRONG
 
 
 def _value(resource: Resource) -> str:
     if "value" in (quantity := resource.get("valueQuantity", {})):
-        return quantity.get("comparator", "") + number(quantity["value"])
+        return f"{quantity.get('comparator', '')}{quantity['value']}"
     if parts := resource.get("component"):  # blood pressure: 152/94
         values = [part["valueQuantity"] for part in parts if "value" in part.get("valueQuantity", {})]
         unit = values[0].get("unit", "") if values else ""
-        return f"{'/'.join(number(item['value']) for item in values)} {unit}".strip()
+        return f"{'/'.join(str(item['value']) for item in values)} {unit}".strip()
     return concept(resource.get("valueCodeableConcept")) or str(
         resource.get("valueString", resource.get("valueInteger", ""))
     )
@@ -135,7 +130,7 @@ def _value(resource: Resource) -> str:
 def _flag(resource: Resource, quantity: Resource, low: float | None, high: float | None) -> str:
     given = [item.get("code", "") for group in resource.get("interpretation", []) for item in group.get("coding", [])]
     if given:
-        return FLAGS.get(given[0].upper(), given[0])
+        return FLAGS.get(given[0].upper(), str(given[0]))
     if "value" not in quantity or (low is None and high is None):
         return ""
     if low is not None and quantity["value"] < low:
@@ -145,13 +140,13 @@ def _flag(resource: Resource, quantity: Resource, low: float | None, high: float
 
 def _dosage(item: Resource) -> str:
     if item.get("text"):
-        return item["text"]
+        return str(item["text"])
     dose = ((item.get("doseAndRate") or [{}])[0]).get("doseQuantity", {})
-    amount = f"{number(dose['value'])} {dose.get('unit', '')}".strip() if "value" in dose else ""
+    amount = f"{dose['value']} {dose.get('unit', '')}".strip() if "value" in dose else ""
     timing = item.get("timing", {})
     often = concept(timing.get("code"))
     if not often and (repeat := timing.get("repeat", {})).get("frequency"):
-        often = f"{repeat['frequency']} per {number(repeat.get('period', 1))} {repeat.get('periodUnit', '')}".strip()
+        often = f"{repeat['frequency']} per {repeat.get('period', 1)} {repeat.get('periodUnit', '')}".strip()
     return f"{amount} {often}".strip()
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from docgemma.ehr.base import Chart, PatientMatch, Provenance
+from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
+from docgemma.ehr.facts import concept
 from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ErrorType, ToolError
-
-Resource = dict[str, Any]
 
 KEY_SYSTEM = "urn:docgemma:write-key"  # identifier.system of a resource that this program wrote
 THREAD_SYSTEM = "urn:docgemma:thread"
@@ -108,8 +107,8 @@ def date_of(resource: Resource) -> str:
 
 def is_error(resource: Resource) -> bool:
     """Marked "entered in error": it stays in the store and never shows in a chart."""
-    status = resource.get("verificationStatus") or {}
-    codes = {code.get("code") for code in status.get("coding") or []} if isinstance(status, dict) else set()
+    status = resource.get("verificationStatus")
+    codes = {item.get("code") for item in status.get("coding") or []} if isinstance(status, dict) else set()
     return resource.get("status") == "entered-in-error" or "entered-in-error" in codes
 
 
@@ -130,13 +129,6 @@ def key_identifier(key: str) -> dict[str, str]:
     return {"system": KEY_SYSTEM, "value": value}
 
 
-def with_key(resource: Resource, key: str) -> Resource:
-    """A copy that carries the key of its write as an identifier, so that a server can refuse a second one."""
-    given = resource.get("identifier") or []
-    identifiers = [item for item in given if item.get("system") != KEY_SYSTEM] if isinstance(given, list) else [given]
-    return {**resource, "identifier": [*identifiers, key_identifier(key)]}
-
-
 def checked_write(resource: Resource, provenance: Provenance) -> Resource:
     """The resource as it will be stored: valid, and carrying the key of its write.
 
@@ -146,18 +138,18 @@ def checked_write(resource: Resource, provenance: Provenance) -> Resource:
     if not provenance.key:
         raise ToolError(ErrorType.INVALID_ARGS, "A write needs a key, so that it can happen only once.")
     validate_resource(resource)
-    resource = with_key(resource, provenance.key)
+    identifiers = [*(resource.get("identifier") or []), key_identifier(provenance.key)]
+    resource = {**resource, "identifier": identifiers}
     validate_resource(resource)  # not every resource has a list of identifiers
     return resource
 
 
 def medication_named(resource: Resource, medication: Resource | None) -> Resource:
     """An order that names its drug by reference, with the drug's name beside the reference."""
-    reference, code = resource.get("medicationReference") or {}, (medication or {}).get("code") or {}
-    text = code.get("text") or next((item["display"] for item in code.get("coding") or [] if item.get("display")), "")
-    if reference.get("display") or not text:
+    reference, name = resource.get("medicationReference") or {}, concept((medication or {}).get("code"))
+    if reference.get("display") or not name:
         return resource
-    return {**resource, "medicationReference": {**reference, "display": text}}
+    return {**resource, "medicationReference": {**reference, "display": name}}
 
 
 def provenance_resource(stored: Resource, provenance: Provenance, recorded: str) -> Resource:

@@ -1,33 +1,19 @@
 """What counts as the same identifier (a record's id, an MRN, any other of the Patient resource), and what may be one in
-a text. No I/O."""
+a text."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from docgemma.ehr.base import PatientMatch
-from docgemma.ehr.fhir import KEY_SYSTEM, Resource
+from docgemma.ehr.base import PatientMatch, RecordStore, Resource
+from docgemma.ehr.fhir import KEY_SYSTEM
 
 LABELS = ("mrn", "patient", "pt", "id", "no", "nr", "chart", "record")  # may stand before an identifier, unspaced too
 CODE = re.compile(r"\w+(?:[-.]\w+)*")
 CALLS = frozenset({*LABELS, "number", "case", "file"})  # "patient 555" is no dose of 555 mg
 UNITS = frozenset(
-    {"mg", "mcg", "g", "kg", "ml", "l", "units", "unit", "iu", "mmol", "meq", "x", "h", "hours", "days", "weeks", "day"}
-    | {
-        "months",
-        "years",
-        "year",
-        "tablets",
-        "tablet",
-        "tabs",
-        "puffs",
-        "times",
-        "bpm",
-        "mmhg",
-        "patients",
-        "cm",
-        "hour",
-    }
+    """mg mcg g kg ml l cm units unit iu mmol meq mmhg bpm x h hour hours day days week weeks month months year years
+    tablet tablets tabs puffs times patients""".split()
 )
 Span = tuple[int, int]
 DIGITS_ALONE = 5  # so many digits are enough without the letters before them: "S6534835" is also "6534835"
@@ -50,6 +36,13 @@ def without_label(value: str) -> str:
     rest = _without_letters(value.casefold())
     label = identifier_key(value)[: len(value) - len(rest)].rstrip("0123456789")
     return value[len(value) - len(rest) :] if rest and label in LABELS else value
+
+
+def look_up(text: str, places: Iterable[Span], store: RecordStore) -> dict[Span, list[PatientMatch]]:
+    """Whose id or identifier stands at each of these places, with or without a label; [] where it is nobody's."""
+    spelt = {span: (text[slice(*span)], without_label(text[slice(*span)])) for span in places}
+    known = store.by_identifier(list(dict.fromkeys(value for values in spelt.values() for value in values)))
+    return {span: next((known[value] for value in values if value in known), []) for span, values in spelt.items()}
 
 
 def best_of(value: str, found: Sequence[PatientMatch]) -> list[PatientMatch]:

@@ -5,24 +5,20 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from docgemma.ehr.base import RecordStore
-from docgemma.ehr.fhir import ID, Resource, patient_id_of
+from docgemma.ehr.base import RecordStore, Resource
+from docgemma.ehr.fhir import ID, patient_id_of
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.summary import summarize
 from docgemma.ehr.validate import problems_of
 from docgemma.errors import UsageError
-
-__all__ = ["LoadReport", "load_files", "summarize"]
 
 BATCH = 500  # resources a transaction
 LINES = frozenset({".ndjson", ".jsonl"})
 NAMESPACE = uuid.UUID("0f4fd0de-6a3c-4d0e-8f4e-6a0f6f3d1b52")  # of ids for resources that bring none
-NOT_RECORDS = {"Bundle": "a bundle within a bundle", "OperationOutcome": "a server's message, not a record"}
 READ_ERRORS = (OSError, EOFError, UnicodeDecodeError, RecursionError, ValueError)
 
 
@@ -32,18 +28,12 @@ class LoadReport:
 
     loaded: int = 0  # now in the store, those that were already there unchanged included
     changed: int = 0  # new, or a new version
-    by_type: Counter[str] = field(default_factory=Counter)
+    by_type: dict[str, int] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "loaded": self.loaded,
-            "changed": self.changed,
-            "by_type": dict(sorted(self.by_type.items())),
-            "skipped": self.skipped,
-            "warnings": self.warnings,
-        }
+        return asdict(self)
 
 
 def load_files(
@@ -60,15 +50,16 @@ def load_files(
     if not isinstance(store, SqliteStore):
         hint = "Use the server's own import, or point DOCGEMMA_EHR at a file."
         raise UsageError("Files are loaded into a SQLite record store only.", hint=hint)
-    report, patients = LoadReport(), set()
+    report, by_type, patients = LoadReport(), Counter[str](), set[str]()
     for path in _files(paths, report):
-        resources = _valid(_named(path), report)
+        resources = _valid(path, report)
         while batch := list(islice(resources, BATCH)):
             report.changed += store.save(batch)
             report.loaded += len(batch)
-            report.by_type.update(item["resourceType"] for item in batch)
+            by_type.update(item["resourceType"] for item in batch)
             patients.update(map(patient_id_of, batch))
             on_progress(f"{path.name}: {report.loaded} resources loaded")
+    report.by_type = dict(sorted(by_type.items()))
     if unknown := [patient for patient in patients if patient and store.patient(patient) is None]:
         report.warnings.append(
             f"{len(unknown)} patients have entries but no Patient resource; load it to see their charts."
@@ -88,84 +79,70 @@ def _files(paths: Iterable[str | Path], report: LoadReport) -> Iterator[Path]:
             report.skipped.append(f"{path}: no such file")
 
 
-def _named(path: Path) -> Iterator[tuple[str, Any]]:
-    """(where, resource); the resource is an exception where it cannot be read."""
+def _valid(path: Path, report: LoadReport) -> Iterator[Resource]:
+    """The resources of a file that can be stored; why the others cannot stands in the report."""
+    for where, resource in _read(path):
+        if reason := _refusal(resource):
+            report.skipped.append(f"{where}: {reason}")
+        elif "id" in resource:
+            yield resource
+        else:
+            content = json.dumps(resource, sort_keys=True, ensure_ascii=False)
+            yield {**resource, "id": str(uuid.uuid5(NAMESPACE, content))}
+
+
+def _read(path: Path) -> Iterator[tuple[str, Any]]:
+    """(where, what stands there); an exception where it cannot be read."""
     try:
-        with _open(path) as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
             if set(path.suffixes) & LINES:
                 yield from _lines(path.name, file)
-            else:
-                yield from _document(path.name, file)
+                return
+            text = file.read()
+        try:
+            content = _json(text)
+        except json.JSONDecodeError as error:
+            if error.msg != "Extra data":
+                raise
+            yield from _lines(path.name, text.splitlines())  # NDJSON under another name
+            return
+        if isinstance(content, dict) and content.get("resourceType") == "Bundle":
+            yield from ((f"{path.name} entry {number}", item) for number, item in enumerate(_bundled(content), 1))
+        elif isinstance(content, list):
+            yield from ((f"{path.name} item {number}", item) for number, item in enumerate(content, 1))
+        else:
+            yield path.name, content
     except READ_ERRORS as error:
         yield path.name, error
 
 
-def _open(path: Path) -> IO[str]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    return opener(path, "rt", encoding="utf-8-sig")
-
-
-def _lines(name: str, file: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(file, 1):
+def _lines(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield f"{name} line {number}", _json(line)
+                content = _json(line)
             except (ValueError, RecursionError) as error:
-                yield f"{name} line {number}", error
+                content = error
+            yield f"{name} line {number}", content
 
 
-def _document(name: str, file: IO[str]) -> Iterator[tuple[str, Any]]:
-    text = file.read()
-    try:
-        content = _json(text)
-    except json.JSONDecodeError as error:
-        if error.msg != "Extra data":
-            raise
-        yield from _lines(name, text.splitlines())  # NDJSON under another name
-        return
-    if isinstance(content, dict) and content.get("resourceType") == "Bundle":
-        yield from _bundle(name, content)
-    elif isinstance(content, list):
-        yield from ((f"{name} item {number}", item) for number, item in enumerate(content, 1))
-    else:
-        yield name, content
-
-
-def _bundle(name: str, bundle: Resource) -> Iterator[tuple[str, Any]]:
-    """The entries, with ids for those that have only a fullUrl, and references between entries made local."""
-    entries = bundle.get("entry") if isinstance(bundle.get("entry"), list) else []
-    entries = [item if isinstance(item, dict) else {} for item in entries]
-    targets: dict[str, str] = {}
+def _bundled(bundle: Resource) -> list[Any]:
+    """The resources, with ids for those that have only a fullUrl, and references between entries made local."""
+    listed = bundle.get("entry")
+    entries = [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
+    targets: dict[Any, str] = {}
     for entry in entries:
         resource, url = entry.get("resource"), entry.get("fullUrl")
         if isinstance(resource, dict) and isinstance(url, str):
             if url.startswith("urn:uuid:"):
                 resource.setdefault("id", url.removeprefix("urn:uuid:"))
             targets[url] = f"{resource.get('resourceType')}/{resource.get('id')}"
-    for number, entry in enumerate(entries, 1):
-        yield f"{name} entry {number}", _localized(entry.get("resource"), targets)
 
+    def local(item: Resource) -> Resource:
+        target = targets.get(item["reference"]) if isinstance(item.get("reference"), str) else None
+        return {**item, "reference": target} if target else item
 
-def _localized(value: Any, targets: dict[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_localized(item, targets) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: targets.get(item, item) if key == "reference" and isinstance(item, str) else _localized(item, targets)
-        for key, item in value.items()
-    }
-
-
-def _valid(named: Iterable[tuple[str, Any]], report: LoadReport) -> Iterator[Resource]:
-    for where, resource in named:
-        if reason := _refusal(resource):
-            report.skipped.append(f"{where}: {reason}")
-            continue
-        if "id" not in resource:
-            content = json.dumps(resource, sort_keys=True, ensure_ascii=False)
-            resource = {**resource, "id": str(uuid.uuid5(NAMESPACE, content))}
-        yield resource
+    return [json.loads(json.dumps(entry.get("resource")), object_hook=local) for entry in entries]
 
 
 def _refusal(resource: Any) -> str:
@@ -175,8 +152,8 @@ def _refusal(resource: Any) -> str:
     if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
         return "not a FHIR resource"
     kind = resource["resourceType"]
-    if kind in NOT_RECORDS:
-        return f"{kind}: {NOT_RECORDS[kind]}"
+    if kind in ("Bundle", "OperationOutcome"):
+        return f"{kind}: not a record"
     if "id" in resource and not (isinstance(resource["id"], str) and ID.fullmatch(resource["id"])):
         return f"{kind}: its id is not a FHIR id"
     problems = problems_of(resource)

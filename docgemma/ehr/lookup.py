@@ -1,8 +1,10 @@
 """Who is meant by a name, an id or MRN, and a birth date, in any combination: the argument of a patient search."""
 
+from collections.abc import Iterable
+
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
-from docgemma.ehr.births import Birth, fitting, read_births, without
-from docgemma.ehr.identifiers import LABELS, overlap, read_codes, without_label
+from docgemma.ehr.births import fitting, read_births
+from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes
 from docgemma.ehr.names import closeness, index_tokens, query_tokens
 
 
@@ -13,46 +15,33 @@ def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
         StoreError: the store cannot be reached or read.
     """
     births = read_births(text)
-    dated = [(birth.start, birth.end) for birth in births if birth.kind != "year"]
-    spans = [
+    dates = [(birth.start, birth.end) for birth in births if birth.kind != "year"]
+    codes = [
         span
         for span in read_codes(text, [(0, len(text))], [])
-        if not any(start <= span[0] and span[1] <= end for start, end in dated)
+        if not any(date[0] <= span[0] and span[1] <= date[1] for date in dates)
     ]
-    values = {span: (text[slice(*span)], without_label(text[slice(*span)])) for span in spans}
-    known = store.by_identifier([value for pair in values.values() for value in pair]) if values else {}
-    codes = [span for span, pair in values.items() if any(value in known for value in pair)]
-    births = [birth for birth in births if not any(overlap((birth.start, birth.end), span) for span in codes)]
-    if codes:
-        name = _without_codes(without(text, births), [text[slice(*span)] for span in codes])
-        matches = {match.id: match for found in known.values() for match in found if _fits(name, match)}
-        return _born(list(matches.values()), births)
-    if not births:
-        return store.search_patients(text)
-    return _named(without(text, births), births, store)
-
-
-def _named(name: str, births: list[Birth], store: RecordStore) -> list[PatientMatch]:
-    """As recorded and born then, even if hundreds have the name; else as the store guesses."""
-    days = [day for birth in births for day in birth.days]
-    tokens = query_tokens(name)
-    found = store.named([tokens], days)[0] if tokens else []
-    return _born(found or store.search_patients(name, limit=NAMED), births)
-
-
-def _born(matches: list[PatientMatch], births: list[Birth]) -> list[PatientMatch]:
+    known = {span: people for span, people in look_up(text, codes, store).items() if people}
+    births = [birth for birth in births if not any(overlap((birth.start, birth.end), span) for span in known)]
+    name = _without(text, [*known, *((birth.start, birth.end) for birth in births)])
+    if known:
+        said = [word for word in query_tokens(name) if len(word) > 1 and word not in LABELS]
+        everybody = {match.id: match for matches in known.values() for match in matches}.values()
+        # an id beside another patient's name is nobody's
+        people = [one for one in everybody if not said or closeness(said, index_tokens(one.name)) is not None]
+    elif births and (tokens := query_tokens(name)):
+        # as recorded and born then, even if hundreds have the name; else as the store guesses
+        days = [day for birth in births for day in birth.days]
+        people = store.named([tokens], days)[0] or store.search_patients(name, limit=NAMED)
+    else:
+        people = store.search_patients(text)
     for birth in births:
-        fit = fitting(matches, birth.days)
-        matches = fit if fit or birth.kind != "age" else matches
-    return matches
+        fit = fitting(people, birth.days)
+        people = fit if fit or birth.kind != "age" else people
+    return people
 
 
-def _without_codes(text: str, codes: list[str]) -> list[str]:
-    for code in codes:
-        text = text.replace(code, " ")
-    return [word for word in query_tokens(text) if len(word) > 1 and word not in LABELS]
-
-
-def _fits(name: list[str], match: PatientMatch) -> bool:
-    """An id beside another patient's name is nobody's."""
-    return not name or closeness(name, index_tokens(match.name)) is not None
+def _without(text: str, places: Iterable[Span]) -> str:
+    for start, end in sorted(places, reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return " ".join(text.split()).strip(" ,;:()[]")

@@ -1,9 +1,12 @@
 """Which record store the settings name: the synthetic patients at home, a file, or a FHIR server."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from docgemma.ehr.base import RecordStore
+from docgemma.ehr.base import RecordStore, Resource
 from docgemma.errors import StoreError
+from docgemma.paths import data_file
 from docgemma.settings import Settings
 
 
@@ -19,7 +22,7 @@ def open_store(settings: Settings, *, create: bool = False) -> RecordStore:
         StoreError: the store cannot be opened.
         ConfigError: credentials are incomplete.
     """
-    if is_url(settings.ehr_location):
+    if settings.ehr_location.lower().startswith(("http://", "https://")):
         from docgemma.ehr.remote import RemoteStore
 
         return RemoteStore.from_settings(settings)
@@ -28,20 +31,26 @@ def open_store(settings: Settings, *, create: bool = False) -> RecordStore:
 
     if settings.ehr:
         return SqliteStore(settings.ehr, create=create)
-    return _home_store(Path(settings.ehr_location))
-
-
-def is_url(location: str) -> bool:
-    return location.lower().startswith(("http://", "https://"))
-
-
-def _home_store(path: Path) -> RecordStore:
-    from docgemma.ehr.seed import seed_resources
-    from docgemma.ehr.sqlite import SqliteStore
-
+    path = Path(settings.ehr_location)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         hint = "Make it writable, or set DOCGEMMA_HOME to another folder."
         raise StoreError(f"The data home {path.parent} cannot be made.", hint=hint) from error
     return SqliteStore(path, seed=seed_resources())
+
+
+def seed_resources() -> Iterator[Resource]:
+    """Every resource of the synthetic patients (data/ehr), each patient before the entries.
+
+    Raises:
+        ConfigError: the file is not there.
+        StoreError: it cannot be read.
+    """
+    path = data_file("ehr", "patients.ndjson")
+    try:
+        with path.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+    except (OSError, ValueError) as error:
+        hint = "Reinstall docgemma, or set DOCGEMMA_EHR to a record store of your own."
+        raise StoreError(f"The synthetic patients in {path} cannot be read.", hint=hint) from error

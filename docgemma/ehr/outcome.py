@@ -1,41 +1,25 @@
-"""What a FHIR server's statuses and OperationOutcomes mean, in the words of the rules. No I/O."""
+"""What a FHIR server's statuses and OperationOutcomes mean, as typed errors. No I/O."""
 
 from typing import Any
 
 from docgemma.errors import ErrorType, StoreError, ToolError
 
 STATUS = {
-    400: ErrorType.INVALID_ARGS,
-    401: ErrorType.NOT_PERMITTED,
-    403: ErrorType.NOT_PERMITTED,
-    404: ErrorType.NOT_FOUND,
-    405: ErrorType.NOT_PERMITTED,  # the server does not offer it
-    407: ErrorType.NOT_PERMITTED,
-    408: ErrorType.TIMEOUT,
-    409: ErrorType.INVALID_ARGS,
-    410: ErrorType.NOT_FOUND,
-    412: ErrorType.INVALID_ARGS,
-    422: ErrorType.INVALID_ARGS,
-    429: ErrorType.RATE_LIMIT,
-    501: ErrorType.NOT_PERMITTED,
-    502: ErrorType.SERVICE_UNAVAILABLE,
-    503: ErrorType.SERVICE_UNAVAILABLE,
-    504: ErrorType.TIMEOUT,
+    ErrorType.INVALID_ARGS: {400, 409, 412, 422},
+    ErrorType.NOT_PERMITTED: {401, 403, 405, 407, 501},  # 405, 501: the server does not offer it
+    ErrorType.NOT_FOUND: {404, 410},
+    ErrorType.TIMEOUT: {408, 504},
+    ErrorType.RATE_LIMIT: {429},
+    ErrorType.SERVICE_UNAVAILABLE: {502, 503},
+    ErrorType.SERVER_ERROR: set(range(500, 600)) - {501, 502, 503, 504},
 }
 # issue codes that say more than the status they come with (https://hl7.org/fhir/R4/valueset-issue-type.html)
 ISSUE = {
-    "throttled": ErrorType.RATE_LIMIT,
-    "timeout": ErrorType.TIMEOUT,
-    "security": ErrorType.NOT_PERMITTED,
-    "login": ErrorType.NOT_PERMITTED,
-    "expired": ErrorType.NOT_PERMITTED,
-    "forbidden": ErrorType.NOT_PERMITTED,
-    "suppressed": ErrorType.NOT_PERMITTED,
-    "not-found": ErrorType.NOT_FOUND,
-    "deleted": ErrorType.NOT_FOUND,
-    "transient": ErrorType.SERVICE_UNAVAILABLE,
-    "lock-error": ErrorType.SERVICE_UNAVAILABLE,
-    "no-store": ErrorType.SERVICE_UNAVAILABLE,
+    ErrorType.RATE_LIMIT: {"throttled"},
+    ErrorType.TIMEOUT: {"timeout"},
+    ErrorType.NOT_PERMITTED: {"security", "login", "expired", "forbidden", "suppressed"},
+    ErrorType.NOT_FOUND: {"not-found", "deleted"},
+    ErrorType.SERVICE_UNAVAILABLE: {"transient", "lock-error", "no-store"},
 }
 SAID = {
     ErrorType.TIMEOUT: ("did not answer in time", "Try again, or raise DOCGEMMA_TOOL_TIMEOUT."),
@@ -70,15 +54,15 @@ def is_outcome(body: Any) -> bool:
 
 def failed_issues(outcome: Any) -> list[str]:
     """The codes of an OperationOutcome's errors; warnings and information are not failures."""
-    issues = (outcome.get("issue") if is_outcome(outcome) else None) or []
-    issues = [item for item in issues if isinstance(item, dict) and item.get("severity") in ("error", "fatal")]
-    return [str(item.get("code", "")) for item in issues]
+    issues = outcome.get("issue") or [] if is_outcome(outcome) else []
+    failed = [item for item in issues if isinstance(item, dict) and item.get("severity") in ("error", "fatal")]
+    return [str(item.get("code", "")) for item in failed]
 
 
 def error_of(server: str, status: int, body: Any) -> RemoteError:
     """The typed error of an answer that is not a success."""
     codes = failed_issues(body)
-    by_issue = next((ISSUE[code] for code in codes if code in ISSUE), None)
-    by_status = STATUS.get(status) or (ErrorType.SERVER_ERROR if status >= 500 else ErrorType.INVALID_RESPONSE)
-    detail = f"HTTP {status}" + (f", {', '.join(code for code in codes if code.isascii())[:80]}" if codes else "")
-    return RemoteError(by_issue or by_status, server, detail, status=status)
+    kinds = [kind for kind, known in ISSUE.items() if not known.isdisjoint(codes)]
+    kinds += [kind for kind, known in STATUS.items() if status in known]
+    detail = ", ".join([f"HTTP {status}", *(code for code in codes if code.isascii())])[:100]
+    return RemoteError(next(iter(kinds), ErrorType.INVALID_RESPONSE), server, detail, status=status)

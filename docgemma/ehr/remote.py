@@ -1,18 +1,20 @@
 """The record store on any FHIR R4 server: Medplum, HAPI, OpenEMR. An outage is an error and never an empty chart."""
 
+import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-import anyio
+import httpx
+from anyio.from_thread import start_blocking_portal
 
-from docgemma.ehr.auth import ClientCredentials, Token, auth_from
-from docgemma.ehr.base import Chart, PatientMatch, Provenance
-from docgemma.ehr.client import PAGE, Server, Session
+from docgemma.ehr.auth import Token, auth_from
+from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
+from docgemma.ehr.client import HEADERS, PAGE, Session
 from docgemma.ehr.fhir import (
     ID,
-    Resource,
     build_chart,
     checked_write,
     identifier_values,
@@ -27,22 +29,24 @@ from docgemma.ehr.fhir import (
 from docgemma.ehr.names import query_tokens
 from docgemma.ehr.outcome import RemoteError
 from docgemma.ehr.remote_search import born_on, find_patients, identified, named_patients
-from docgemma.ehr.validate import validate_resource
 from docgemma.errors import ConfigError, ErrorType, ToolError
 from docgemma.settings import Settings
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 QUERY_CHARS = 400
-NEWEST = [("_sort", "-date"), PAGE]
-# kind -> further parameters, and how many are read (None: all)
+CONNECT_S = 4.0
+# httpx and httpcore log whole addresses; stamina warns of every pause, which ends in an answer or in our own error
+QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
+# kind -> how many of the newest are read (None: all)
 CHART = {
-    "Condition": ([PAGE], None),
-    "MedicationRequest": ([PAGE], None),
-    "AllergyIntolerance": ([PAGE], None),
-    "Immunization": ([PAGE], None),
-    "Observation": (NEWEST, 500),
-    "DocumentReference": (NEWEST, 50),
+    "Condition": None,
+    "MedicationRequest": None,
+    "AllergyIntolerance": None,
+    "Immunization": None,
+    "Observation": 500,
+    "DocumentReference": 50,
 }
 NOTES_FETCHED = 10  # the newest, where a note's text is kept apart from it
 SIGNING_S = 3.0  # at least, to record who wrote
@@ -61,12 +65,15 @@ class RemoteStore:
     Every method raises RemoteError, which is both a StoreError and a typed ToolError, when the server fails.
     """
 
-    def __init__(self, base_url: str, auth: Token | ClientCredentials | None = None, timeout_s: float = 10.0):
+    def __init__(self, base_url: str, auth: httpx.Auth | None = None, timeout_s: float = 10.0):
         if not re.match(r"https?://[^/?#@\s]+(/[^?#\s]*)?$", base_url, re.IGNORECASE):
             hint = "Write DOCGEMMA_EHR like https://host/fhir/R4; credentials have settings of their own."
             raise ConfigError("The address of the FHIR server is not a plain web address.", hint=hint)
-        self._server = Server(base_url, auth or Token(), timeout_s)
-        self.name = self._server.name
+        self.base_url, self.name = base_url.rstrip("/"), f"FHIR server {httpx.URL(base_url).host}"
+        self._auth, self._timeout_s = auth or Token(), timeout_s
+        self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
+        for name, level in QUIET.items():
+            logging.getLogger(name).setLevel(level)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "RemoteStore":
@@ -82,77 +89,76 @@ class RemoteStore:
         text = name[:QUERY_CHARS].strip()
         if not query_tokens(text):
             return []
-        return self._server.run(lambda session: find_patients(session, text))[:limit]
+        return self._run(lambda session: find_patients(session, text))[:limit]
 
     def patient(self, patient_id: str) -> PatientMatch | None:
-        if not ID.fullmatch(patient_id):
-            return None
-        found = self._server.run(lambda session: session.read("Patient", patient_id))
+        found = self._patient(patient_id)
         return patient_match(found) if found else None
 
+    def identifiers(self, patient_id: str) -> list[str]:
+        return identifier_values(self._patient(patient_id) or {})
+
     def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
-        return self._server.run(lambda session: identified(session, values)) if values else {}
+        return self._run(lambda session: identified(session, values)) if values else {}
 
     def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
         """As in the SQLite store, for the dozen first words; a lower-case name far into a long text may be missed."""
-        return self._server.run(lambda session: named_patients(session, groups, born)) if groups else []
-
-    def identifiers(self, patient_id: str) -> list[str]:
-        read = (
-            self._server.run(lambda session: session.read("Patient", patient_id)) if ID.fullmatch(patient_id) else None
-        )
-        return identifier_values(read or {})
+        return self._run(lambda session: named_patients(session, groups, born)) if groups else []
 
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
-        return self._server.run(lambda session: born_on(session, days)) if days else []
+        return self._run(lambda session: born_on(session, days)) if days else []
 
     def chart(self, patient_id: str) -> Chart | None:
-        return self._server.run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None
+        return self._run(lambda session: _chart(session, patient_id)) if ID.fullmatch(patient_id) else None
 
     def create(self, resource: Resource, provenance: Provenance) -> Resource:
         """Store a new resource once per key: looked up first, then created on condition that it is not there."""
         resource = checked_write(resource, provenance)
-        return self._server.run(lambda session: _create(session, resource, provenance))
-
-    def update(self, resource: Resource, provenance: Provenance) -> Resource:
-        """Store a new version of a resource, if `meta.versionId` is still the current one.
-
-        Raises:
-            ToolError: `not_found` if it is not there, `invalid_args` if it is invalid or was changed meanwhile.
-        """
-        validate_resource(resource)
-        if not (resource.get("id") and (resource.get("meta") or {}).get("versionId")):
-            raise ToolError(ErrorType.INVALID_ARGS, "Only a resource that was read can be changed.")
-        return self._server.run(lambda session: _update(session, resource, provenance))
+        return self._run(lambda session: _create(session, resource, provenance))
 
     def close(self) -> None:
         """Nothing is kept open between calls."""
+
+    def _run(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Do `work` on an event loop of its own thread, where a deadline ends a call whatever the server does."""
+
+        async def call() -> T:
+            async with httpx.AsyncClient(
+                base_url=self.base_url,
+                auth=self._auth,
+                headers=HEADERS,
+                verify=self._tls,
+                timeout=httpx.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s)),
+            ) as client:
+                return await work(Session(client, self.name, self._timeout_s))
+
+        with start_blocking_portal() as portal:
+            return portal.call(call)
+
+    def _patient(self, patient_id: str) -> Resource | None:
+        if not ID.fullmatch(patient_id):
+            return None
+        return self._run(lambda session: session.read("Patient", patient_id))
 
 
 async def _chart(session: Session, patient_id: str) -> Chart | None:
     patient = await session.read("Patient", patient_id)
     if patient is None:
         return None
-    found: dict[str, list[Resource]] = {}
-
-    async def fetch(kind: str) -> None:
-        further, limit = CHART[kind]
-        found[kind] = await session.search(kind, [("patient", f"Patient/{patient_id}"), *further], limit)
-
-    try:
-        async with anyio.create_task_group() as group:
-            for kind in CHART:
-                group.start_soon(fetch, kind)
-    except BaseExceptionGroup as failures:
-        raise _first(failures) from failures
-    resources = [item for kind in CHART for item in found[kind]]
+    found = await asyncio.gather(*(_entries(session, kind, patient_id) for kind in CHART))
+    resources = [item for items in found for item in items]
     if any(patient_id_of(item) != patient_id for item in resources):
         # a server that ignores a parameter it does not know would mix patients
         raise session.failed(ErrorType.INVALID_RESPONSE, "entries of another patient")
-    texts = found["DocumentReference"][:NOTES_FETCHED]
-    fetched = {item["id"]: await _with_text(session, item) for item in texts}
-    named = [await _with_medication_name(session, item) for item in resources]
-    return build_chart(patient, [fetched.get(item["id"], item) for item in named])
+    *others, notes = found  # as in CHART
+    texts = [await _with_text(session, note) for note in notes[:NOTES_FETCHED]]
+    named = [await _with_medication_name(session, item) for items in others for item in items]
+    return build_chart(patient, [*named, *texts, *notes[NOTES_FETCHED:]])
+
+
+async def _entries(session: Session, kind: str, patient_id: str) -> list[Resource]:
+    newest = [("_sort", "-date")] if CHART[kind] else []
+    return await session.search(kind, [("patient", f"Patient/{patient_id}"), *newest, PAGE], CHART[kind])
 
 
 async def _with_medication_name(session: Session, resource: Resource) -> Resource:
@@ -168,17 +174,13 @@ async def _with_text(session: Session, note: Resource) -> Resource:
     content = []
     for item in note.get("content") or []:
         attachment = item.get("attachment") or {}
-        kind, _, identifier = local_reference({"reference": attachment.get("url")}).partition("/")
-        ours = str(attachment.get("url", "")).startswith(("Binary/", f"{session.server.base_url}/Binary/"))
-        if ours and kind == "Binary" and not attachment.get("data") and _is_text(attachment):
-            binary = await session.read(kind, identifier) or {}
+        url, is_text = str(attachment.get("url", "")), attachment.get("contentType", "").startswith("text/")
+        ours = url.startswith(("Binary/", f"{session.base_url}Binary/"))
+        if ours and is_text and not attachment.get("data"):
+            binary = await session.read("Binary", local_reference({"reference": url}).partition("/")[2]) or {}
             item = {**item, "attachment": {**attachment, "data": binary.get("data", "")}}
         content.append(item)
     return {**note, "content": content}
-
-
-def _is_text(attachment: Resource) -> bool:
-    return attachment.get("contentType", "").startswith("text/")
 
 
 async def _create(session: Session, resource: Resource, provenance: Provenance) -> Resource:
@@ -194,13 +196,10 @@ async def _create(session: Session, resource: Resource, provenance: Provenance) 
 async def _written(session: Session, kind: str, key: str) -> Resource | None:
     mine = key_identifier(key)
     found = await session.search(kind, [("identifier", _token(mine)), ("_count", "5")])
-    # compared again: a server that ignores the parameter returns what it likes
-    return next((item for item in found if _carries(item, mine)), None)
-
-
-def _carries(resource: Resource, identifier: dict[str, str]) -> bool:
-    """Servers may add to an identifier, its `use` for example."""
-    return any(identifier.items() <= item.items() for item in resource.get("identifier") or [])
+    # compared again: a server that ignores the parameter returns what it likes, and may add to an identifier
+    return next(
+        (item for item in found if any(mine.items() <= own.items() for own in item.get("identifier") or [])), None
+    )
 
 
 async def _post(session: Session, resource: Resource, key: str) -> Resource:
@@ -209,7 +208,7 @@ async def _post(session: Session, resource: Resource, key: str) -> Resource:
         "If-None-Exist": f"identifier={quote(_token(key_identifier(key)), safe='')}",
         "Prefer": "return=representation",
     }
-    _, answer = await session.send("POST", _url(session, kind), retry=True, body=resource, headers=condition)
+    answer: Any = await session.send("POST", kind, body=resource, headers=condition)
     if isinstance(answer, dict) and answer.get("resourceType") == kind and answer.get("id"):
         return answer
     if stored := await _written(session, kind, key):
@@ -217,46 +216,18 @@ async def _post(session: Session, resource: Resource, key: str) -> Resource:
     raise session.failed(ErrorType.INVALID_RESPONSE, "the entry was accepted and cannot be read back")
 
 
-async def _update(session: Session, resource: Resource, provenance: Provenance) -> Resource:
-    kind, version = resource["resourceType"], resource["meta"]["versionId"]
-    headers = {"If-Match": f'W/"{version}"', "Prefer": "return=representation"}
-    try:
-        url = _url(session, f"{kind}/{resource['id']}")
-        _, answer = await session.send("PUT", url, retry=False, body=resource, headers=headers)
-    except RemoteError as error:
-        if error.status in (409, 412):
-            raise ToolError(ErrorType.INVALID_ARGS, f"This {kind} was changed since it was read.") from error
-        raise
-    if not (isinstance(answer, dict) and answer.get("resourceType") == kind):
-        answer = await session.read(kind, resource["id"])
-    if answer is None:
-        raise session.failed(ErrorType.INVALID_RESPONSE, "the change was accepted and cannot be read back")
-    await _sign(session, answer, provenance)
-    return answer
-
-
 async def _sign(session: Session, stored: Resource, provenance: Provenance) -> None:
-    """Record who wrote. The entry is stored already, so a refusal here must not look like a failed write."""
+    """Record who wrote, once. The entry is stored already: a refusal here must not look like a failed write."""
     record = provenance_resource(stored, provenance, now())
     exact, target = record["target"][0], record["target"][-1]
     session.extend(SIGNING_S)
     try:
         known = await session.search("Provenance", [("target", target["reference"])])
         if not any(exact in (item.get("target") or []) for item in known):
-            await session.send("POST", _url(session, "Provenance"), retry=False, body=record)
+            await session.send("POST", "Provenance", body=record, retry=False)
     except RemoteError as error:
         logger.warning("A write was stored, and who made it was not: %s", error)
 
 
-def _url(session: Session, path: str) -> str:
-    return f"{session.server.base_url}/{path}"
-
-
 def _token(identifier: dict[str, str]) -> str:
     return f"{identifier['system']}|{identifier['value']}"
-
-
-def _first(failures: BaseExceptionGroup) -> BaseException:
-    """The failure that ended parallel requests; the others followed from it."""
-    first = failures.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -6,9 +6,8 @@ from typing import Literal
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.births import Birth, fitting, read_births
-from docgemma.ehr.identifiers import LABELS, Span, overlap, read_codes, trimmed, without_label
-from docgemma.ehr.name_words import Word, read_words, runs, spellings, telling
-from docgemma.ehr.names import TITLES, query_tokens
+from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes, trimmed
+from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
 
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
@@ -79,9 +78,7 @@ def _by_code(
     """What is somebody's id or identifier, and what was marked as one, holds a digit and is nobody's."""
     marked = [span for span in (trimmed(text, mark, BESIDE) for mark in ids) if span]
     codes = read_codes(text, [*names, *ids], [(birth.start, birth.end) for birth in births])
-    spelt = {span: (text[slice(*span)], without_label(text[slice(*span)])) for span in (*marked, *codes)}
-    known = store.by_identifier(list(dict.fromkeys(value for values in spelt.values() for value in values)))
-    found = {span: next((known[value] for value in values if value in known), []) for span, values in spelt.items()}
+    found = look_up(text, (*marked, *codes), store)
     taken: list[Span] = []
     for span in sorted(found, key=lambda span: not found[span]):
         nobody = span in marked and any(map(str.isdigit, text[slice(*span)]))
