@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
-MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "DICOM": "application/dicom"}
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
@@ -281,7 +280,7 @@ class Agent:
         if image is None:
             return None
         path = Path(image)
-        _, header = load_image(path)
+        load_image(path)  # raises where it cannot be read
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
         try:
@@ -289,7 +288,7 @@ class Agent:
             shutil.copyfile(path, kept)
         except OSError as error:
             raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
-        return ImageRef(path=str(kept), media_type=MEDIA_TYPES[header["format"]], sha256=digest)
+        return ImageRef(path=str(kept))
 
 
 def _config(thread: str) -> "RunnableConfig":

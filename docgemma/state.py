@@ -158,8 +158,6 @@ class ImageRef(TypedDict):
     """An attached image, kept as a file: pixels never enter a checkpoint."""
 
     path: str
-    media_type: str
-    sha256: str
 
 
 class AgentState(TypedDict, total=False):
@@ -209,5 +207,3 @@ class AgentState(TypedDict, total=False):
     path: Annotated[list[str], accumulate]
     steps: Annotated[list[Step], accumulate]
     calls: Annotated[list[dict[str, Any]], accumulate]
-    # v1 and v2
-    extra: NotRequired[dict[str, Any]]
