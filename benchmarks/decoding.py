@@ -27,7 +27,7 @@ from docgemma.llm.fast import FastDecoder, Request
 from docgemma.llm.grammar import grammar
 from docgemma.llm.transformers_ import TransformersLLM, load_transformers
 from docgemma.paths import data_root
-from docgemma.prompts import Ask, FullProfile
+from docgemma.prompts import GENERATION, Ask, ask_arguments, ask_intent, ask_quality, ask_tool
 from docgemma.rules.known import NO_ENTITIES
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
@@ -110,23 +110,23 @@ def state_of(item: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def asks(profile: Any, state: dict[str, Any]) -> Iterator[Ask]:
+def asks(state: dict[str, Any]) -> Iterator[Ask[Any]]:
     """The calls of a turn with one tool."""
     tool = state["_tool"]
-    yield profile.intent(state, list(TOOLS))
-    yield profile.select(state, list(TOOLS), False)
-    yield profile.arguments(state, tool, tool.args)
-    yield profile.assess({**state, "tool_results": [state["_result"]]}, state["_result"])
+    yield ask_intent(state)
+    yield ask_tool(state, list(TOOLS), False)
+    yield ask_arguments(state, tool, tool.args)
+    yield ask_quality({**state, "tool_results": [state["_result"]]}, state["_result"])
 
 
 def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """Each call of a turn with MedGemma's full prompts: the first question warms the prefixes and is not counted."""
     pairs: dict[str, list[tuple[Timing, Timing]]] = {}
     for index, state in enumerate(states):
-        for ask in asks(FullProfile(), state):
+        for ask in asks(state):
             if CALLS and ask.node not in CALLS:
                 continue
-            request = paths.request(ask.prompt, ask.config, grammar(ask.schema, ask.layout))
+            request = paths.request(ask.prompt, GENERATION[ask.node], grammar(ask.schema, "json"))
             order = (paths.run_fast, paths.run_plain) if index % 2 else (paths.run_plain, paths.run_fast)
             done = {run.__name__: run(request) for run in order}
             if index:
@@ -178,18 +178,20 @@ def part_bandwidth(paths: Paths, states: Sequence[dict[str, Any]], table: Table)
 
 def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> None:
     """A tool selection behind ever more history: computed anew, behind a known beginning, and plain."""
-    ask = list(asks(FullProfile(), states[0]))[1]
+    ask = list(asks(states[0]))[1]
     filler, rows = "The patient was seen in clinic and reported no change in symptoms. ", []
     for count in (0, 20, 40, 80):
         prompt = replace(ask.prompt, system=ask.prompt.system + filler * count)
-        request = paths.request(prompt, ask.config, grammar(ask.schema, "json"))
+        request = paths.request(prompt, GENERATION[ask.node], grammar(ask.schema, "json"))
         found = {"plain": [], "new": [], "known": []}
         for _ in range(3):
             fresh = paths.new_fast()
             found["plain"].append(paths.run_plain(request).wall)
             found["new"].append(paths.run_fast(request, fresh).wall)
             changed = replace(prompt, user=prompt.user + " Thanks.")
-            found["known"].append(paths.run_fast(paths.request(changed, ask.config, request.grammar), fresh).wall)
+            found["known"].append(
+                paths.run_fast(paths.request(changed, GENERATION[ask.node], request.grammar), fresh).wall
+            )
         rows.append([len(request.prompt), *(middle(found[name]) for name in found)])
     table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)
 

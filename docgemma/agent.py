@@ -7,13 +7,13 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
-from docgemma.edge.prompts import EdgeProfile
 from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.graphs import load_graph
@@ -26,19 +26,20 @@ from docgemma.memory import broken, newest_threads, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
-from docgemma.prompts import FullProfile
 from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
 from docgemma.reading.words import keep_in
 from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
-from docgemma.state import RESET, ImageRef
+from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
 from docgemma.tools import ToolContext, toolbox
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
-MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "DICOM": "application/dicom"}
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
@@ -74,7 +75,6 @@ class Agent:
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
-        self.profile = EdgeProfile() if self.llm.profile == "edge" else FullProfile()
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
@@ -108,42 +108,35 @@ class Agent:
         """
         message = clean_question(question)
         thread, create = (thread, create) if thread else (uuid.uuid4().hex[:12], True)
+        context = self._context(thread, actor, stop)
         with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
-                self._known(thread)
-            if (pending := self.pending(thread)) and (
-                decided := self._beside(message, thread, pending, actor, on_event, stop)
-            ):
-                return decided
-            turn = {
+                self._check_known(thread)
+            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, context, on_event)):
+                return answer
+            turn: dict[str, Any] = {
                 "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
             if patient is not None:
                 turn["active_patient"] = self._known_patient(patient)
-            return self._run(turn, thread, actor, on_event, stop)
+            return self._run(turn, context, on_event)
 
-    def _beside(
-        self,
-        message: str,
-        thread: str,
-        pending: dict[str, Any],
-        actor: Actor,
-        on_event: OnEvent | None,
-        stop: Callable[[], bool],
+    def _about_card(
+        self, message: str, pending: dict[str, Any], context: Context, on_event: OnEvent | None
     ) -> dict[str, Any] | None:
-        """What a message does to the entry that waits: corrects it, rejects it, or nothing, and the card is put aside.
+        """Correct or reject the entry that waits, where the message says so; words approve nothing.
 
-        Words approve nothing. None: the message is a question of its own, which is answered above the card.
+        Returns:
+            The report; None where the message is a question of its own, which is answered above the card.
         """
-        context = self._context(thread, actor, stop)
-        state = self.app.get_state(self._config(thread)).values
+        state = cast(AgentState, self._stored(context.thread).values)
         request = understand(message, state, context, waiting=True)
-        decision = amendment(request, state["request"], pending)
-        first = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
-        goes_on = first and decision["decision"] != "amend"  # the message asks something of its own
-        self._run(Command(resume=decision), thread, actor, None if goes_on else on_event, stop)
-        return None if goes_on else self._report(thread, 0.0)
+        decision = amendment(request, state["request"], cast(PendingWrite, pending))
+        own = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
+        own = own and decision["decision"] != "amend"
+        done = self._run(Command(resume=decision), context, None if own else on_event)
+        return None if own else done
 
     def decide(
         self,
@@ -161,16 +154,17 @@ class Agent:
             UsageError: nothing waits there, or the edit names an unknown field.
         """
         with self._lock(thread):
-            self._known(thread)
+            self._check_known(thread)
             pending = self.pending(thread)
             if not pending:
                 raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}.")
-            unknown = set(args or {}) - set(self.toolbox[pending["name"]].args.model_fields)
+            fields = self.toolbox[pending["name"]].args.model_fields
+            unknown = set(args or {}) - set(fields)
             if unknown or (decision == "edit" and not args):
-                allowed = ", ".join(self.toolbox[pending["name"]].args.model_fields)
-                raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=f"Fields: {allowed}.")
-            given = Command(resume={"decision": decision, "args": args or {}})
-            return self._run(given, thread, actor, on_event, stop)
+                hint = f"Fields: {', '.join(fields)}."
+                raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=hint)
+            given: Command[Any] = Command(resume={"decision": decision, "args": args or {}})
+            return self._run(given, self._context(thread, actor, stop), on_event)
 
     def proceed(
         self,
@@ -182,40 +176,33 @@ class Agent:
     ) -> dict[str, Any]:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
         with self._lock(thread):
-            self._known(thread)
-            snapshot = self.app.get_state(self._config(thread))
-            # not `next`: it leaves out a node whose result was kept just before the crash, and what follows would be
-            # lost
-            if not snapshot.tasks or self.pending(thread):
+            self._check_known(thread)
+            # not `next`: it leaves out a node whose result was kept just before the crash
+            if not self._stored(thread).tasks or self.pending(thread):
                 return self._report(thread, 0.0)
-            return self._run(None, thread, actor, on_event, stop)
+            return self._run(None, self._context(thread, actor, stop), on_event)
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
-        return _waiting(self.app.get_state(self._config(thread)))[0]
-
-    def history(self, thread: str) -> list[dict[str, Any]]:
-        """The turns of a conversation, oldest first."""
-        self._known(thread)
-        return self.app.get_state(self._config(thread)).values.get("history", [])
+        return _waiting(self._stored(thread))[0]
 
     def threads(self, prefix: str, limit: int = 20) -> list[dict[str, str]]:
         """The conversations whose id begins so, the newest first: `thread`, and `question`, what was last asked."""
-        try:
+        with self._memory_errors():
             found = newest_threads(self.memory, prefix, limit)
-            states = {thread: self.app.get_state(self._config(thread)).values for thread in found}
-        except sqlite3.Error as error:
-            raise broken(self.settings.db_location, error) from error
-        return [{"thread": thread, "question": values.get("message", "")} for thread, values in states.items()]
+            return [{"thread": thread, "question": self._stored(thread).values.get("message", "")} for thread in found]
 
     def conversation(self, thread: str) -> dict[str, Any] | None:
         """What is stored of it: `turns`, the last `message`, `patient` (active), `unfinished`; None if nothing is."""
-        stored = self.app.get_state(self._config(thread))
+        stored = self._stored(thread)
         if not stored.values:
             return None
-        turns, patient = stored.values.get("history", []), stored.values.get("active_patient")
-        unfinished = bool(stored.tasks) and not stored.interrupts
-        return {"turns": turns, "message": stored.values["message"], "patient": patient, "unfinished": unfinished}
+        return {
+            "turns": stored.values.get("history", []),
+            "message": stored.values["message"],
+            "patient": stored.values.get("active_patient"),
+            "unfinished": bool(stored.tasks) and not stored.interrupts,
+        }
 
     def close(self) -> None:
         self.llm.close()
@@ -234,46 +221,46 @@ class Agent:
 
     def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
         return Context(
-            llm=self.llm, profile=self.profile, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
+            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
             drugs=self.drugs, reader=self.reader, settings=self.settings, thread=thread, actor=actor, stop=stop,
         )  # fmt: skip
 
-    def _run(
-        self, given: Any, thread: str, actor: Actor, on_event: OnEvent | None, stop: Callable[[], bool]
-    ) -> dict[str, Any]:
+    def _run(self, given: Any, context: Context, on_event: OnEvent | None) -> dict[str, Any]:
         """One run of the graph; the caller holds the conversation's lock."""
-        context = self._context(thread, actor, stop)
         start = time.perf_counter()
-        try:
+        with self._memory_errors():
             for mode, event in self.app.stream(
-                given, self._config(thread), context=context, stream_mode=["updates", "custom"], durability="sync"
+                given, _config(context.thread), context=context, stream_mode=["updates", "custom"], durability="sync"
             ):
                 if on_event:
                     _pass_on(mode, event, on_event)
-        except sqlite3.Error as error:
-            raise broken(self.settings.db_location, error) from error
-        return self._report(thread, time.perf_counter() - start)
+        return self._report(context.thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:
-        snapshot = self.app.get_state(self._config(thread))
-        pending, beside = _waiting(snapshot)
+        stored = self._stored(thread)
+        pending, beside = _waiting(stored)
         return report(
-            snapshot.values, thread=thread, graph=self.graph_name, model=self.llm.name, pending=pending,
-            seconds=seconds, beside=beside,
+            cast(AgentState, stored.values), thread=thread, graph=self.graph_name, model=self.llm.name,
+            pending=cast(PendingWrite | None, pending), seconds=seconds, beside=beside,
         )  # fmt: skip
 
-    def _config(self, thread: str) -> dict[str, Any]:
-        return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
+    def _stored(self, thread: str) -> StateSnapshot:
+        return self.app.get_state(_config(thread))
+
+    @contextmanager
+    def _memory_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise broken(self.settings.db_location, error) from error
 
     def _lock(self, thread: str) -> threading.RLock:
         with self._guard:  # a lock lives as long as somebody holds it or waits for it
             return self._locks.setdefault(thread, threading.RLock())
 
-    def _known(self, thread: str) -> None:
-        try:
-            found = self.memory.get_tuple(self._config(thread))
-        except sqlite3.Error as error:
-            raise broken(self.settings.db_location, error) from error
+    def _check_known(self, thread: str) -> None:
+        with self._memory_errors():
+            found = self.memory.get_tuple(_config(thread))
         if found is None:
             raise UnknownThreadError(
                 f"There is no conversation {thread!r}.",
@@ -293,7 +280,7 @@ class Agent:
         if image is None:
             return None
         path = Path(image)
-        _, header = load_image(path)
+        load_image(path)  # raises where it cannot be read
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
         try:
@@ -301,19 +288,22 @@ class Agent:
             shutil.copyfile(path, kept)
         except OSError as error:
             raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
-        return ImageRef(path=str(kept), media_type=MEDIA_TYPES[header["format"]], sha256=digest)
+        return ImageRef(path=str(kept))
 
 
-def _waiting(snapshot: Any) -> tuple[dict[str, Any] | None, str]:
+def _config(thread: str) -> "RunnableConfig":
+    return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
+
+
+def _waiting(stored: StateSnapshot) -> tuple[dict[str, Any] | None, str]:
     """The write that waits, if one does, and the answer to what was asked besides it."""
-    if not snapshot.interrupts:
+    if not stored.interrupts:
         return None, ""
-    card = dict(snapshot.interrupts[0].value)
-    beside = card.pop("beside", "")
-    return card, beside
+    card = dict(stored.interrupts[0].value)
+    return card, card.pop("beside", "")
 
 
-def _pass_on(mode: str, event: dict[str, Any], on_event: OnEvent) -> None:
+def _pass_on(mode: str, event: Any, on_event: OnEvent) -> None:
     if mode == "custom":
         on_event(event)
         return

@@ -1,11 +1,12 @@
-"""The picture of a compiled graph, as SVG and as Mermaid text. What is drawn is read from the graph and from the nodes'
-own code; only the words are written here. `python -m docgemma.draw` renews the stored pictures."""
+"""Draw the v3 graph as Mermaid text: nodes and edges from the compiled graph, who decides from the nodes' own code.
 
+`python -m docgemma.draw` writes writeup/figures/architecture.mmd and prints an ID. The SVG is made from it by Mermaid's
+own command, which needs Node.js and a browser:
+`npx @mermaid-js/mermaid-cli -i architecture.mmd -o architecture.svg -b white -I ID`
+"""
+
+import hashlib
 import inspect
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ SAYS = {  # what a step does, one line
     "router": "What is missing? Enough? Must a person decide?",
     "error_handler": "Ask, skip or retry; the model picks the kind of retry",
     "synthesize": "Held to the evidence; a missing warning is added",
-    "reopen_card": "An entry that was put aside waits for a person again",
+    "reopen_card": "An entry that was put aside waits again",
 }
 WHEN = {  # what a condition means
     ("input_assembly", "intent_classify"): "a new question",
@@ -45,107 +46,42 @@ WHEN = {  # what a condition means
     ("synthesize", "reopen_card"): "a card waits",
     ("synthesize", END): "nothing waits",
 }
-KINDS = {
-    "code": "code decides",
-    "choice": "the model chooses from a closed set",
-    "prose": "the model writes, code checks",
-}
-COLOURS = {"code": "#2e7d32", "choice": "#1565c0", "prose": "#b45309", "end": "#455a64"}  # white on each: 4.5 to 1
-
-
-@dataclass(frozen=True)
-class Edge:
-    """From one row of the picture to another; `lane` counts outwards, 0 for a straight line to the next row."""
-
-    source: str
-    target: str
-    words: str
-    lane: int = 0
-
-
-class Picture:
-    """Rows from the longest way through the graph; edges that skip rows run down the right, loops up the left.
-
-    Args:
-        graph: what a compiled graph's `get_graph()` gives.
-    """
-
-    def __init__(self, graph: Any):
-        self.nodes = list(graph.nodes)
-        self.kinds = {
-            name: decided_by(node.data) if name not in (START, END) else "end" for name, node in graph.nodes.items()
-        }
-        self.pairs = sorted(((edge.source, edge.target) for edge in graph.edges), key=self._place)
-        self.rows = self._rows()
-
-    def _place(self, pair: tuple[str, str]) -> tuple[int, int]:
-        return self.nodes.index(pair[0]), self.nodes.index(pair[1])
-
-    def _rows(self) -> list[str]:
-        """Every node after all that lead to it, loops left out."""
-        forward = [pair for pair in self.pairs if not self._loops(*pair)]
-        depth = dict.fromkeys(self.nodes, 0)
-        for _ in self.nodes:
-            for source, target in forward:
-                depth[target] = max(depth[target], depth[source] + 1)
-        return sorted(self.nodes, key=lambda name: (depth[name], self.nodes.index(name)))
-
-    def _loops(self, source: str, target: str) -> bool:
-        """Whether an edge leads back: to a node that was added to the graph before its source."""
-        return target != END and self.nodes.index(target) <= self.nodes.index(source)
-
-    @cached_property
-    def edges(self) -> list[Edge]:
-        down, up = [], []
-        for pair in self.pairs:
-            first, last = (self.rows.index(name) for name in pair)
-            (down if first < last else up).append((*pair, first, last))
-        return [*_laned(down), *_laned(up)]
-
-
-def decided_by(runnable: Any) -> str:
-    """Who decides in a node, read from its module: "code", "choice" (a closed schema) or "prose"."""
-    source = inspect.getsource(inspect.getmodule(inspect.unwrap(runnable.func)))
-    return "prose" if "llm.text(" in source else "choice" if "context.ask(" in source else "code"
-
-
-def _laned(edges: Iterable[tuple[str, str, int, int]]) -> list[Edge]:
-    """Lanes such that no two edges of one lane overlap; the shorter an edge, the further inside."""
-    taken: list[list[tuple[int, int]]] = []
-    laned = []
-    for source, target, first, last in sorted(edges, key=lambda edge: (abs(edge[3] - edge[2]), edge[2])):
-        words, low, high = WHEN.get((source, target), ""), min(first, last), max(first, last)
-        if last == first + 1:
-            laned.append(Edge(source, target, words))
-            continue
-        free = (n for n, lane in enumerate(taken) if all(high < start or low > end for start, end in lane))
-        number = next(free, len(taken))
-        taken += [[]] if number == len(taken) else []
-        taken[number].append((low, high))
-        laned.append(Edge(source, target, words, number + 1))
-    return laned
+COLOURS = {"code": "#2e7d32", "choice": "#1565c0", "prose": "#b45309", "ends": "#455a64"}  # white on each: 4.5 to 1
+HEAD = """\
+---
+title: "Green: code decides. Blue: the model chooses from a closed set. Orange: the model writes, code checks."
+config:
+  theme: base
+  htmlLabels: false
+  themeCSS: ".edgeLabel rect {opacity: 1}"
+  themeVariables: {fontFamily: "system-ui, Helvetica, Arial, sans-serif", edgeLabelBackground: "#ffffff"}
+  flowchart: {wrappingWidth: 420, useMaxWidth: false}
+---
+flowchart TD"""
 
 
 def mermaid(graph: Any) -> str:
-    """The graph as Mermaid text, for a README."""
-    picture = Picture(graph)
-    lines = ["flowchart TD"]
+    """A compiled graph's `get_graph()` as Mermaid text."""
     ids = {START: "question", END: "answer"}  # "end" is a word of Mermaid's own
-    for name in picture.rows:
-        kind, label = picture.kinds[name], LABELS.get(name, SAYS.get(name, name))
-        lines.append(f"  {ids.get(name, name)}([{label}])" if kind == "end" else f'  {name}["{label}"]:::{kind}')
-    for source, target in picture.pairs:
-        words = WHEN.get((source, target))
-        arrow = f"-->|{words}|" if words else "-->"
-        lines.append(f"  {ids.get(source, source)} {arrow} {ids.get(target, target)}")
-    lines += [f"  classDef {kind} fill:{COLOURS[kind]},color:#fff,stroke:none" for kind in KINDS]
+    order = list(graph.nodes)
+    lines = [HEAD]
+    for name, node in graph.nodes.items():
+        if name in ids:
+            lines.append(f"  {ids[name]}([{SAYS[name]}]):::ends")
+        else:
+            lines.append(f'  {name}["`**{LABELS[name]}**\n{SAYS[name]}`"]:::{decided_by(node.data)}')
+    pairs = [(edge.source, edge.target) for edge in graph.edges]
+    for source, target in sorted(pairs, key=lambda pair: (order.index(pair[0]), order.index(pair[1]))):
+        words = f"|{WHEN[source, target]}|" if (source, target) in WHEN else ""
+        lines.append(f"  {ids.get(source, source)} -->{words} {ids.get(target, target)}")
+    lines += [f"  classDef {kind} fill:{colour},color:#fff,stroke:none" for kind, colour in COLOURS.items()]
     return "\n".join(lines) + "\n"
 
 
-def svg(graph: Any, title: str) -> str:
-    from docgemma.draw_svg import render
-
-    return render(Picture(graph), title)
+def decided_by(runnable: Any) -> str:
+    """Who decides in a node, read from its module: a key of `COLOURS`."""
+    source = Path(inspect.getfile(inspect.unwrap(runnable.func))).read_text(encoding="utf-8")
+    return "prose" if "llm.text(" in source else "choice" if "context.ask(" in source else "code"
 
 
 def compiled() -> Any:
@@ -155,13 +91,16 @@ def compiled() -> Any:
     return build().compile().get_graph()
 
 
-def main(folder: Sequence[str]) -> None:
-    target = Path(folder[0]) if folder else FIGURES
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "architecture.svg").write_text(svg(compiled(), "DocGemma, v3: how a question is answered"), "utf-8")
-    (target / "architecture.mmd").write_text(mermaid(compiled()), "utf-8")
-    print(f"Drawn in {target}.")
+def picture_id(text: str) -> str:
+    """The id of the SVG made from this text, so that a test can tell an older picture."""
+    return f"graph-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def main() -> None:
+    text = mermaid(compiled())
+    (FIGURES / "architecture.mmd").write_text(text, encoding="utf-8")
+    print(picture_id(text))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 
 class ErrorType(StrEnum):
@@ -104,7 +105,7 @@ class ToolError(DocGemmaError):
             `options: [{"id", "label"}]` (a clarification's choices), `entity: str` (what was looked for).
     """
 
-    def __init__(self, error_type: ErrorType, message: str = "", *, hint: str = "", **details):
+    def __init__(self, error_type: ErrorType, message: str = "", *, hint: str = "", **details: Any):
         super().__init__(message or error_type.value, hint=hint, retryable=error_type in RETRYABLE)
         self.error_type = error_type
         self.details = details

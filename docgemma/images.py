@@ -13,6 +13,9 @@ from docgemma.errors import UsageError
 if TYPE_CHECKING:  # these take longer to import than a question without an image has time
     import numpy as np
     from PIL import Image
+    from pydicom import Dataset
+
+    Pixels = np.ndarray[Any, Any]
 
 MAX_BYTES = 50_000_000
 MAX_PIXELS = 40_000_000
@@ -128,7 +131,7 @@ def _picture_header(picture: "Image.Image") -> dict[str, Any]:
     return {"format": picture.format, "width": picture.width, "height": picture.height, "frames": 1}
 
 
-def _dicom(path: Path, stop_before_pixels: bool):
+def _dicom(path: Path, stop_before_pixels: bool) -> "Dataset":
     import pydicom
     from pydicom.errors import InvalidDicomError
 
@@ -138,7 +141,7 @@ def _dicom(path: Path, stop_before_pixels: bool):
         raise UsageError("The DICOM file is truncated or damaged.", hint="Export it again.") from error
 
 
-def _dicom_header(dataset) -> dict[str, Any]:
+def _dicom_header(dataset: "Dataset") -> dict[str, Any]:
     width, height = int(dataset.get("Columns") or 0), int(dataset.get("Rows") or 0)
     if not width or not height:
         raise UsageError("The DICOM file holds no image.", hint="Attach an image, not a report or a waveform.")
@@ -156,13 +159,13 @@ def _dicom_header(dataset) -> dict[str, Any]:
     }
 
 
-def _code(dataset, keyword: str) -> str:
+def _code(dataset: "Dataset", keyword: str) -> str:
     value = str(dataset.get(keyword) or "").strip()
     return value if CODE.fullmatch(value) else ""
 
 
 def _load_dicom(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
-    from pydicom.pixels import pixel_array
+    from pydicom.pixels.utils import pixel_array
 
     dataset = _dicom(path, stop_before_pixels=False)
     header = _dicom_header(dataset)
@@ -177,19 +180,19 @@ def _load_dicom(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
     return _to_rgb(_window(pixels, dataset)), header
 
 
-def _window(pixels: "np.ndarray", dataset) -> "np.ndarray":
+def _window(pixels: "Pixels", dataset: "Dataset") -> "Pixels":
     """(H, W) stored values to (H, W) uint8 as a radiologist would see them."""
-    from pydicom.pixels import apply_modality_lut, apply_voi_lut
+    from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
 
     values = apply_voi_lut(apply_modality_lut(pixels, dataset), dataset)
     shown = _stretch(values, *_voi_range(dataset))
     return 255 - shown if dataset.get("PhotometricInterpretation") == "MONOCHROME1" else shown
 
 
-def _voi_range(dataset) -> tuple[float | None, float | None]:
+def _voi_range(dataset: "Dataset") -> tuple[float | None, float | None]:
     """What black and white are after the VOI step; (None, None) where the header does not say."""
     import numpy as np
-    from pydicom.pixels import apply_windowing
+    from pydicom.pixels.processing import apply_windowing
 
     if "VOILUTSequence" in dataset:
         return 0.0, float(2 ** dataset.VOILUTSequence[0].LUTDescriptor[2] - 1)
@@ -199,7 +202,7 @@ def _voi_range(dataset) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _stretch(values: "np.ndarray", low: float | None = None, high: float | None = None) -> "np.ndarray":
+def _stretch(values: "Pixels", low: float | None = None, high: float | None = None) -> "Pixels":
     """To uint8, `low` becoming 0 and `high` 255; without them the extremes."""
     low = float(values.min()) if low is None else low
     high = float(values.max()) if high is None else high
@@ -207,7 +210,7 @@ def _stretch(values: "np.ndarray", low: float | None = None, high: float | None 
     return (scaled.clip(0, 1) * 255).round().astype("uint8")
 
 
-def _to_rgb(pixels: "np.ndarray") -> "Image.Image":
+def _to_rgb(pixels: "Pixels") -> "Image.Image":
     from PIL import Image
 
     return Image.fromarray(pixels).convert("RGB")

@@ -2,14 +2,18 @@
 
 import sqlite3
 from pathlib import Path
-from typing import Any
-
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ConfigError, StoreError
 
+if TYPE_CHECKING:
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.checkpoint.sqlite import SqliteSaver
 
-def open_memory(location: str) -> BaseCheckpointSaver:
+    Memory = SqliteSaver | PostgresSaver
+
+
+def open_memory(location: str) -> "Memory":
     """The checkpointer at a SQLite path or a postgresql:// address.
 
     Raises:
@@ -20,7 +24,7 @@ def open_memory(location: str) -> BaseCheckpointSaver:
     return _sqlite(Path(location))
 
 
-def _sqlite(path: Path) -> BaseCheckpointSaver:
+def _sqlite(path: Path) -> "SqliteSaver":
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     try:
@@ -36,7 +40,7 @@ def _sqlite(path: Path) -> BaseCheckpointSaver:
     return saver
 
 
-def _postgres(location: str) -> BaseCheckpointSaver:
+def _postgres(location: str) -> "PostgresSaver":
     try:
         import psycopg
         from langgraph.checkpoint.postgres import PostgresSaver
@@ -44,14 +48,12 @@ def _postgres(location: str) -> BaseCheckpointSaver:
         from psycopg_pool import ConnectionPool
     except ImportError as error:
         raise ConfigError("PostgreSQL support is not installed.", hint="pip install 'docgemma[postgres]'") from error
-    options: dict[str, Any] = {
-        "autocommit": True,
-        "prepare_threshold": 0,
-        "row_factory": dict_row,
-        "connect_timeout": 10,
-    }
+    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row, "connect_timeout": 10}
     try:
-        pool = ConnectionPool(location, min_size=1, max_size=8, kwargs=options, timeout=15, open=True)
+        pool = ConnectionPool(
+            location, connection_class=psycopg.Connection[dict[str, Any]], kwargs=options, min_size=1, max_size=8,
+            timeout=15, open=True,
+        )  # fmt: skip
         saver = PostgresSaver(pool)
         saver.setup()
     except psycopg.Error as error:
@@ -59,29 +61,21 @@ def _postgres(location: str) -> BaseCheckpointSaver:
     return saver
 
 
-def newest_threads(memory: BaseCheckpointSaver, prefix: str, limit: int) -> list[str]:
+def newest_threads(memory: "Memory", prefix: str, limit: int) -> list[str]:
     """Ids of the conversations that begin with `prefix`, the one that was last worked on first."""
     last = "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT"  # checkpoint ids grow with time
-    if hasattr(memory, "cursor"):
-        with memory.cursor(transaction=False) as cursor:  # a range, so that the primary key is used
-            cursor.execute(
-                f"SELECT thread_id FROM checkpoints WHERE thread_id >= ? AND thread_id < ? {last} ?",
-                (prefix, prefix + "\U0010ffff", limit),
-            )
-            return [row[0] for row in cursor.fetchall()]
-    with memory.conn.connection() as connection:
-        rows = connection.execute(
-            f"SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) {last} %s", (prefix, limit)
-        ).fetchall()
-    return [row["thread_id"] for row in rows]
+    if isinstance(memory.conn, sqlite3.Connection):
+        query = f"SELECT thread_id FROM checkpoints WHERE thread_id >= ? AND thread_id < ? {last} ?"
+        with memory.lock:  # a range, so that the primary key is used
+            return [row[0] for row in memory.conn.execute(query, (prefix, prefix + "\U0010ffff", limit))]
+    query = f"SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) {last} %s"
+    with memory._cursor() as cursor:
+        return [row["thread_id"] for row in cursor.execute(query, (prefix, limit))]
 
 
 def broken(where: str, error: Exception) -> StoreError:
+    reason = str(error).splitlines()[0][:120] if str(error) else "no reason given"
     return StoreError(
-        f"The conversation database {where} cannot be used ({type(error).__name__}: {_reason(error)}).",
+        f"The conversation database {where} cannot be used ({type(error).__name__}: {reason}).",
         hint="Set DOCGEMMA_DB to another file, or move this one away to start afresh.",
     )
-
-
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0][:120] if str(error) else "no reason given"

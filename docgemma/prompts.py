@@ -1,20 +1,16 @@
-"""What the model is told, and how each node samples. The wording of `FullProfile` is the measured configuration
-(v3 spec, sections 7, 8 and 16).
-
-A profile turns the state into an `Ask` for each of the graph's calls. Which profile is used is a property of the
-loaded model: MedGemma and other chat models get `FullProfile`, the edge model `docgemma.edge.prompts.EdgeProfile`.
+"""What a language model is told at each node, and how it samples. The wording is the measured configuration (v3 spec,
+sections 7, 8 and 16). The edge model is asked nothing: `Context.reads`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar
 
 from pydantic import BaseModel, create_model
 
 from docgemma.llm.base import GenConfig, Prompt
-from docgemma.llm.layout import Layout
-from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
+from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, ToolSelection
 from docgemma.state import AgentState, ToolResult
 
 if TYPE_CHECKING:
@@ -103,154 +99,102 @@ Guidelines:
 BRIEF = "Include only the most critical findings.\n\n"
 BRIEF_TOOLS = frozenset({"check_drug_safety", "search_medical_literature"})
 
+S = TypeVar("S", bound=BaseModel)
+
 
 @dataclass(frozen=True)
-class Ask:
-    """One constrained call: the prompt, what may come back, and how it becomes what the graph works with."""
+class Ask(Generic[S]):
+    """One constrained call: what the model is told at a node, and the schema of what may come back."""
 
     node: str
     prompt: Prompt
-    schema: type[BaseModel]
-    config: GenConfig
-    layout: Layout = "json"
-    finish: Callable[[BaseModel], BaseModel] = field(default=lambda value: value)
+    schema: type[S]
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A direct answer that was written beforehand, with where it can be checked."""
-
-    text: str
-    sources: list[dict[str, Any]] = field(default_factory=list)
+def ask_intent(state: AgentState, tools: Sequence["Tool"]) -> Ask[IntentClassification]:
+    schema = intent_schema(tuple(tool.name for tool in tools))
+    return Ask("intent_classify", Prompt(user=_situation(state), system=INTENT_SYSTEM), schema)
 
 
-class PromptProfile(Protocol):
-    """The graph's six calls to a model. `copied_fields` are the arguments that must be spans of the input."""
-
-    name: str
-    reads: bool  # the reader's plan is followed and its findings are the answer; no model is called
-    synthesis: GenConfig
-
-    def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask | BaseModel: ...
-
-    def select(self, state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask: ...
-
-    def arguments(self, state: AgentState, tool: "Tool", schema: type[BaseModel]) -> Ask: ...
-
-    def assess(self, state: AgentState, result: ToolResult) -> Ask | BaseModel: ...
-
-    def retry(self, state: AgentState, result: ToolResult) -> Ask | BaseModel: ...
-
-    def synthesize(self, state: AgentState) -> Prompt: ...
-
-    def copied_fields(self, tool: "Tool") -> frozenset[str]: ...
-
-    def direct(self, state: AgentState) -> "Prepared | None":
-        """An answer to a direct question that needs no generation, or None."""
+def ask_tool(state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask[ToolSelection]:
+    """Which of the candidates; `allow_none`: or nothing more."""
+    suggested = state.get("suggested_tool")
+    example = next((tool for tool in candidates if tool.name == suggested), candidates[0])
+    system = SELECT_SYSTEM.format(
+        full_desc_tool_list="\n\n".join(f"- {tool.full_description}" for tool in candidates),
+        matched_example_query=example.example,
+        matched_example_tool=example.name,
+    )
+    names = [tool.name for tool in candidates] + ([NO_TOOL] if allow_none else [])
+    user = _join(_situation(state), f"Task: {state.get('task_summary', '')}", _earlier_results(state))
+    if allow_none:
+        user += f'\n\nIf nothing more is needed, answer "{NO_TOOL}".'
+    return Ask("tool_select", Prompt(user=user, system=system, prefix=ANALYTICAL_PREFIX), selection_schema(names))
 
 
-# arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
-COPIED = frozenset(
-    {
-        "drug_name", "drug_names", "name", "patient_id", "medication_name", "dosage", "frequency", "notes",
-        "substance", "severity", "condition", "status",
-    }
-)  # fmt: skip
+def ask_arguments(state: AgentState, tool: "Tool", schema: type[S]) -> Ask[S]:
+    """The tool's arguments that code could not settle: the fields of `schema`."""
+    system = ARGUMENTS_SYSTEM.format(
+        tool_name=tool.name, tool_full_description=tool.description,
+        user_query=state["user_query"], entity_hints=entity_hints(state),
+    )  # fmt: skip
+    user = _join(_history(state), _earlier_results(state), _last_error(state, tool.name)) or state["user_query"]
+    return Ask("tool_arguments", Prompt(user=user, system=system), schema)
 
 
-class FullProfile:
-    """The measured prompts, for MedGemma and any chat model."""
+def ask_quality(state: AgentState, result: ToolResult) -> Ask[ResultAssessment]:
+    text = ASSESS_SYSTEM.format(
+        user_query=state["user_query"], task_summary=state.get("task_summary", ""),
+        tool_label=result["tool_label"], formatted_tool_result=result["formatted_result"],
+    )  # fmt: skip
+    return Ask("result_classify", Prompt(user=text), ResultAssessment)
 
-    name = "full"
-    reads = False
-    synthesis = GENERATION["synthesize"]
 
-    def intent(self, state: AgentState, tools: Sequence["Tool"]) -> Ask:
-        schema = intent_schema(tuple(tool.name for tool in tools))
-        return self._ask("intent_classify", INTENT_SYSTEM, _situation(state), schema)
+def ask_retry(state: AgentState, result: ToolResult) -> Ask[RetryStrategy]:
+    user = f"Clinician's question: {state['user_query']}\n\n[{result['tool_label']}] {result['formatted_result']}"
+    return Ask("error_handler", Prompt(user=user, system=RETRY_SYSTEM), RetryStrategy)
 
-    def select(self, state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask:
-        suggested = state.get("suggested_tool")
-        example = next((tool for tool in candidates if tool.name == suggested), candidates[0])
-        system = SELECT_SYSTEM.format(
-            full_desc_tool_list="\n\n".join(f"- {tool.full_description}" for tool in candidates),
-            matched_example_query=example.example,
-            matched_example_tool=example.name,
-        )
-        names = [tool.name for tool in candidates] + ([NO_TOOL] if allow_none else [])
-        user = _join(_situation(state), f"Task: {state.get('task_summary', '')}", _earlier_results(state))
-        if allow_none:
-            user += f'\n\nIf nothing more is needed, answer "{NO_TOOL}".'
-        return self._ask("tool_select", system, user, selection_schema(names), prefix=ANALYTICAL_PREFIX)
 
-    def arguments(self, state: AgentState, tool: "Tool", schema: type[BaseModel]) -> Ask:
-        system = ARGUMENTS_SYSTEM.format(
-            tool_name=tool.name, tool_full_description=tool.description,
-            user_query=state["user_query"], entity_hints=entity_hints(state),
-        )  # fmt: skip
-        user = _join(_history(state), _earlier_results(state), _last_error(state, tool.name)) or state["user_query"]
-        return self._ask("tool_arguments", system, user, schema)
-
-    def assess(self, state: AgentState, result: ToolResult) -> Ask:
-        text = ASSESS_SYSTEM.format(
-            user_query=state["user_query"], task_summary=state.get("task_summary", ""),
-            tool_label=result["tool_label"], formatted_tool_result=result["formatted_result"],
-        )  # fmt: skip
-        return self._ask("result_classify", "", text, ResultAssessment)
-
-    def retry(self, state: AgentState, result: ToolResult) -> Ask:
-        user = f"Clinician's question: {state['user_query']}\n\n[{result['tool_label']}] {result['formatted_result']}"
-        return self._ask("error_handler", RETRY_SYSTEM, user, RetryStrategy)
-
-    def synthesize(self, state: AgentState) -> Prompt:
-        results = state.get("tool_results", [])
-        system = SYNTHESIZE_SYSTEM
-        if len(results) == 1 and results[0]["tool_name"] in BRIEF_TOOLS:
-            system = BRIEF + system
-        user = _join(
-            _history(state),
-            f"Clinician's question: {state['user_query']}",
-            f"Clinical context: {state['task_summary']}" if state.get("task_summary") else "",
-            image_section(state),
-            tool_results_section(results),
-            "\n".join(state.get("error_messages", [])),
-        )
-        return Prompt(user=user, system=system)
-
-    def copied_fields(self, tool: "Tool") -> frozenset[str]:
-        return COPIED & set(tool.args.model_fields)
-
-    def direct(self, state: AgentState) -> Prepared | None:
-        return None
-
-    @staticmethod
-    def _ask(node: str, system: str, user: str, schema: type[BaseModel], prefix: str = "") -> Ask:
-        return Ask(node, Prompt(user=user, system=system, prefix=prefix), schema, GENERATION[node])
+def answer_prompt(state: AgentState) -> Prompt:
+    """The prompt of the one free text, sampled with `GENERATION["synthesize"]`."""
+    results = state.get("tool_results", [])
+    brief = len(results) == 1 and results[0]["tool_name"] in BRIEF_TOOLS
+    user = _join(
+        _history(state),
+        f"Clinician's question: {state['user_query']}",
+        f"Clinical context: {state['task_summary']}" if state.get("task_summary") else "",
+        image_section(state),
+        tool_results_section(results),
+        "\n".join(state.get("error_messages", [])),
+    )
+    return Prompt(user=user, system=BRIEF + SYNTHESIZE_SYSTEM if brief else SYNTHESIZE_SYSTEM)
 
 
 @cache
 def intent_schema(names: tuple[str, ...]) -> type[IntentClassification]:
     """`IntentClassification` with exactly these tools to suggest."""
+    closed: Any = Optional[Literal[names]]
     field = IntentClassification.model_fields["suggested_tool"]
     return create_model(
         "IntentClassification", __base__=IntentClassification, __doc__=IntentClassification.__doc__,
-        suggested_tool=(Optional[Literal[names]], field),
+        suggested_tool=(closed, field),
     )  # fmt: skip
 
 
-def selection_schema(names: Sequence[str]) -> type[Schema]:
+def selection_schema(names: Sequence[str]) -> type[ToolSelection]:
     """`ToolSelection` for exactly these names: the model chooses among what can apply."""
-    return create_model("ToolSelection", __base__=Schema, tool_name=(Literal[tuple(names)], ...))
+    closed: Any = Literal[tuple(names)]
+    return create_model("ToolSelection", __base__=ToolSelection, tool_name=(closed, ...))
 
 
 def entity_hints(state: AgentState) -> str:
     """What code found in the question, as the stage 2 prompt words it."""
-    found = state.get("extracted_entities") or {}
-    lines = [f"Detected patient ID: {item}" for item in found.get("patient_ids", [])]
+    found = state["extracted_entities"]
+    lines = [f"Detected patient ID: {item}" for item in found["patient_ids"]]
     if patient := state.get("active_patient"):
         lines.append(f"Detected patient ID: {patient['id']} ({patient['name']})")
-    lines += [f"Detected patient name: {item}" for item in found.get("patient_names", [])]
-    lines += [f"Detected drug name: {item}" for item in found.get("drug_mentions", [])]
+    lines += [f"Detected patient name: {item}" for item in found["patient_names"]]
+    lines += [f"Detected drug name: {item}" for item in found["drug_mentions"]]
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -264,10 +208,9 @@ def image_section(state: AgentState) -> str:
 
 
 def _situation(state: AgentState) -> str:
-    entities = state.get("extracted_entities") or {}
     return _join(
         _history(state),
-        "An image is attached." if entities.get("has_image") else "",
+        "An image is attached." if state["extracted_entities"]["has_image"] else "",
         image_section(state),
         f"Clinician's question: {state['user_query']}",
     )

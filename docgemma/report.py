@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from docgemma.state import AgentState, PendingWrite
+from docgemma.state import AgentState, PendingWrite, ToolResult
 
 FIRST = 5  # findings that a tired person reads; the worst come first
 
@@ -89,7 +89,7 @@ def sources(state: AgentState) -> list[dict[str, Any]]:
     ]
 
 
-def _tool(result: dict[str, Any]) -> dict[str, Any]:
+def _tool(result: ToolResult) -> dict[str, Any]:
     return {
         "name": result["tool_name"],
         "label": result["tool_label"],

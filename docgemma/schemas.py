@@ -5,7 +5,7 @@ Every string is bounded, so that the longest legal answer fits its node's token 
 forbidden, because a schema is honoured to the letter.
 """
 
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,7 +30,7 @@ class Schema(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _text(max_length: int, **kwargs):
+def _text(max_length: int, **kwargs: Any) -> Any:
     return Field(min_length=1, max_length=max_length, **kwargs)
 
 

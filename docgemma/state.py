@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 RESET = None  # a node returns RESET for an accumulating key to empty it
 
 
-def accumulate(old: list | None, new: list | None) -> list:
+def accumulate(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
     """Append, as `operator.add` does, but let a new turn of the same thread begin empty: `RESET`, or a list that begins
     with it."""
     if new is RESET or (new and new[0] is RESET):
@@ -17,8 +17,6 @@ class ExtractedEntities(TypedDict):
     patient_ids: list[str]
     patient_names: list[str]
     drug_mentions: list[str]  # generic or brand, as written, in order of appearance, without repeats
-    action_verbs: list[str]
-    nct_ids: list[str]
     has_image: bool
 
 
@@ -133,7 +131,7 @@ class Held(TypedDict):
     results: list["ToolResult"]
 
 
-class Turn(TypedDict):
+class Exchange(TypedDict):
     """One earlier exchange, as history keeps it."""
 
     user: str
@@ -159,8 +157,6 @@ class ImageRef(TypedDict):
     """An attached image, kept as a file: pixels never enter a checkpoint."""
 
     path: str
-    media_type: str
-    sha256: str
 
 
 class AgentState(TypedDict, total=False):
@@ -169,7 +165,7 @@ class AgentState(TypedDict, total=False):
     message: str  # what was typed; `user_query` is the question being worked on
     user_query: str
     image: Optional[ImageRef]
-    history: list[Turn]
+    history: list[Exchange]
     active_patient: Optional[ActivePatient]  # whom "his" and "her" mean; may change within a turn
     turn_patient: Optional[ActivePatient]  # the same as the turn began, so that prompts only ever grow
     extracted_entities: ExtractedEntities
@@ -210,5 +206,3 @@ class AgentState(TypedDict, total=False):
     path: Annotated[list[str], accumulate]
     steps: Annotated[list[Step], accumulate]
     calls: Annotated[list[dict[str, Any]], accumulate]
-    # v1 and v2
-    extra: NotRequired[dict[str, Any]]

@@ -3,8 +3,8 @@
 import sys
 
 from docgemma.agent import Agent
+from docgemma.cli.screen import Screen
 from docgemma.errors import DocGemmaError
-from docgemma.terminal import Screen
 
 QUESTIONS = (
     ("direct", "What is hypertension?"),

@@ -3,14 +3,14 @@
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.refusal import is_rejected
-from docgemma.state import AgentState, Step
+from docgemma.state import AgentState, ExtractedEntities, Step
 
 LABELS = {
     "input_assembly": "Reading the request",
@@ -37,11 +37,17 @@ NOT_RECORDED = "Rejected by the clinician; nothing was recorded"
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
 
 
-def traced(name: str, node: Node) -> Node:
+class TracedNode(Protocol):
+    """A node as LangGraph calls it."""
+
+    def __call__(self, state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]: ...
+
+
+def traced(name: str, node: Node) -> TracedNode:
     """Wrap a node so that it reports when it starts and adds itself to `path` and `steps`."""
 
     @functools.wraps(node)
-    def run(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
         if runtime.context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
         label = _label(name, state, runtime.context)
@@ -61,7 +67,7 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
     """One line on what the step did, in clinical words: no tool names."""
     match name:
         case "input_assembly":
-            return _found(update.get("extracted_entities") or state.get("extracted_entities") or {})
+            return _found(update.get("extracted_entities") or state["extracted_entities"])
         case "intent_classify":
             return "General question" if update["intent"] == "DIRECT" else "Needs a look-up or a record entry"
         case "tool_select":
@@ -86,13 +92,13 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
 
 def _label(name: str, state: AgentState, context: Context) -> str:
     """The step in plain words; a write is not looked up."""
-    if name == "tool_execute" and context.toolbox[state["current_tool"]].writes:
+    if name == "tool_execute" and context.toolbox[state["current_tool"] or ""].writes:
         return "Making the record entry"
     return LABELS[name]
 
 
-def _found(entities: dict[str, Any]) -> str:
-    parts = [*entities.get("patient_ids", []), *entities.get("patient_names", []), *entities.get("drug_mentions", [])]
+def _found(entities: ExtractedEntities) -> str:
+    parts = [*entities["patient_ids"], *entities["patient_names"], *entities["drug_mentions"]]
     return "Found: " + ", ".join(parts) if parts else ""
 
 

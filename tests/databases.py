@@ -25,23 +25,24 @@ def postgres_server(folder: Path) -> Iterator[str]:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
     data = folder / "pgdata"
     data.mkdir()
-    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if user:
+    root = os.geteuid() == 0  # PostgreSQL refuses to run as root
+    if root:
         for path in (folder, data):
             shutil.chown(path, "postgres")
         for path in [folder, *folder.parents]:
             if path.stat().st_uid == 0 and path != Path("/"):
                 path.chmod(path.stat().st_mode | 0o011)
-    run = {"check": True, "capture_output": True, "cwd": data}
-    subprocess.run([*user, programs / "initdb", "-A", "trust", "-U", "docgemma", "--no-sync", "-D", data], **run)
+    user = {"user": "postgres", "group": "postgres", "extra_groups": []} if root else {}
+    run = {"check": True, "capture_output": True, "cwd": data, **user}
+    subprocess.run([programs / "initdb", "-A", "trust", "-U", "docgemma", "--no-sync", "-D", data], **run)
     port = free_port()
     options = f"-p {port} -k {data} -c listen_addresses=127.0.0.1 -c fsync=on"
     log = data / "server.log"
-    subprocess.run([*user, programs / "pg_ctl", "-D", data, "-o", options, "-l", log, "-w", "start"], **run)
+    subprocess.run([programs / "pg_ctl", "-D", data, "-o", options, "-l", log, "-w", "start"], **run)
     try:
         yield f"postgresql://docgemma@127.0.0.1:{port}/postgres"
     finally:
-        subprocess.run([*user, programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **{**run, "check": False})
+        subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **{**run, "check": False})
 
 
 def free_port() -> int:

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.cli_snapshot import app
+from docgemma.cli.snapshot import app
 from docgemma.errors import UsageError
 from tests.bulk_samples import label, label_zip, small_data
 

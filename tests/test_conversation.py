@@ -54,7 +54,7 @@ def test_an_ordinal_answers_the_question_and_nothing_is_redone(
     assert result["status"] == "answered"
     assert "intent_classify" not in result["path"] and "tool_execute" not in result["path"]
     chosen = asked["options"][1]["id"]
-    assert agent.app.get_state(agent._config(asked["thread"])).values["active_patient"]["id"] == chosen
+    assert agent._stored(asked["thread"]).values["active_patient"]["id"] == chosen
 
 
 def test_after_the_choice_the_rest_of_the_question_goes_on(agent: Agent, scripted: ScriptedLLM, valid) -> None:

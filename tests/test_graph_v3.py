@@ -199,7 +199,7 @@ def test_tool_error_is_not_answered_from_pretrained_knowledge(
     scripted.enqueue("synthesize", "Amiodarone 400 mg causes pulmonary toxicity, hepatotoxicity and thyroid disease.")
     result = agent.ask("Check FDA warnings for amiodarone")
     assert "400 mg" not in result["answer"] and "pulmonary toxicity" not in result["answer"].lower()
-    assert "Unable to complete Drug Safety Report after multiple attempts." in result["answer"]
+    assert "The drug label service did not respond. Nothing was checked." in result["answer"]
 
 
 def test_synthesis_never_shows_tool_names(agent: Agent, scripted: ScriptedLLM) -> None:

@@ -39,7 +39,7 @@ def test_a_remote_server_takes_the_built_in_ones_place(home, context, png):
         tools = RemoteToolbox(toolbox(), url, TOKEN)
         for name, args, _ in READS:
             assert timeless(tools.call(name, args, context)) == timeless(toolbox().call(name, args, context))
-        image = {"path": str(png), "media_type": "image/png", "sha256": "0" * 64}
+        image = {"path": str(png)}
         looked = tools.call("analyze_medical_image", {"query": "What?"}, replace(context, image=image))
         assert looked["error_type"] == "no_vision"
         refused = tools.call("save_clinical_note", NOTE, replace(context, write_key="key-1"))
@@ -185,7 +185,7 @@ def test_the_details_of_a_remote_failure_are_taken_over_only_in_the_known_shapes
 def test_an_image_too_large_to_send_gets_one_clear_line(httpserver: HTTPServer, context, tmp_path):
     big = tmp_path / "big.png"
     big.write_bytes(b"\0" * 12_100_000)
-    image = {"path": str(big), "media_type": "image/png", "sha256": "0" * 64}
+    image = {"path": str(big)}
     httpserver.expect_request("/mcp").respond_with_handler(answered())
     result = RemoteToolbox(toolbox(), httpserver.url_for("/mcp")).call(
         "analyze_medical_image", {"query": "What?"}, replace(context, image=image)

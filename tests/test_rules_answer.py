@@ -51,7 +51,7 @@ def test_nothing_of_the_question_is_evidence() -> None:
 def test_no_sentence_about_a_patient_without_their_chart() -> None:
     text, _ = answer(request("labs", patients=SMITH), failed("get_patient_chart", "timeout", {"patient_id": "abc-123"}))
     assert "recorded" not in text and "Patient:" not in text
-    assert "unavailable" in text or "Unable" in text or "could not" in text
+    assert "unavailable" in text or "did not respond" in text or "could not" in text
 
 
 def test_what_an_outage_left_open_is_listed_as_not_answered() -> None:

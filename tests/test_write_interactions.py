@@ -12,7 +12,7 @@ from docgemma.nodes.write_interactions import check_interactions
 @pytest.fixture
 def context(agent: Agent) -> Context:
     return Context(
-        llm=agent.llm, profile=agent.profile, toolbox=agent.toolbox, store=agent.store, knowledge=agent.knowledge,
+        llm=agent.llm, toolbox=agent.toolbox, store=agent.store, knowledge=agent.knowledge,
         drugs=agent.drugs, reader=agent.reader, settings=agent.settings, thread="t",
     )  # fmt: skip
 

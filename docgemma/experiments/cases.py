@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -31,7 +31,7 @@ class Turn:
     tools: tuple[str, ...] = ()
     card: dict[str, str] | str | None = None  # a card's fields, "none" (no card may be prepared), None (not checked)
     status: str | None = None
-    decide: str | None = None  # what is clicked after the turn, where a card waits
+    decide: Literal["approve", "reject"] | None = None  # what is clicked after the turn, where a card waits
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def load_cases(path: Path, only: str | None = None) -> list[Case]:
 class _OnceOnly(yaml.SafeLoader):
     """Refuses a key that stands twice in one block: the second would replace the first without a word."""
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict:
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for twice in (key for position, key in enumerate(keys) if key in keys[:position]):
             raise yaml.constructor.ConstructorError(None, None, f"{twice!r} stands twice", node.start_mark)
@@ -125,19 +125,20 @@ def _turn(item: Any, where: str) -> Turn:
     _text(item, "ask", where, needed=True)
     for key, allowed in (("status", STATUSES), ("decide", DECISIONS)):
         _one_of(_text(item, key, where), allowed, key, where)
-    lists = {key: _texts(item, key, where) for key in LISTS}
+    lists: dict[str, Any] = {key: _texts(item, key, where) for key in LISTS}
     for name in lists["tools"]:
         _one_of(name, [tool.name for tool in toolbox()], "tools", where)
-    return Turn(**{key: item[key] for key in TEXTS if item.get(key)}, **lists, card=_card(item.get("card"), where))
+    texts: dict[str, Any] = {key: item[key] for key in TEXTS if item.get(key)}
+    return Turn(**texts, **lists, card=_card(item.get("card"), where))
 
 
 def _card(card: Any, where: str) -> dict[str, str] | str | None:
     if card is None or card == NO_CARD:
-        return card
+        return NO_CARD if card else None
     if not isinstance(card, dict):
         raise CaseFileError(f"{where}: card is neither `none` nor a block of keys")
     where = f"{where}, card"
-    name = _text(card, "name", where, needed=True)
+    name = _text(card, "name", where, needed=True) or ""
     _one_of(name, [tool.name for tool in toolbox() if tool.writes], "name", where)
     _only_keys(card, {"name", "patient", *toolbox()[name].args.model_fields} - {"patient_id"}, where)
     for key in card:

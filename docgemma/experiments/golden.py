@@ -97,7 +97,7 @@ def _take_turn(agent: Agent, turn: Turn, thread: str | None, patient: str | None
     out.failed = failed_checks(turn, result, lambda patient_id: _name(agent, patient_id))
     if turn.decide and out.card:
         out.decided = agent.decide(result["thread"], turn.decide)["answer"]
-    return result["thread"]
+    return str(result["thread"])
 
 
 def _name(agent: Agent, patient_id: str) -> str:

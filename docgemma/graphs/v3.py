@@ -31,7 +31,7 @@ def after_input(state: AgentState) -> str:
     """A new question is classified; an answered clarification goes on where the work stopped; a doubt is asked."""
     if state.get("clarification"):
         return "router"
-    return state["next_node"] if state.get("resumed") and state.get("next_node") else "intent_classify"
+    return (state.get("resumed") and state.get("next_node")) or "intent_classify"
 
 
 def after_intent(state: AgentState) -> str:
@@ -52,10 +52,10 @@ def after_answer(state: AgentState) -> str:
 
 
 def after_decision(state: AgentState) -> str:
-    return state["next_node"]
+    return state["next_node"] or "synthesize"
 
 
-def build() -> StateGraph:
+def build() -> StateGraph[AgentState, Context, AgentState, AgentState]:
     graph = StateGraph(AgentState, context_schema=Context)
     for name, node in NODES.items():
         graph.add_node(name, traced(name, node))

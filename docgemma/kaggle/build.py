@@ -6,6 +6,7 @@ as a dataset, which the kernel's metadata attaches.
 
 import importlib.metadata
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
 from docgemma.kaggle.kernel import LIMIT, build_kernel, sent_bytes
-from docgemma.kaggle.metadata import dataset_metadata, read_metadata
 from docgemma.kaggle.t4 import check
 from docgemma.paths import PACKAGE
 
@@ -23,6 +23,14 @@ ROOT = PACKAGE.parent
 PARTS = ("docgemma", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")  # what a wheel is made from
 FILES = ("kaggle_kernel.json", "notebooks", *PARTS)
 SETUPTOOLS = 75
+USER = "INSERT_USERNAME_HERE"  # in kaggle_kernel.json, as Kaggle's own templates write it
+USER_SLUG = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+DATASET = {  # for `kaggle datasets create`
+    "title": "DocGemma package",
+    "subtitle": "The DocGemma wheel: code, data and the edge model",
+    "description": "The Python package that the DocGemma kernel installs. MIT licence; the patients are synthetic.",
+    "licenses": [{"name": "other"}],  # Kaggle lists no MIT; the description names it
+}
 
 
 def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
@@ -53,7 +61,7 @@ def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
     wheel = build_wheel(dataset, root)
     _write(out / "kernel-metadata.json", metadata)
     _write(out / metadata["code_file"], kernel)
-    _write(dataset / "dataset-metadata.json", dataset_metadata(metadata["dataset_sources"][0]))
+    _write(dataset / "dataset-metadata.json", {"id": metadata["dataset_sources"][0], **DATASET})
     return {
         "folder": str(out), "kernel": metadata["id"], "dataset": metadata["dataset_sources"][0],
         "kernel_bytes": sent_bytes(kernel), "dataset_bytes": wheel.stat().st_size,
@@ -78,6 +86,25 @@ def build_wheel(folder: Path, root: Path = ROOT) -> Path:
         hint = "Run: pip install 'setuptools>=75'"
         raise ConfigError(f"The wheel could not be built: {done.stderr.strip()[-300:]}", hint=hint)
     return wheels[-1]
+
+
+def read_metadata(path: Path, user: str) -> dict[str, Any]:
+    """The kernel's metadata with the user's name filled in. What else Kaggle demands of it, its client checks.
+
+    Raises:
+        ConfigError: the file is not there, or not JSON.
+        UsageError: the name cannot be one of a Kaggle user.
+    """
+    if not USER_SLUG.fullmatch(user):
+        raise UsageError(
+            f"{user!r} is not the name of a Kaggle user.",
+            hint="Give it as it stands in your profile's address: --user NAME, or KAGGLE_USERNAME.",
+        )
+    try:
+        metadata: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(USER, user))
+    except (OSError, json.JSONDecodeError) as error:
+        raise ConfigError(f"The kernel's metadata cannot be read from {path}.", hint="Restore the file.") from error
+    return metadata
 
 
 def commands(out: Path, metadata: dict[str, Any]) -> list[str]:

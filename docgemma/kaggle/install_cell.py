@@ -4,11 +4,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Kaggle's own libraries stay as they are, torch above all: what runs on its GPUs is built for them
+# Kaggle's own libraries stay as they are, torch above all: what runs on its GPUs is built for them; transformers is
+# replaced where it is older than the wheel's floor
 KEEP = ("torch", "torchvision", "torchaudio", "numpy", "scipy", "pandas")
 
 
-def pip(*args):
+def pip(*args: str) -> None:
     done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", *args], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"pip install {' '.join(args)} failed:\n{done.stderr[-800:]}")

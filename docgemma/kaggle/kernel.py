@@ -103,6 +103,7 @@ def sent_bytes(notebook: dict[str, Any]) -> int:
 
 
 def _cell(name: str, text: str, is_code: bool) -> dict[str, Any]:
-    cell = {"cell_type": "code" if is_code else "markdown", "id": name, "metadata": {}}
-    code = {"execution_count": None, "outputs": []} if is_code else {}
-    return {**cell, "source": text.splitlines(keepends=True), **code}
+    cell: dict[str, Any] = {"id": name, "metadata": {}, "source": text.splitlines(keepends=True)}
+    if is_code:
+        return {"cell_type": "code", **cell, "execution_count": None, "outputs": []}
+    return {"cell_type": "markdown", **cell}

@@ -1,4 +1,4 @@
-"""Whether the kernel can run on Kaggle's T4, told without one: metadata, model, compute type, memory.
+"""Whether the kernel can run on Kaggle's T4, told without one: model, accelerator, compute type, memory.
 
 The shapes are those of Gemma 3 4B, which MedGemma 1.5 4B shares (config.json of google/gemma-3-4b-it; MedGemma's model
 card: "Gemma 3 variants", 4.3 B parameters, images at 896 x 896 as 256 tokens). Memory follows from them by arithmetic;
@@ -8,11 +8,11 @@ nothing here was measured on a GPU.
 from dataclasses import dataclass
 from typing import Any
 
-from docgemma.kaggle.metadata import T4, problems
 from docgemma.llm.compute import compute_type
 from docgemma.llm.medgemma import HUB_ID
 from docgemma.llm.transformers_ import CONTEXT
 
+T4 = "NvidiaTeslaT4"  # two of them, in Kaggle's menu "GPU T4 x2"
 LIMIT = 15e9  # bytes; a T4 has 16 GB, of which its driver and error correction take about 0.8
 CAPABILITY = (7, 5)  # Turing: CUDA C++ Programming Guide, compute capabilities
 LAYERS, HIDDEN, MLP, VOCABULARY = 34, 2560, 10240, 262_208
@@ -38,7 +38,6 @@ class Finding:
 
 def check(metadata: dict[str, Any]) -> list[Finding]:
     """Every line of the static check, for the kernel with this metadata."""
-    wrong = problems(metadata)
     variation = HUB_ID.split("/")[1]
     models = [source for source in metadata.get("model_sources", []) if f"/{variation}/" in source]
     runs = metadata.get("enable_gpu") is True and metadata.get("machine_shape") == T4
@@ -46,7 +45,6 @@ def check(metadata: dict[str, Any]) -> list[Finding]:
     fits = compute.name in BYTES  # float16 is not there: Gemma 3 answers nothing but <pad> in it
     total = sum(memory(compute.name if fits else "float32").values())
     return [
-        Finding("Metadata", not wrong, "; ".join(wrong) or "as Kaggle's client reads it"),
         Finding("Model", bool(models), ", ".join(models) or f"no model source for {variation}"),
         Finding("Accelerator", runs, f"GPU {metadata.get('enable_gpu')}, {metadata.get('machine_shape')}"),
         Finding("Internet", metadata.get("enable_internet") is True, "needed to install what Kaggle lacks"),

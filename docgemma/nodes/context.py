@@ -4,15 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
-
 from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import DrugNames
-from docgemma.llm.base import LLM, Generation
-from docgemma.prompts import Ask, PromptProfile
+from docgemma.llm.base import LLM
+from docgemma.prompts import GENERATION, Ask, S
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
+from docgemma.state import AgentState
 from docgemma.tools.base import Toolbox, ToolContext
 
 
@@ -36,7 +35,6 @@ class Context:
     """One conversation turn's surroundings; shared things are safe to use from several threads."""
 
     llm: LLM
-    profile: PromptProfile
     toolbox: Toolbox
     store: RecordStore
     knowledge: Knowledge
@@ -47,17 +45,19 @@ class Context:
     actor: Actor = CLINICIAN
     stop: Callable[[], bool] = field(default=never_stop)
 
-    def ask(self, ask: Ask | BaseModel) -> tuple[BaseModel, list[dict[str, Any]]]:
-        """Put one constrained question to the model: its answer as the graph wants it, and the calls it cost.
+    @property
+    def reads(self) -> bool:
+        """Whether the edge model is loaded: code follows the reader's plan, and no language model is asked."""
+        return self.llm.profile == "edge"
 
-        A profile that settles the question by itself gives the answer instead, and no model is called."""
-        if isinstance(ask, BaseModel):
-            return ask, []
-        done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
-        return ask.finish(done.value), [call.as_dict() for call in done.calls]
+    def ask(self, ask: Ask[S]) -> tuple[S, list[dict[str, Any]]]:
+        """Put one constrained question to the model: its answer, and the calls it cost."""
+        done = self.llm.structured(ask.prompt, ask.schema, GENERATION[ask.node], node=ask.node)
+        assert isinstance(done.value, ask.schema)
+        return done.value, [call.as_dict() for call in done.calls]
 
     def tool_context(
-        self, state: dict[str, Any], write_key: str = "", approved: tuple[str, ...] | None = None
+        self, state: AgentState, write_key: str = "", approved: tuple[str, ...] | None = None
     ) -> ToolContext:
         """What a call may use; `approved` are the findings that a person saw when approving a write. Without them a
         write is refused, and so it is for an actor who may not write."""

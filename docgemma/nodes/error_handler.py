@@ -4,8 +4,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from docgemma.errors import ErrorType
+from docgemma.errors import RETRYABLE, ErrorType
 from docgemma.nodes.context import Context
+from docgemma.prompts import ask_retry
 from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.errors import handle_error
@@ -17,32 +18,30 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     result = state["tool_results"][-1]
     decision = handle_error(result, state["retry_count"], state["total_retries"])
     unclear = str(result["details"].get("entity") or "")
+    on = {"next_node": "synthesize" if complete(state) else "tool_select", "retry_count": 0, "retry_strategy": None}
     if decision.action == "ask_user" and not _asked_about(unclear, state, result):
-        return {
-            "next_node": "synthesize" if complete(state) else "tool_select",
-            "retry_count": 0,
-            "retry_strategy": None,
-        }
-    if decision.action == "ask_user":
+        return on
+    if decision.clarification:
         question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
-    value, calls = (None, [])
-    if decision.action == "retry":
-        value, calls = runtime.context.ask(runtime.context.profile.retry(state, result))
-    if value is None or (value.strategy == "retry_different_args" and runtime.context.profile.reads):
-        return {  # a reader has no other arguments than those it read
-            "error_messages": [decision.message],
-            "next_node": "synthesize" if complete(state) else "tool_select",
-            "retry_count": 0,
-            "retry_strategy": None,
-        }
+    strategy, calls = _strategy(state, result, runtime.context) if decision.action == "retry" else (None, [])
+    if strategy is None:
+        return {**on, "error_messages": [decision.message]}
     return {
-        "retry_strategy": value.strategy,
+        "retry_strategy": strategy,
         "retry_count": state["retry_count"] + 1,
         "total_retries": state["total_retries"] + 1,
         "next_node": "tool_select",
         "calls": calls,
     }
+
+
+def _strategy(state: AgentState, result: ToolResult, context: Context) -> tuple[str | None, list[dict[str, Any]]]:
+    """How to retry, and the calls it took to decide. The reader has no other arguments than those it read."""
+    if context.reads:
+        return ("retry_same" if result["error_type"] in RETRYABLE else None), []
+    value, calls = context.ask(ask_retry(state, result))
+    return value.strategy, calls
 
 
 def _asked_about(unclear: str, state: AgentState, result: ToolResult) -> bool:

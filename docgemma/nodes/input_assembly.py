@@ -99,7 +99,7 @@ def _entities(request: Request, has_image: bool) -> ExtractedEntities:
         patient_ids=[patient["id"] for patient in request["patients"]],
         patient_names=[patient["said"] for patient in request["patients"] if patient["search"]] + request["unclear"],
         drug_mentions=[drug["said"] for drug in request["drugs"]] + [order["said"] for order in request["orders"]],
-        action_verbs=[], nct_ids=request["trials"], has_image=has_image,
+        has_image=has_image,
     )  # fmt: skip
 
 

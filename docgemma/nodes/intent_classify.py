@@ -5,6 +5,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from docgemma.nodes.context import Context
+from docgemma.prompts import ask_intent
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.plan import planned
@@ -13,14 +14,26 @@ from docgemma.state import AgentState
 
 def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
-    value, calls = context.ask(context.profile.intent(state, list(context.toolbox)))
+    if context.reads:  # the reader has understood the request, and the plan follows from it
+        steps = planned(state)
+        tool = steps[0].tool if steps else None
+        return {
+            "intent": "TOOL_NEEDED" if steps else "DIRECT",
+            "suggested_tool": tool,
+            "suggested_needs": _needs(tool, context),
+        }
+    value, calls = context.ask(ask_intent(state, list(context.toolbox)))
     return {
         "intent": "TOOL_NEEDED" if _needs_chart(state) else value.intent,
         "task_summary": value.task_summary,
         "suggested_tool": value.suggested_tool,
-        "suggested_needs": context.toolbox[value.suggested_tool].needs if value.suggested_tool else None,
+        "suggested_needs": _needs(value.suggested_tool, context),
         "calls": calls,
     }
+
+
+def _needs(tool: str | None, context: Context) -> str | None:
+    return context.toolbox[tool].needs if tool else None
 
 
 def _needs_chart(state: AgentState) -> bool:

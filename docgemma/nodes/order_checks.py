@@ -45,15 +45,8 @@ def _considered(request: Request, names: list[str]) -> list[OrderRef]:
     details = request["details"]
     for name in names:
         if name.casefold() not in named:
-            orders.append(
-                OrderRef(
-                    said=name,
-                    drug=name,
-                    how="named",
-                    dose=details.get("dose", ""),
-                    route="",
-                    frequency=details.get("frequency", ""),
-                    notes="",
-                )
-            )
+            orders.append(OrderRef(
+                said=name, drug=name, how="named", dose=details.get("dose", ""), route="",
+                frequency=details.get("frequency", ""), notes="",
+            ))  # fmt: skip
     return orders

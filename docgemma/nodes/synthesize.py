@@ -9,6 +9,7 @@ from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_effects import medicine_effects
 from docgemma.nodes.order_checks import order_checks
+from docgemma.prompts import GENERATION, answer_prompt
 from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
@@ -16,7 +17,7 @@ from docgemma.rules.grounding import ground
 from docgemma.rules.prose import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.rules.sentences import without_instructions
-from docgemma.state import AgentState, Turn
+from docgemma.state import AgentState, Clarification, Exchange
 
 KEPT_TURNS = 8
 MIN_WORDS = 3  # less than that says nothing; the evidence does
@@ -24,6 +25,7 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 
 
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    update: dict[str, Any]
     if question := state.get("clarification"):
         update = {
             "final_response": _question_text(question),
@@ -37,7 +39,7 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     else:
         update = _from_evidence(state, runtime)
     runtime.stream_writer({"type": "answer", "text": update["final_response"]})
-    turn = Turn(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
+    turn = Exchange(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
     return {**update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}
 
 
@@ -50,11 +52,11 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if images.get("unread"):
         return {"final_response": images["formatted"], "grounding": _grounding([])}
     reply = direct_reply(known.request(state), state["user_query"])
-    if context.profile.reads or (reply.settled and not images):
+    if context.reads or (reply.settled and not images):
         return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources,
                 "unanswered": reply.unanswered,
                 **({"status": "refused"} if reply.refused else {})}  # fmt: skip
-    prompt = context.profile.synthesize(state)
+    prompt = answer_prompt(state)
     removed: list[str] = []
     before = _said_before(state)
 
@@ -64,7 +66,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         return text
 
     stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     calls = [call.as_dict() for call in done.calls]
     written = stream.finish()
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
@@ -80,14 +82,14 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["writes"] for item in state.get("tool_results", []))
-    if context.profile.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
+    if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
         runtime.stream_writer({"type": "token", "text": composed})
         return update
     facts, labels = evidence(state, composed), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
-    prompt = context.profile.synthesize(state)
-    made = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
-    confirmed = [line for text in made for line in text.splitlines()] + _said_before(state)
+    prompt = answer_prompt(state)
+    results = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
+    confirmed = [line for text in results for line in text.splitlines()] + _said_before(state)
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, prompt.system)
@@ -97,7 +99,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         return checked.answer
 
     stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, context.profile.synthesis, node="synthesize", on_token=stream)
+    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
     written = stream.finish()
     usable = len(written.split()) >= MIN_WORDS
     return {
@@ -164,7 +166,7 @@ class SentenceStream:
         self.sink(kept.strip() + joint)
 
 
-def _question_text(question: dict[str, Any]) -> str:
+def _question_text(question: Clarification) -> str:
     options = "\n".join(f"{number}. {item['label']}" for number, item in enumerate(question["options"], 1))
     listed = all(item["label"] in question["question"] for item in question["options"])
     return question["question"] if listed or not options else f"{question['question']}\n{options}"

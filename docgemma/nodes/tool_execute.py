@@ -20,15 +20,16 @@ from docgemma.tools.base import Tool, validate
 
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """One call. It becomes a ToolResult whatever happens; a retry replaces nothing and is not a new step."""
-    context, tool = runtime.context, runtime.context.toolbox[state["current_tool"]]
-    args, findings = state["current_args"] or {}, []
+    context, tool = runtime.context, runtime.context.toolbox[state["current_tool"] or ""]
+    args, findings = state["current_args"] or {}, list[str]()
     retry = bool(state.get("retry_strategy"))
     seen: tuple[str, ...] | None = None
-    before = [RESET, *state["reopened"]["results"]] if state.get("reopened") else []  # the card's own turn goes on
+    reopened = state.get("reopened")
+    before = [RESET, *reopened["results"]] if reopened else []  # the card's own turn goes on
     if tool.name == "prescribe_medication" and (died := _died(tool, args, context)):
         return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
-        card = state["reopened"] or as_card(args, context)
+        card = reopened or as_card(args, context)
         beside = _beside(state, context)
         args, findings, decision = decide_write(tool, card["args"], card["original"], context, beside)
         if decision == "hold":
@@ -56,6 +57,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
 def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Take up the entry that waited while this turn's question was answered."""
     held = state["held"]
+    assert held, "the graph comes here only with a card"
     return {
         "held": None, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
         "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],
@@ -105,11 +107,11 @@ def _beside(state: AgentState, context: Context) -> str:
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:
-    earlier = state["reopened"] or {}
+    earlier = state["reopened"]
     return Held(
         tool=tool.name, args=args, original=original, turn_id=state["turn_id"], message=state["message"],
         user_query=state["user_query"], request=state["request"],
-        results=earlier.get("results", state.get("tool_results") or []),
+        results=earlier["results"] if earlier else state.get("tool_results") or [],
     )  # fmt: skip
 
 
@@ -124,7 +126,8 @@ def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:
 
 def write_key(thread: str, state: AgentState, tool: Tool) -> str:
     """The same key for the same step of the same turn, before and after a crash, whatever was edited."""
-    results = state["reopened"]["results"] if state.get("reopened") else state.get("tool_results", [])
+    reopened = state.get("reopened")
+    results = reopened["results"] if reopened else state.get("tool_results", [])
     step = sum(1 for result in results if result["tool_name"] == tool.name and not result["error"])
     text = f"{thread}/{state['turn_id']}/{tool.name}/{step}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
 from docgemma.nodes.context import Context
+from docgemma.prompts import ask_arguments, ask_tool
 from docgemma.rules import known
 from docgemma.rules.plan import Step, is_repeat, missing, private, runnable, wanted_by_model
 from docgemma.schemas import NO_TOOL, Schema
@@ -14,16 +15,22 @@ from docgemma.tools.base import Tool
 
 LISTS = {"drug_names": 6}  # arguments that hold several values, and how many at most
 FIRST = ("find", "chart")  # asks that everything else stands on
+# arguments that are copied or closed; free text (a note, a query, what to look for in an image) may be composed
+COPIED = frozenset(
+    "drug_name drug_names name patient_id medication_name dosage frequency notes substance severity condition "
+    "status".split()
+)
 OUTSIDE = ("query", "condition")  # of a search at an outside service
 
 
 def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Stage 1 and stage 2; a retry keeps its tool, and its arguments too unless they were at fault."""
-    context, calls = runtime.context, []
+    context = runtime.context
+    calls: list[dict[str, Any]] = []
     strategy = state.get("retry_strategy")
     if strategy == "retry_same":
         return {"current_tool": state["current_tool"], "current_args": state["current_args"], "calls": calls}
-    name = state["current_tool"] if strategy else _choose(state, context, calls)
+    name = (state["current_tool"] if strategy else None) or _choose(state, context, calls)
     if name == NO_TOOL:
         return _nothing_more(calls)
     args = _arguments(state, context.toolbox[name], context, calls)
@@ -44,30 +51,29 @@ def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) ->
     possible = {*left, *([meant] if meant in runnable(state) else [])}
     if not left and not possible:
         return meant if meant and not context.toolbox[meant].writes and not state.get("tool_results") else NO_TOOL
-    if context.profile.reads or (steps and steps[0].ask in FIRST):
+    if context.reads or (steps and steps[0].ask in FIRST):
         return left[0] if left else NO_TOOL
     names = [tool.name for tool in context.toolbox if tool.name in possible or not context.settings.narrowing]
     allow_none = bool(state.get("tool_results")) and not state.get("proposed_none") and not left
     if len(names) == 1 and not allow_none:
         return names[0]  # a closed set of one needs no model
-    value, made = context.ask(context.profile.select(state, [context.toolbox[name] for name in names], allow_none))
-    calls += made
+    value, spent = context.ask(ask_tool(state, [context.toolbox[name] for name in names], allow_none))
+    calls += spent
     return value.tool_name
 
 
 def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict[str, Any]]) -> dict[str, Any]:
     steps = [step for step in missing(state) if step.tool == tool.name]
-    if context.profile.reads:
+    if context.reads:
         return steps[0].args if steps else state.get("current_args") or {}
     fields: dict[str, list[Any] | None] = {}
     if context.settings.copy_args:
-        copied = context.profile.copied_fields(tool)
-        fields = {name: options(name, steps, state) for name in tool.args.model_fields if name in copied}
+        fields = {name: options(name, steps, state) for name in tool.args.model_fields if name in COPIED}
     schema, settled = constrain(tool.args, fields)
     if schema is None:
         return settled
-    value, made = context.ask(context.profile.arguments(state, tool, schema))
-    calls += made
+    value, spent = context.ask(ask_arguments(state, tool, schema))
+    calls += spent
     chosen = {key: item for key, item in value.model_dump().items() if item is not None}
     merged = {**settled, **chosen}
     request = known.request(state)
@@ -118,13 +124,15 @@ def constrain(
             if len(allowed) <= LISTS[name]:
                 settled[name] = list(allowed)
             else:
-                left[name] = (
-                    Annotated[list[Literal[tuple(allowed)]], Field(min_length=2, max_length=LISTS[name])],
-                    ...,
-                )
+                several = Field(min_length=2, max_length=LISTS[name])
+                left[name] = (Annotated[list[_one_of(allowed)], several], ...)  # type: ignore[misc]
         elif len(allowed) == 1:
             settled[name] = allowed[0]
         elif allowed:
-            choice = Literal[tuple(allowed)]
+            choice = _one_of(allowed)
             left[name] = (choice, ...) if item.is_required() else (Optional[choice], None)
     return (create_model(args.__name__, __base__=Schema, **left) if left else None), settled
+
+
+def _one_of(options: list[str]) -> Any:
+    return Literal[tuple(options)]

@@ -27,7 +27,8 @@ class Checked:
 
 def check_interactions(drug: str, medications: list[dict[str, Any]] | None, context: Context) -> Checked:
     """Look up the drug with each active medication. An outage ends it: what was not asked is not "none listed"."""
-    checked = Checked()
+    listed: list[Interaction] = []
+    checked = Checked(found=listed)
     for name in dict.fromkeys(item["name"] for item in medications or [] if item.get("active", True)):
         if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
             continue  # the same drug is a duplicate, not an interaction
@@ -35,7 +36,7 @@ def check_interactions(drug: str, medications: list[dict[str, Any]] | None, cont
             found, source = _pair(drug, name, context)
         except DocGemmaError:
             return Checked(found=None)
-        checked.found += [item for item in found if item not in checked.found]
+        listed += [item for item in found if item not in listed]
         if source is None:
             checked.unknown.append(name)
         elif not found:

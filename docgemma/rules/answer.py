@@ -17,7 +17,7 @@ from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, allergy, medication, overview, problem, results_to_weigh
 from docgemma.rules.drugs import DrugNames, ingredients
-from docgemma.rules.errors import ERROR_TEMPLATES
+from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.plan import by_tool
 from docgemma.state import AgentState, Request, ToolResult
 
@@ -256,7 +256,8 @@ def unavailable(state: AgentState) -> list[str]:
         retried = item["tool_name"] in done and item["error_type"] in RETRYABLE
         # a name that was ambiguous, and that a person settled
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
-        if item["error"] and not retried and not settled and item["tool_label"] not in named:
+        said = item["tool_label"] in named or no_answer(item["tool_label"]) in lines or item["error"] in lines
+        if item["error"] and not retried and not settled and not said:
             lines.append(_final(item))
     return known.unique(lines)
 
@@ -264,7 +265,7 @@ def unavailable(state: AgentState) -> list[str]:
 def _final(item: ToolResult) -> str:
     """An error's text once no retry follows: it does not promise one."""
     if item["error_type"] in RETRYABLE and "retry" in (item["error"] or ""):
-        return ERROR_TEMPLATES["max_retries"].format(tool_label=item["tool_label"])
+        return no_answer(item["tool_label"])
     return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
 
 

@@ -28,8 +28,24 @@ ERROR_TEMPLATES: dict[str, str] = {
     "not_permitted": "The {tool_label} could not be completed: the record system does not permit it.",
     "no_vision": "The {tool_label} could not be completed: images cannot be read by the loaded model. {header}",
     "unreadable": "The {tool_label} could not be completed: {reason}",
-    "max_retries": "Unable to complete {tool_label} after multiple attempts.",
+    "max_retries": "The {tool_label} did not respond. Nothing was checked.",
     "generic": "The {tool_label} could not be completed.",
+}
+
+# instead of "max_retries": the service behind a tool, by the tool's label, and what is missing without it
+WRITE_LOST = (
+    "The record system did not respond, so it is not certain whether the entry was made. Check the chart first."
+)
+NO_ANSWER = {
+    "Drug Safety Report": "The drug label service did not respond. Nothing was checked.",
+    "Drug Interaction Check": "The drug interaction service did not respond. Nothing was checked.",
+    "Medical Literature": "The literature service did not respond. Nothing was searched.",
+    "Clinical Trials": "The trial registry did not respond. Nothing was searched.",
+    "Patient Search": "The record system did not respond. No patient was looked up.",
+    "Patient Record": "The record system did not respond. The chart was not read.",
+    "Prescription": f"Prescription: {WRITE_LOST}",
+    "Allergy Documentation": f"Allergy Documentation: {WRITE_LOST}",
+    "Clinical Note": f"Clinical Note: {WRITE_LOST}",
 }
 
 # asking again cannot change these, whoever asks
@@ -122,12 +138,16 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     if kind in FINAL or wrong_patient:
         return ErrorDecision("skip", message)
     if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
-        used_up = ERROR_TEMPLATES["max_retries"].format(tool_label=result["tool_label"])
-        return ErrorDecision("skip", message if kind in WORDING else used_up)
+        return ErrorDecision("skip", message if kind in WORDING else no_answer(result["tool_label"]))
     down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
     if kind not in RETRYABLE | WORDING or down:  # an error nobody knows is not retried blindly
         return ErrorDecision("skip", message)
     return ErrorDecision("retry", message)
+
+
+def no_answer(tool_label: str) -> str:
+    """What a clinician reads once every retry has failed: which service is silent, and what was therefore not done."""
+    return NO_ANSWER.get(tool_label) or ERROR_TEMPLATES["max_retries"].format(tool_label=tool_label)
 
 
 def _clarification(result: ToolResult) -> Clarification | None:

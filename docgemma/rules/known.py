@@ -6,9 +6,7 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.state import AgentState, ExtractedEntities, Request, ToolResult
 
-NO_ENTITIES = ExtractedEntities(
-    patient_ids=[], patient_names=[], drug_mentions=[], action_verbs=[], nct_ids=[], has_image=False
-)
+NO_ENTITIES = ExtractedEntities(patient_ids=[], patient_names=[], drug_mentions=[], has_image=False)
 NOTHING = Request(
     asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,
     details={}, measures=[], conditions=[], status="", query="", trials=[], said="", telling=[], owners={},

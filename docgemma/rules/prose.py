@@ -8,8 +8,8 @@ from docgemma.state import AgentState
 # beginnings of words by which a composed line is critical; a lost warning is a defect
 CRITICAL = (
     "boxed warning", "contraindicat", "major", "allergy", "critically", "not checked", "was not found", "not recorded",
-    "not answered", "unavailable", "unable", "could not", "duplicate", "above the maximum", "deceased", "snapshot",
-    "recorded an allergy", "prescribed", "saved", "was read as", "i cannot remove", "no entry was",
+    "not answered", "unavailable", "could not", "did not respond", "duplicate", "above the maximum", "deceased",
+    "snapshot", "recorded an allergy", "prescribed", "saved", "was read as", "i cannot remove", "no entry was",
     "is not a known drug",
 )  # fmt: skip
 

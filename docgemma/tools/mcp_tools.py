@@ -255,7 +255,7 @@ def received_image(args: dict[str, Any], paths: bool) -> Iterator[ImageRef | Non
         if data:
             path = Path(folder, "image")
             path.write_bytes(_decoded(data))
-        yield ImageRef(path=str(path), media_type="", sha256="") if path else None
+        yield ImageRef(path=str(path)) if path else None
 
 
 def _decoded(data: object) -> bytes:

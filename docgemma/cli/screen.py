@@ -87,7 +87,7 @@ def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, An
     return result
 
 
-def chat(agent: Agent, thread: str | None, image: Path | None, patient: str | None) -> None:
+def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | None) -> None:
     """Turn after turn. A failed turn says why and the talk goes on."""
     screen = Screen()
     screen.out.print(f"DocGemma ({agent.llm.name}). Ask a clinical question; an empty line ends the talk.")

@@ -1,11 +1,12 @@
 """`docgemma kaggle`: the folder that runs on Kaggle."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
+
+from docgemma.cli.shared import AsJson, print_json
+from docgemma.errors import UsageError
 
 app = typer.Typer(help="The Kaggle kernel: build the folder that is pushed.", rich_markup_mode=None)
 
@@ -19,11 +20,9 @@ def group() -> None:
 def build_command(
     out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("build/kaggle"),
     user: Annotated[Optional[str], typer.Option(envvar="KAGGLE_USERNAME", help="Your user name on Kaggle.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the kernel and its dataset, check them for a T4, and say what to run next."""
-    from docgemma.errors import UsageError
-
     if not user:
         hint = "docgemma kaggle build --user NAME, or set KAGGLE_USERNAME"
         raise UsageError("Whose kernel is it? Its address begins with a Kaggle user's name.", hint=hint)
@@ -33,7 +32,7 @@ def build_command(
 
     report = build(out, user)
     if as_json:
-        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n")
+        print_json(report)
     else:
         _print(report)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from docgemma.cli_start import quick_start
+from docgemma.cli.shared import AsJson, print_json, quick_start
 from docgemma.errors import ConfigError
 
 WriteLine = Callable[[str], Any]
@@ -17,7 +17,7 @@ WriteLine = Callable[[str], Any]
 
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A YAML file of cases; data/natural/README.md says what one holds.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
     only: Annotated[Optional[str], typer.Option(help="Run the one case with this id.")] = None,
     save: Annotated[
         Optional[Path], typer.Option(help="Write every turn, answer and card, to this .jsonl file.")
@@ -39,7 +39,10 @@ def evaluate(
                 typer.echo(_line(case))
 
         report = run_file(file, read_settings(), progress=finished, only=only).as_dict()
-    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else _summary(report))
+    if as_json:
+        print_json(report)
+    else:
+        typer.echo(_summary(report))
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from docgemma.cli.shared import progress
+
 app = typer.Typer(help="The demo in a browser: chat, chart, timeline, approvals.", rich_markup_mode=None)
 
 
@@ -31,9 +33,5 @@ def record_scenarios(
     """Play the guided scenarios in a real browser and film them, with captions. Needs the record extra and Chromium."""
     from docgemma.demo.record import record
 
-    for path in record(out, scenario or (), media=media, model=model, on_progress=_progress):
+    for path in record(out, scenario or (), media=media, model=model, on_progress=progress):
         typer.echo(path)
-
-
-def _progress(line: str) -> None:
-    typer.echo(line, err=True)

@@ -1,0 +1,83 @@
+"""The command line. `--json` prints one JSON object on stdout and nothing else there."""
+
+import sys
+from typing import Any, NoReturn
+
+import typer
+
+from docgemma.cli import ask, demo, ehr, eval, kaggle, servers, snapshot
+from docgemma.cli.shared import AsJson, print_json
+from docgemma.errors import DocGemmaError, kind_and_place
+
+app = typer.Typer(
+    name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
+    no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+)  # fmt: skip
+for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", demo.app), ("kaggle", kaggle.app)):
+    app.add_typer(group, name=name)
+for command in (ask.ask, ask.chat, servers.mcp, servers.serve):
+    app.command()(command)
+app.command("eval")(eval.evaluate)
+
+GREETING = """\
+DocGemma answers clinical questions from tools and records. Decision support, not a medical device.
+
+  docgemma ask "Check FDA warnings for dofetilide"
+  docgemma ask "Find patient James Wilson and check his chart"    three of that name: it asks which one
+  docgemma chat      turn after turn, here
+  docgemma demo      the same in a browser
+  docgemma doctor    what runs on this machine, and how to fix what does not
+
+Everything else: docgemma --help. Completion of commands: docgemma --install-completion"""
+
+
+@app.callback(invoke_without_command=True)
+def greet(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(GREETING)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What is installed, which model can run, what is reachable, and how to fix what is not."""
+    from docgemma.doctor import examine
+    from docgemma.settings import read_settings
+
+    checks = examine(read_settings())
+    if as_json:
+        ok = all(check.ok for check in checks if check.needed)  # an extra that is not installed is no fault
+        print_json({"checks": [check.as_dict() for check in checks], "ok": ok})
+        return
+    from docgemma.cli.screen import doctor_table
+
+    doctor_table(checks)
+
+
+def main() -> None:
+    """Run the command line; every failure becomes one line on stderr and its exit status."""
+    try:
+        status = app(standalone_mode=False)
+    except DocGemmaError as error:
+        _fail(error.line(), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("Stopped. The conversation stays usable.", 1)
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # click's usage errors
+            _fail(f"{error.format_message()}{_help(error)}", 2)
+        if type(error).__name__ == "Abort":
+            _fail("Stopped.", 1)
+        _fail(
+            f"Something went wrong that should not ({kind_and_place(error)}). Run `docgemma doctor`, and report it.", 1
+        )
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _help(error: Any) -> str:
+    """Where a usage error's command is explained."""
+    context = getattr(error, "ctx", None)
+    return f" See: {context.command_path} --help" if context else ""
+
+
+def _fail(line: str, status: int) -> NoReturn:
+    print(f"docgemma: {line}", file=sys.stderr)
+    sys.exit(status)

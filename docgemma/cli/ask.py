@@ -1,0 +1,96 @@
+"""`docgemma ask` and `docgemma chat`: one question, or turn after turn."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from docgemma.cli.shared import AsJson, Model, print_json, progress, quick_start
+from docgemma.errors import UsageError
+
+if TYPE_CHECKING:
+    from docgemma.agent import Agent, Decision
+
+Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
+Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file to look at.")]
+Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")]
+Thread = Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")]
+EDIT_LIKE = 'Write it like: --edit \'{"dosage": "250 mg"}\''
+
+
+def ask(
+    question: Annotated[
+        Optional[str], typer.Argument(help="What to ask; leave out to decide or take up a thread.")
+    ] = None,
+    graph: Graph = "v3",
+    model: Model = None,
+    image: Image = None,
+    patient: Patient = None,
+    thread: Thread = None,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the record entry that waits.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject the record entry that waits.")] = False,
+    edit: Annotated[Optional[str], typer.Option(help='Change it first: \'{"dosage": "250 mg"}\'.')] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask one question, or decide what a conversation is waiting for."""
+    decision = _decision(approve, reject, edit)
+    if question is None and not thread:
+        hint = 'Try: docgemma ask "What is hypertension?"'
+        raise UsageError("Nothing to do: no question and no --thread.", hint=hint)
+    with _agent(graph, model, wait=False) as agent:
+        from docgemma.cli.screen import Screen, settle
+
+        screen = Screen(live=not as_json)
+        if question is not None:
+            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            if decision and result["pending_write"]:
+                result = agent.decide(result["thread"], *decision, on_event=screen.event)
+        elif decision:
+            result = agent.decide(thread or "", *decision, on_event=screen.event)
+        else:
+            result = agent.proceed(thread or "", on_event=screen.event)
+        if result["pending_write"] and not as_json and sys.stdin.isatty():
+            result = settle(agent, result, screen)
+    if as_json:
+        print_json(result)
+    else:
+        screen.result(result)
+
+
+def chat(
+    graph: Graph = "v3",
+    model: Model = None,
+    image: Image = None,
+    patient: Patient = None,
+    thread: Thread = None,
+) -> None:
+    """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
+    with _agent(graph, model) as agent:
+        from docgemma.cli.screen import talk
+
+        talk(agent, thread=thread, image=image, patient=patient)
+
+
+def _decision(approve: bool, reject: bool, edit: str | None) -> "tuple[Decision, dict[str, Any]] | None":
+    if sum((approve, reject, edit is not None)) > 1:
+        raise UsageError("Choose one of --approve, --reject and --edit.")
+    if approve or reject:
+        return ("approve" if approve else "reject"), {}
+    if edit is None:
+        return None
+    try:
+        changes = json.loads(edit)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--edit is not JSON ({error.msg}).", hint=EDIT_LIKE) from error
+    if not isinstance(changes, dict):
+        raise UsageError("--edit must be a JSON object.", hint=EDIT_LIKE)
+    return "edit", changes
+
+
+def _agent(graph: str, model: str | None, wait: bool = True) -> "Agent":
+    with quick_start():
+        from docgemma.agent import Agent
+
+        return Agent(model=model, graph=graph, on_progress=progress, wait=wait)
