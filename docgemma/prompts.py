@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from pydantic import BaseModel, create_model
 
 from docgemma.llm.base import GenConfig, Prompt
-from docgemma.llm.layout import Layout
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, Schema
 from docgemma.state import AgentState, ToolResult
 
@@ -111,7 +110,6 @@ class Ask:
     prompt: Prompt
     schema: type[BaseModel]
     config: GenConfig
-    layout: Layout = "json"
     finish: Callable[[BaseModel], BaseModel] = field(default=lambda value: value)
 
 

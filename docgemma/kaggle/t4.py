@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from docgemma.kaggle.metadata import T4, problems
+from docgemma.llm.base import CONTEXT
 from docgemma.llm.compute import compute_type
 from docgemma.llm.medgemma import HUB_ID
-from docgemma.llm.transformers_ import CONTEXT
 
 LIMIT = 15e9  # bytes; a T4 has 16 GB, of which its driver and error correction take about 0.8
 CAPABILITY = (7, 5)  # Turing: CUDA C++ Programming Guide, compute capabilities

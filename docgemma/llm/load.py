@@ -82,7 +82,7 @@ def _load_server(settings: Settings) -> LLM:
 
 
 def _load_transformers(name: str, settings: Settings, on_progress: OnProgress) -> LLM:
-    from docgemma.llm.transformers_ import load_transformers
+    from docgemma.llm.hf_load import load_transformers
 
     if settings.gpus == 1:
         return load_transformers(name, settings, on_progress)

@@ -63,7 +63,7 @@ def load_copies(name: str, settings: Settings, on_progress: Callable[[str], obje
     Raises:
         ConfigError, ModelError: not even the first copy can be loaded.
     """
-    from docgemma.llm.transformers_ import load_transformers
+    from docgemma.llm.hf_load import load_transformers
 
     copies: list[LLM] = [load_transformers(name, settings, on_progress)]
     for gpu in range(1, min(settings.gpus, gpu_count())):

@@ -53,7 +53,7 @@ class Context:
         A profile that settles the question by itself gives the answer instead, and no model is called."""
         if isinstance(ask, BaseModel):
             return ask, []
-        done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node, layout=ask.layout)
+        done: Generation = self.llm.structured(ask.prompt, ask.schema, ask.config, node=ask.node)
         return ask.finish(done.value), [call.as_dict() for call in done.calls]
 
     def tool_context(
