@@ -36,7 +36,7 @@ from transformers.generation.streamers import BaseStreamer  # noqa: E402
 
 from docgemma import schemas  # noqa: E402
 from docgemma.errors import ModelError  # noqa: E402
-from docgemma.llm.decoding import Decoding, GrammarMask, UnsupportedError, require_key_values  # noqa: E402
+from docgemma.llm.decoding import Decoding, GrammarMask, require_key_values  # noqa: E402
 from docgemma.llm.grammar import grammar  # noqa: E402
 from docgemma.llm.prompt_cache import PromptCache  # noqa: E402
 from docgemma.prompts import INTENT_SYSTEM, selection_schema  # noqa: E402
@@ -426,12 +426,12 @@ def test_whatever_generate_can_do_to_free_text_is_done_here(kind: str, options: 
 def test_a_model_with_other_memory_than_key_values_is_left_to_plain_decoding() -> None:
     from transformers import Qwen3NextConfig
 
-    with pytest.raises(UnsupportedError, match="layer"):
+    with pytest.raises(ModelError, match="layer"):
         require_key_values(Qwen3NextConfig())
 
 
 def test_a_grammar_that_does_not_compile_is_refused_before_the_first_token() -> None:
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(ModelError):
         small("full").generate(Request([1], 5, "start: ("))
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from werkzeug import Response
 
-from docgemma.errors import MalformedOutputError, ModelError, NoVisionError
+from docgemma.errors import ConfigError, MalformedOutputError, ModelError, NoVisionError
 from docgemma.llm import load_llm
 from docgemma.llm.base import GenConfig, Prompt
 from docgemma.llm.server import ServerLLM
@@ -252,7 +252,7 @@ def test_nobody_at_the_address_is_one_clear_line(url):
 
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "http://"])
 def test_an_address_that_is_none_is_refused(url):
-    with pytest.raises(ModelError, match="not an http"):
+    with pytest.raises(ConfigError, match="address"):
         ServerLLM(url)
 
 

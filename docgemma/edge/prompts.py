@@ -25,11 +25,12 @@ class EdgeProfile:
 
     def intent(self, state: AgentState, tools: Sequence["Tool"]) -> BaseModel:
         steps = planned(state)
-        return IntentClassification(
-            intent="TOOL_NEEDED" if steps else "DIRECT",
-            task_summary=f"Clinician asks: {state['user_query'][:300]}",
-            suggested_tool=steps[0].tool if steps else None,
-        )
+        asked = {
+            "intent": "TOOL_NEEDED" if steps else "DIRECT",
+            "task_summary": f"Clinician asks: {state['user_query'][:300]}",
+            "suggested_tool": steps[0].tool if steps else None,
+        }
+        return IntentClassification.model_validate(asked)
 
     def assess(self, state: AgentState, result: ToolResult) -> BaseModel:
         first_line = result["formatted_result"].split("\n", 1)[0] or result["tool_label"]

@@ -61,7 +61,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Call:
-    """The record of one physical generation."""
+    """The record of one physical generation: what a `Completion` says but its text, where and how long."""
 
     node: str
     prompt_tokens: int

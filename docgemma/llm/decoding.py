@@ -14,18 +14,13 @@ import torch
 from llguidance import LLMatcher
 from transformers import DynamicCache, LogitsProcessor, TextStreamer
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
-from transformers.generation.streamers import BaseStreamer
 
 from docgemma.errors import ModelError
 from docgemma.llm.base import OnToken
 from docgemma.llm.prompt_cache import PromptCache
 
 
-class UnsupportedError(ModelError):
-    """This loop cannot serve the model; plain `generate` can."""
-
-
-class GrammarMask(LogitsProcessor):  # type: ignore[misc]
+class GrammarMask(LogitsProcessor):
     """Forbids what the grammar does not allow next, and knows what it forces.
 
     Args:
@@ -33,13 +28,13 @@ class GrammarMask(LogitsProcessor):  # type: ignore[misc]
         grammar: a Lark grammar.
 
     Raises:
-        UnsupportedError: llguidance refuses the grammar.
+        ModelError: llguidance refuses the grammar.
     """
 
     def __init__(self, tokenizer: Any, grammar: str):
         self.matcher = LLMatcher(tokenizer, grammar, log_level=0)
         if self.matcher.is_error():
-            raise UnsupportedError(f"llguidance refuses the grammar ({self.matcher.get_error()[:120]})")
+            raise ModelError(f"llguidance refuses the grammar ({self.matcher.get_error()[:120]}).")
         words = (tokenizer.vocab_size + 31) // 32
         self.bits = torch.zeros(words, dtype=torch.int32, pin_memory=torch.cuda.is_available())
 
@@ -103,7 +98,7 @@ class Decoding:
         limit: int,
         mask: GrammarMask | None = None,
         images: Mapping[str, Any] | None = None,
-        streamer: BaseStreamer | None = None,
+        streamer: Any = None,
     ):
         self.prompts, self.stop_ids, self.limit, self.mask = prompts, stop_ids, limit, mask
         self.images, self.streamer = images or {}, streamer
@@ -181,14 +176,14 @@ class Decoding:
 def require_key_values(config: Any) -> None:
     """
     Raises:
-        UnsupportedError: a layer of the model keeps something else than key values of its tokens, a state for example.
+        ModelError: a layer of the model keeps something else than key values of its tokens, a state for example.
     """
     kinds = {type(layer) for layer in DynamicCache(config=config).layers}
     if not kinds or kinds - {DynamicLayer, DynamicSlidingWindowLayer}:
-        raise UnsupportedError(f"layers of the kinds {sorted(kind.__name__ for kind in kinds)}")
+        raise ModelError(f"No key values in layers of the kinds {sorted(kind.__name__ for kind in kinds)}.")
 
 
-class AnswerText(TextStreamer):  # type: ignore[misc]
+class AnswerText(TextStreamer):
     """Token ids to text as they come, whole words, control tokens dropped. What `on_token` raises ends `generate`."""
 
     def __init__(self, tokenizer: Any, stop_ids: Collection[int], on_token: OnToken | None = None):

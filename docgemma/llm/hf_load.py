@@ -85,9 +85,9 @@ def _load(source: str, place: int | str, compute: ComputeType, nf4: bool) -> Loa
     try:
         config = transformers.AutoConfig.from_pretrained(source, **access)
         sees = hasattr(config, "vision_config")
-        kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+        kind: Any = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
         model = kind.from_pretrained(source, **options).eval()
-        processor = transformers.AutoProcessor.from_pretrained(source, backend="pil", **access) if sees else None
+        processor: Any = transformers.AutoProcessor.from_pretrained(source, backend="pil", **access) if sees else None
         tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(source, **access)
     except torch.OutOfMemoryError as error:
         raise ModelError(

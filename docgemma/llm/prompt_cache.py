@@ -49,7 +49,7 @@ class PromptCache:
                 cache.update(keys[:, :, :length], values[:, :, :length], number)
         return length, cache
 
-    def add(self, prompt: Sequence[int], cache: DynamicCache) -> None:
+    def add(self, prompt: Sequence[int], cache: Any) -> None:
         """Keep a prompt, with which `cache` begins, in place of those that share at least half of their tokens with it.
 
         Nothing is copied: a `DynamicCache` that grows makes new tensors and leaves its old ones as they were.

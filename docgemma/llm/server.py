@@ -13,13 +13,14 @@ import httpx
 import stamina
 from pydantic import BaseModel
 
-from docgemma.errors import ModelError, NoVisionError
+from docgemma.errors import ConfigError, ModelError, NoVisionError
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
 from docgemma.llm.chat import Chunks, collect, openai_messages
 from docgemma.llm.grammar import json_schema
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
 ATTEMPTS = 3
+EXAMPLE = "e.g. http://127.0.0.1:8000/v1"
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class ServerLLM(LLM):
         key: bearer token.
 
     Raises:
+        ConfigError: the address is none.
         ModelError: the server cannot be reached, refuses the key, or has no such model.
     """
 
@@ -50,7 +52,7 @@ class ServerLLM(LLM):
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):
         base = httpx.URL(url.strip())
         if base.scheme not in ("http", "https") or not base.host:
-            raise ModelError("DOCGEMMA_LLM_URL is not an http(s) address.", hint="E.g. http://127.0.0.1:8000/v1.")
+            raise ConfigError("The model server needs an http(s) address.", hint=f"Set DOCGEMMA_LLM_URL, {EXAMPLE}.")
         base = base if base.path.strip("/") else base.copy_with(path="/v1")
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -69,7 +71,7 @@ class ServerLLM(LLM):
         models = {item["id"]: item for item in listed.get("data", []) if isinstance(item, dict) and "id" in item}
         details = {item.get("model"): item for item in listed.get("models", []) if isinstance(item, dict)}
         name = wanted or next(iter(models), None)
-        if name not in models:
+        if name is None or name not in models:
             names = ", ".join(models) or "none"
             raise ModelError(
                 f"The model server at {self.address} has no model {name!r}.",

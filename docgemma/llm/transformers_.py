@@ -4,7 +4,7 @@ import logging
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -13,6 +13,9 @@ from docgemma.llm.base import CONTEXT, LLM, OPEN_THINKING, Completion, GenConfig
 from docgemma.llm.chat import messages
 from docgemma.llm.compute import ComputeType
 from docgemma.llm.grammar import grammar
+
+if TYPE_CHECKING:
+    from docgemma.llm.decoding import AnswerText
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +77,7 @@ class TransformersLLM(LLM):
                     hint="Ask about less at a time.",
                 )
             try:
-                done = self._generate_fast(inputs, config, rules, on_token) if self.fast else None
-                return done or self._generate(inputs, config, rules, on_token)
+                return self._generate_either_way(inputs, config, rules, on_token)
             except torch.OutOfMemoryError as error:
                 self.__dict__.pop("prompts", None)
                 torch.cuda.empty_cache()
@@ -83,41 +85,37 @@ class TransformersLLM(LLM):
                     f"The GPU has too little memory for this text on {self.name}.", hint="Ask about less at a time."
                 ) from error
 
-    def _generate_fast(
+    def _generate_either_way(
         self, inputs: Any, config: GenConfig, rules: str | None, on_token: OnToken | None
-    ) -> Completion | None:
-        """The answer in fewer passes; None where that fails, now and for good: plain decoding answers the same."""
+    ) -> Completion:
+        """In fewer passes, until that fails for the first time; plainly from then on: the answers are the same."""
         import torch
 
-        shown: list[str] = []
+        from docgemma.llm.decoding import AnswerText
 
-        def show(piece: str) -> None:
-            shown.append(piece)
-            if on_token:
-                on_token(piece)
-
-        try:
-            return self._generate(inputs, config, rules, show if on_token else None, fast=True)
-        except torch.OutOfMemoryError:
-            raise
-        except Exception as error:
-            if shown:  # the listener stopped it, or has part of the answer already
+        text = AnswerText(self.loaded.tokenizer, self.stop_ids, on_token)
+        if self.fast:
+            try:
+                return self._generate(inputs, config, rules, text, fast=True)
+            except torch.OutOfMemoryError:
                 raise
-            logger.warning("%s is decoded plainly from here on: the fast way failed (%r)", self.name, error)
-            self.fast = False
-            self.__dict__.pop("prompts", None)
-            return None
+            except Exception as error:
+                if text.text and on_token:  # the listener stopped it, or has part of the answer already
+                    raise
+                logger.warning("%s is decoded plainly from here on: the fast way failed (%r)", self.name, error)
+                self.fast, text = False, AnswerText(self.loaded.tokenizer, self.stop_ids, on_token)
+                self.__dict__.pop("prompts", None)
+        return self._generate(inputs, config, rules, text, fast=False)
 
     def _generate(
-        self, inputs: Any, config: GenConfig, rules: str | None, on_token: OnToken | None, *, fast: bool = False
+        self, inputs: Any, config: GenConfig, rules: str | None, text: "AnswerText", *, fast: bool
     ) -> Completion:
         import torch
 
-        from docgemma.llm.decoding import AnswerText, Decoding, GrammarMask
+        from docgemma.llm.decoding import Decoding, GrammarMask
 
         length = inputs["input_ids"].shape[1]
         limit = min(config.max_tokens, self.context - length)
-        text = AnswerText(self.loaded.tokenizer, self.stop_ids, on_token)
         options: dict[str, Any] = {"do_sample": False}
         if config.temperature > 0:
             options = {"do_sample": True, "temperature": config.temperature}
@@ -126,7 +124,9 @@ class TransformersLLM(LLM):
         decoding = None
         if fast:
             mask = GrammarMask(self.grammar_tokenizer, rules) if rules else None
-            decoding = Decoding(self.prompts, self.stop_ids, limit, mask, image_inputs(inputs), text)
+            others = {key: value for key, value in inputs.items() if key not in ("input_ids", "attention_mask")}
+            images = others if "pixel_values" in others else {}
+            decoding = Decoding(self.prompts, self.stop_ids, limit, mask, images, text)
             options |= {"custom_generate": decoding, "logits_processor": [mask] if mask else None}
         elif rules:
             options["logits_processor"] = [self._outlines.get_cfg_logits_processor(rules)]
@@ -215,7 +215,6 @@ class TransformersLLM(LLM):
 
     def describe(self) -> dict[str, Any]:
         loaded = self.loaded
-        kept = self.__dict__.get("prompts")
         return {
             "name": self.name,
             "runtime": "transformers",
@@ -226,7 +225,7 @@ class TransformersLLM(LLM):
             "context_tokens": self.context,
             "memory_bytes": loaded.model.get_memory_footprint() if loaded.model is not None else 0,
             "vision": self.vision,
-            "decoding": {"prompt_cache": kept.describe() if kept else None} if self.fast else "plain",
+            "decoding": "in fewer passes" if self.fast else "plain",
         }
 
     def close(self) -> None:
@@ -241,13 +240,6 @@ class TransformersLLM(LLM):
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-
-
-def image_inputs(inputs: Any) -> dict[str, Any]:
-    """What a processor made for images besides the tokens; empty for text."""
-    if "pixel_values" not in inputs:
-        return {}
-    return {key: value for key, value in inputs.items() if key not in ("input_ids", "attention_mask")}
 
 
 def stop_ids(loaded: Loaded) -> list[int]:
