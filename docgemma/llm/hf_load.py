@@ -1,8 +1,7 @@
 """Loads a Hugging Face model as its device needs it: NF4 for MedGemma, a compute type that works, PIL for images."""
 
 import importlib.util
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,9 @@ def load_transformers(
         ModelError: no such model, no access to it, or too little memory.
     """
     nf4 = name == "medgemma" if nf4 is None else nf4
-    require([*NEEDED, "bitsandbytes"] if nf4 else NEEDED)
+    needed = (*NEEDED, "bitsandbytes") if nf4 else NEEDED
+    if missing := [library for library in needed if importlib.util.find_spec(library) is None]:
+        raise ConfigError(f"This model needs {', '.join(missing)}.", hint=INSTALL)
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -43,18 +44,10 @@ def load_transformers(
         torch.set_num_threads(settings.threads or threads_to_use())
     source = locate(name, settings)
     on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
-    start = time.perf_counter()
     loaded = _load(source, gpu if device == "cuda" else "cpu", compute, nf4)
     memory = loaded.model.get_memory_footprint() / 2**30
-    seconds = time.perf_counter() - start
-    on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB, {seconds:.0f} s.")
+    on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB.")
     return TransformersLLM(name, loaded, fast=settings.fast_decoding)
-
-
-def require(names: Sequence[str]) -> None:
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ConfigError(f"This model needs {', '.join(missing)}.", hint=INSTALL)
 
 
 def locate(name: str, settings: Settings) -> str:

@@ -97,9 +97,8 @@ class ServerLLM(LLM):
     def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
         """The events of one answer. llama.cpp cannot hold an answer that it did not begin itself to a schema: then the
         opening words are left out, from here on."""
-        unopened = replace(prompt, prefix="")
         if schema and not self.prefills_schemas:
-            prompt = unopened
+            prompt = replace(prompt, prefix="")
         try:
             yield from self._events(self._body(prompt, config, schema))
         except RefusedError as error:
@@ -107,7 +106,7 @@ class ServerLLM(LLM):
                 raise
             self.prefills_schemas = False
             logger.info("%s cannot open a constrained answer (%s); going on without", self.address, error)
-            yield from self._events(self._body(unopened, config, schema))
+            yield from self._answer(prompt, config, schema)
 
     def _body(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
