@@ -42,7 +42,8 @@ class GrammarMask(LogitsProcessor):
         # not llguidance.torch: it imports torch's compiler, which takes seconds
         self.matcher.unsafe_compute_mask_ptr(self.bits.data_ptr(), self.bits.numel() * 4)
         words = self.bits.to(scores.device, non_blocking=True).unsqueeze(1)
-        allowed = ((words >> torch.arange(32, device=scores.device)) & 1).reshape(-1)[: scores.shape[-1]]
+        places = torch.arange(32, dtype=torch.int32, device=scores.device)
+        allowed = ((words >> places) & 1).reshape(-1)[: scores.shape[-1]]
         scores[:, : len(allowed)].masked_fill_(allowed == 0, float("-inf"))
         scores[:, len(allowed) :] = float("-inf")  # a model's vocabulary may be padded past its tokenizer's
         return scores
