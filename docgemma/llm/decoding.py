@@ -194,7 +194,8 @@ class AnswerText(TextStreamer):
     def put(self, value: torch.Tensor) -> None:
         if not self.next_tokens_are_prompt:
             value = torch.tensor([token for token in value.reshape(-1).tolist() if token not in self.stop_ids])
-        super().put(value)
+        whole_words: Any = super()  # untyped
+        whole_words.put(value)
 
     def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
         self.text += text
