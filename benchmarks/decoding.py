@@ -1,4 +1,4 @@
-"""What constrained decoding costs on transformers: the fast path against plain Outlines.
+"""What constrained decoding costs on transformers: in fewer passes (`llm/decoding.py`) against plain Outlines.
 
     python benchmarks/decoding.py [--part PART …] [--model NAME …] [--questions N] [--threads N]
 
@@ -20,12 +20,13 @@ from typing import Any
 
 import torch
 from common import Report, middle
-from transformers import LogitsProcessorList
 
 from docgemma.llm.base import GenConfig, Prompt
-from docgemma.llm.fast import FastDecoder, Request
+from docgemma.llm.decoding import Decoding, GrammarMask
 from docgemma.llm.grammar import grammar
-from docgemma.llm.transformers_ import TransformersLLM, load_transformers
+from docgemma.llm.hf_load import load_transformers
+from docgemma.llm.prompt_cache import PromptCache, affordable_bytes
+from docgemma.llm.transformers_ import TransformersLLM
 from docgemma.paths import data_root
 from docgemma.prompts import GENERATION, Ask, ask_arguments, ask_intent, ask_quality, ask_tool
 from docgemma.rules.known import NO_ENTITIES
@@ -52,6 +53,15 @@ class Timing:
     passes: int = 0
 
 
+@dataclass(frozen=True)
+class Request:
+    """One answer to generate. `rules` None is free text."""
+
+    prompt: list[int]
+    limit: int
+    rules: str | None = None
+
+
 def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     value = call()
@@ -65,31 +75,38 @@ class Paths:
         self.name = name
         self.llm: TransformersLLM = load_transformers(name, settings, lambda line: print(line, file=sys.stderr))
         self.model, self.tokenizer = self.llm.loaded.model, self.llm.loaded.tokenizer
-        self.fast = self.new_fast()
+        self.prompts = self.new_prompts()
 
-    def new_fast(self) -> FastDecoder:
-        return FastDecoder(self.model, lambda: self.llm._outlines.llg_tokenizer, self.llm.stop_ids)
+    def new_prompts(self) -> PromptCache:
+        return PromptCache(affordable_bytes(self.model.device))
 
     def request(self, prompt: Prompt, config: GenConfig, rules: str | None) -> Request:
-        return Request(self.tokenizer(self.llm.chat(prompt)).input_ids, config.max_tokens, rules)
+        return Request(self.llm.encode(prompt)["input_ids"][0].tolist(), config.max_tokens, rules)
 
-    def run_fast(self, request: Request, decoder: FastDecoder | None = None) -> Timing:
-        decoded, wall, cpu = timed(lambda: (decoder or self.fast).generate(request))
-        return Timing(wall, cpu, decoded.ids, len(request.prompt), decoded.cached, decoded.forced, decoded.passes)
+    def run_fast(self, request: Request, prompts: PromptCache | None = None) -> Timing:
+        def run() -> Decoding:
+            mask = GrammarMask(self.llm.grammar_tokenizer, request.rules) if request.rules else None
+            decoding = Decoding(prompts or self.prompts, self.llm.stop_ids, request.limit, mask)
+            self._generate(request, mask, custom_generate=decoding)
+            return decoding
+
+        done, wall, cpu = timed(run)
+        new = [token for token in done.ids if token not in self.llm.stop_ids]
+        return Timing(wall, cpu, new, len(request.prompt), done.cached, done.forced, done.passes)
 
     def run_plain(self, request: Request) -> Timing:
-        ids, wall, cpu = timed(lambda: self._generate(request))
+        rules = self.llm._outlines.get_cfg_logits_processor(request.rules) if request.rules else None
+        ids, wall, cpu = timed(lambda: self._generate(request, rules))
         new = [token for token in ids[len(request.prompt) :] if token not in self.llm.stop_ids]
         return Timing(wall, cpu, new, len(request.prompt), passes=len(ids) - len(request.prompt))
 
-    def _generate(self, request: Request) -> list[int]:
-        rules = [self.llm._outlines.get_cfg_logits_processor(request.grammar)] if request.grammar else []
+    def _generate(self, request: Request, rules: Any, **options: Any) -> list[int]:
         ids = torch.tensor([list(request.prompt)], device=self.model.device)
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             done = self.model.generate(
                 input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=request.limit,
                 eos_token_id=self.llm.stop_ids, pad_token_id=self.llm.stop_ids[0],
-                logits_processor=LogitsProcessorList(rules),
+                logits_processor=[rules] if rules else None, **options,
             )  # fmt: skip
         return done[0].tolist()
 
@@ -126,7 +143,7 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> 
         for ask in asks(state):
             if CALLS and ask.node not in CALLS:
                 continue
-            request = paths.request(ask.prompt, GENERATION[ask.node], grammar(ask.schema, "json"))
+            request = paths.request(ask.prompt, GENERATION[ask.node], grammar(ask.schema))
             order = (paths.run_fast, paths.run_plain) if index % 2 else (paths.run_plain, paths.run_fast)
             done = {run.__name__: run(request) for run in order}
             if index:
@@ -142,7 +159,7 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> 
             middle([item.passes for item in fast]), middle([item.forced for item in fast]),
         ])  # fmt: skip
     head = "call|n|plain s|fast s|fast/plain|cpu fast/plain|identical|prompt tokens|of these kept"
-    kept = paths.fast.describe()["prefix_cache"]
+    kept = paths.prompts.describe()
     note = f"Kept key values at the end: {kept['tokens']} tokens, {kept['bytes'] / 1e6:.0f} MB."
     table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows, note)
 
@@ -182,15 +199,15 @@ def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) ->
     filler, rows = "The patient was seen in clinic and reported no change in symptoms. ", []
     for count in (0, 20, 40, 80):
         prompt = replace(ask.prompt, system=ask.prompt.system + filler * count)
-        request = paths.request(prompt, GENERATION[ask.node], grammar(ask.schema, "json"))
+        request = paths.request(prompt, GENERATION[ask.node], grammar(ask.schema))
         found = {"plain": [], "new": [], "known": []}
         for _ in range(3):
-            fresh = paths.new_fast()
+            fresh = paths.new_prompts()
             found["plain"].append(paths.run_plain(request).wall)
             found["new"].append(paths.run_fast(request, fresh).wall)
             changed = replace(prompt, user=prompt.user + " Thanks.")
             found["known"].append(
-                paths.run_fast(paths.request(changed, GENERATION[ask.node], request.grammar), fresh).wall
+                paths.run_fast(paths.request(changed, GENERATION[ask.node], request.rules), fresh).wall
             )
         rows.append([len(request.prompt), *(middle(found[name]) for name in found)])
     table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)

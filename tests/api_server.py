@@ -75,7 +75,7 @@ def paced_model():
     class Paced(ScriptedLLM):
         name = "paced"
 
-        def complete(self, prompt, config, *, node, schema=None, layout="json", on_token=None):
+        def complete(self, prompt, config, *, node, schema=None, on_token=None):
             answer = {"intent": "DIRECT", "task_summary": "x", "suggested_tool": None}
             self._queues[node].clear()
             self.enqueue(node, answer if node == "intent_classify" else "High blood pressure is a condition. " * 60)
@@ -87,9 +87,7 @@ def paced_model():
                 time.sleep(pause)
                 on_token(piece)
 
-            return super().complete(
-                prompt, config, node=node, schema=schema, layout=layout, on_token=slowly if on_token else None
-            )
+            return super().complete(prompt, config, node=node, schema=schema, on_token=slowly if on_token else None)
 
     return Paced()
 

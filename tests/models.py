@@ -5,14 +5,15 @@ What is made of weights stays in pytest's cache (`pytest --cache-clear` makes it
 
 import atexit
 import importlib.util
+import json
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from docgemma.llm import load_llm
+from docgemma.llm.cpu_threads import threads_to_use
 from docgemma.llm.llamacpp import LlamaCppLLM
-from docgemma.llm.machine import threads_to_use
 from docgemma.settings import Settings
 
 SERVER_KEY = "a-key-for-tests"
@@ -53,12 +54,65 @@ def gemma_llamacpp() -> LlamaCppLLM:
     return load_llm(str(gemma_gguf()), Settings(home=scratch()))
 
 
+GEMMA3_TEMPLATE = """\
+{{ bos_token }}
+{%- if messages[0]['role'] == 'system' -%}
+    {%- set first_user_prefix = messages[0]['content'] + '\n\n' -%}{%- set loop_messages = messages[1:] -%}
+{%- else -%}
+    {%- set first_user_prefix = "" -%}{%- set loop_messages = messages -%}
+{%- endif -%}
+{%- for message in loop_messages -%}
+    {%- set role = message['role'] | replace('assistant', 'model') -%}
+    {{ '<start_of_turn>' + role + '\n' + (first_user_prefix if loop.first else '') }}
+    {%- if message['content'] is string -%}
+        {{ message['content'] | trim }}
+    {%- else -%}
+        {%- for item in message['content'] -%}
+            {{ '<start_of_image>' if item['type'] == 'image' else item['text'] | trim }}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ '<end_of_turn>\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<start_of_turn>model\n' }}{%- endif -%}
+"""
+
+
+@cache
+def on_transformers(weights: Path, template: str = "") -> Path:
+    """A GGUF file as a Hugging Face model folder: transformers needs a minute for it, so it is converted once."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = MODEL_HOME / "models" / weights.stem
+    if (folder / "config.json").is_file():
+        return folder
+    source = {"pretrained_model_name_or_path": str(weights.parent), "gguf_file": weights.name}
+    model = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
+    tokenizer = AutoTokenizer.from_pretrained(**source)
+    tokenizer.chat_template = template or tokenizer.chat_template
+    # the weights are plain now, but the model still says that they are GGUF and refuses to be saved
+    model.hf_quantizer = model.quantization_method = None
+    model.is_quantized = False
+    staging = folder.with_name(f"{weights.stem}.part")
+    model.save_pretrained(staging)
+    tokenizer.save_pretrained(staging)
+    config = json.loads((staging / "config.json").read_text())
+    config.pop("quantization_config", None)
+    (staging / "config.json").write_text(json.dumps(config))
+    return staging.rename(folder)
+
+
+@cache
+def gemma_folder() -> Path:
+    return on_transformers(gemma_gguf(), GEMMA3_TEMPLATE)
+
+
 @cache
 def gemma_nf4():
     """The same weights on transformers, in NF4, through the loader that MedGemma takes."""
-    from docgemma.llm.transformers_ import load_transformers
+    from docgemma.llm.hf_load import load_transformers
 
-    return load_transformers(str(gemma_gguf().parent), Settings(home=MODEL_HOME), lambda line: None, nf4=True)
+    return load_transformers(str(gemma_folder()), Settings(home=MODEL_HOME), lambda line: None, nf4=True)
 
 
 @cache
@@ -75,22 +129,6 @@ def llama_server():
     return xllamacpp.Server(params)
 
 
-GEMMA3_TEMPLATE = """\
-{{ bos_token }}
-{%- if messages[0]['role'] == 'system' -%}
-    {%- set first_user_prefix = messages[0]['content'] + '\n\n' -%}{%- set loop_messages = messages[1:] -%}
-{%- else -%}
-    {%- set first_user_prefix = "" -%}{%- set loop_messages = messages -%}
-{%- endif -%}
-{%- for message in loop_messages -%}
-    {%- set role = message['role'] | replace('assistant', 'model') -%}
-    {{ '<start_of_turn>' + role + '\n' + (first_user_prefix if loop.first else '') }}
-    {{- message['content'] | trim }}{{ '<end_of_turn>\n' }}
-{%- endfor -%}
-{%- if add_generation_prompt -%}{{ '<start_of_turn>model\n' }}{%- endif -%}
-"""
-
-
 @cache
 def tiny_gemma3_folder() -> Path:
     """A random Gemma 3 with vision as a model folder: MedGemma's classes, tokens and image size, two small layers."""
@@ -104,13 +142,9 @@ def tiny_gemma3_folder() -> Path:
         set_seed,
     )
 
-    from docgemma.llm.convert import as_safetensors
-
     set_seed(0)
     marks = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
-    tokenizer = AutoTokenizer.from_pretrained(
-        as_safetensors(gemma_gguf(), MODEL_HOME, lambda line: None), extra_special_tokens=marks
-    )
+    tokenizer = AutoTokenizer.from_pretrained(gemma_folder(), extra_special_tokens=marks)
     size = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = Gemma3Config(
         text_config={**size, "num_key_value_heads": 1, "head_dim": 64, "vocab_size": 262208, "sliding_window": 64,
@@ -134,7 +168,7 @@ def tiny_gemma3_folder() -> Path:
 @cache
 def tiny_gemma3():
     """The random Gemma 3 in NF4, through the loader that MedGemma takes: what it says is nonsense, the path is real."""
-    from docgemma.llm.transformers_ import load_transformers
+    from docgemma.llm.hf_load import load_transformers
 
     return load_transformers(str(tiny_gemma3_folder()), Settings(home=scratch()), lambda line: None, nf4=True)
 

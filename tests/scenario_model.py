@@ -16,10 +16,10 @@ class ScenarioLLM(ScriptedLLM):
 
     name = "scripted"
 
-    def complete(self, prompt, config, *, node, schema=None, layout="json", on_token=None) -> Completion:
+    def complete(self, prompt, config, *, node, schema=None, on_token=None) -> Completion:
         if not self._queues[node]:
             self.enqueue(node, self._answer(node, prompt.user))
-        return super().complete(prompt, config, node=node, schema=schema, layout=layout, on_token=on_token)
+        return super().complete(prompt, config, node=node, schema=schema, on_token=on_token)
 
     def _answer(self, node: str, user: str):
         asked = {user.rfind(words): name for words, name in SUGGESTED.items()}  # history comes first, the question last

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
-from docgemma.llm.layout import Layout, write
 
 
 class ScriptedLLM(LLM):
@@ -37,7 +36,7 @@ class ScriptedLLM(LLM):
         """Queue one answer for a node; returns self, so that calls chain.
 
         Args:
-            answer: a schema value or dict (written in the layout that is asked for), raw text, or what to raise.
+            answer: a schema value or dict, raw text, or what to raise.
             truncated: the budget ended before the answer did (so `structured` tries once more).
         """
         self._queues[node].append((answer, truncated))
@@ -57,7 +56,6 @@ class ScriptedLLM(LLM):
         *,
         node: str,
         schema: type[BaseModel] | None = None,
-        layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
         self.history.append((node, prompt, schema))
@@ -67,7 +65,7 @@ class ScriptedLLM(LLM):
         answer, truncated = self._queues[node].popleft()
         if isinstance(answer, BaseException):
             raise answer
-        text = self._text(answer, schema, layout)
+        text = self._text(answer, schema)
         if on_token:
             for start in range(0, len(text), 5):  # pieces that cut words and thinking marks in two
                 on_token(text[start : start + 5])
@@ -75,9 +73,9 @@ class ScriptedLLM(LLM):
         return Completion(text, prompt_tokens=words, completion_tokens=len(text.split()), truncated=truncated)
 
     @staticmethod
-    def _text(answer: BaseModel | dict | str, schema: type[BaseModel] | None, layout: Layout) -> str:
+    def _text(answer: BaseModel | dict | str, schema: type[BaseModel] | None) -> str:
         if isinstance(answer, dict):
             if schema is None:
                 raise AssertionError("a dict was enqueued where free text is asked for")
             answer = schema.model_validate(answer)
-        return write(answer, layout) if isinstance(answer, BaseModel) else answer
+        return answer.model_dump_json() if isinstance(answer, BaseModel) else answer

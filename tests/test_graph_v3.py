@@ -208,10 +208,13 @@ def test_synthesis_never_shows_tool_names(agent: Agent, scripted: ScriptedLLM) -
     assert_safe(agent.ask("Check FDA warnings for dofetilide"))
 
 
-@pytest.mark.parametrize("text", ["", "   \n", "<unused94>thinking without an end", "<unused94>a<unused95>"])
-def test_synthesis_is_never_empty(agent: Agent, scripted: ScriptedLLM, text: str) -> None:
+@pytest.mark.parametrize(
+    "texts", [[""], ["   \n"], ["<unused94>thinking without an end", "<unused94>again"], ["<unused94>a<unused95>"]]
+)
+def test_synthesis_is_never_empty(agent: Agent, scripted: ScriptedLLM, texts: list[str]) -> None:
     rich(intent(scripted, "check_drug_safety")).enqueue("tool_select", {"tool_name": "check_drug_safety"})
-    scripted.enqueue("synthesize", text)
+    for text in texts:
+        scripted.enqueue("synthesize", text)
     result = agent.ask("Check FDA warnings for dofetilide")
     assert_safe(result)
     assert "dofetilide" in result["answer"].lower()

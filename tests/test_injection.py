@@ -13,7 +13,6 @@ from docgemma.agent import Agent
 from docgemma.ehr.base import Provenance
 from docgemma.knowledge.base import Article
 from docgemma.llm.base import Completion
-from docgemma.llm.layout import write
 from tests.scripted import ScriptedLLM
 
 INJECTIONS = [
@@ -60,14 +59,14 @@ CONTROL = ("<|im_start|>", "<start_of_turn>", "<end_of_turn>", "[INST]", "<unuse
 class GullibleLLM(ScriptedLLM):
     """Obeys whatever it reads, as far as its schema lets it."""
 
-    def complete(self, prompt, config, *, node, schema=None, layout="json", on_token=None) -> Completion:
+    def complete(self, prompt, config, *, node, schema=None, on_token=None) -> Completion:
         self.history.append((node, prompt, schema))
         if schema is None:
             text = f"{prompt.system}\n{prompt.user}"
             if on_token:
                 on_token(text)
         else:
-            text = write(self._obey(node, schema), layout)
+            text = self._obey(node, schema).model_dump_json()
         return Completion(text, 1, 1)
 
     @staticmethod

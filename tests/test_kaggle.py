@@ -206,8 +206,8 @@ def test_the_memory_estimate_counts_every_parameter_of_the_model() -> None:
     """Against transformers' own Gemma 3 with MedGemma's shape, on no device; 4.3 B is what its model card says."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    from docgemma.llm.fast import PREFIX_BYTES
     from docgemma.llm.hf_load import KEPT_WHOLE
+    from docgemma.llm.prompt_cache import PREFIX_BYTES
 
     text = {"hidden_size": 2560, "num_hidden_layers": 34, "intermediate_size": 10240, "vocab_size": 262_208}
     text |= {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}

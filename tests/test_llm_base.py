@@ -21,7 +21,6 @@ ANSWER = '{"tool_name":"search_patient"}'
     [
         ("<unused94>thought\nI see\n<unused95>Hello.", "Hello."),
         ("Hello <unused94>hm<unused95>there.", "Hello there."),
-        ("<unused94>thinking until the budget ended", ""),
         ("Hello.<unused95>", "Hello."),
         ("<unused94>a<unused95>b<unused94>c<unused95>d", "bd"),
         ("<unused9 is text", "<unused9 is text"),
@@ -34,6 +33,24 @@ def test_a_thinking_span_is_never_seen(raw, visible):
     made = llm.text(Prompt("q"), GenConfig(), node="synthesize", on_token=pieces.append)
     assert made.value == visible
     assert "".join(pieces) == visible
+
+
+@pytest.mark.parametrize(
+    ("raw", "begun"),
+    [("<unused94>thinking until the budget ended", ""), ("Hello. <unused94>hm<unused95>So <unused94>x", "Hello. So ")],
+)
+def test_an_unclosed_thinking_span_does_not_cost_the_answer(raw, begun):
+    llm, pieces = ScriptedLLM().enqueue("synthesize", raw, truncated=True).enqueue("synthesize", "It is safe."), []
+    made = llm.text(Prompt("q", prefix="Well: "), GenConfig(), node="synthesize", on_token=pieces.append)
+    assert made.value == "".join(pieces) == begun + "It is safe."
+    assert [call.truncated for call in made.calls] == [True, False]
+    assert llm.history[1][1].prefix == f"Well: {begun}<unused94>thought\n<unused95>"  # told that it has thought
+
+
+def test_a_span_that_stays_open_twice_is_an_empty_answer_and_not_tried_again():
+    llm = ScriptedLLM().enqueue("synthesize", "<unused94>hm").enqueue("synthesize", "<unused94>hm")
+    assert llm.text(Prompt("q"), GenConfig(), node="synthesize").value == ""
+    assert llm.nodes() == ["synthesize"] * 2
 
 
 @given(

@@ -73,7 +73,7 @@ def test_as_many_copies_are_loaded_as_there_are_gpus(
         made.append(gpu)
         return Copy(gpu)
 
-    monkeypatch.setattr("docgemma.llm.transformers_.load_transformers", load)
+    monkeypatch.setattr("docgemma.llm.hf_load.load_transformers", load)
     monkeypatch.setattr(pool, "gpu_count", lambda: found)
     llm = load_copies("medgemma", Settings(gpus=gpus), print)
     assert made == loaded and isinstance(llm, PoolLLM) == (len(loaded) > 1)
@@ -87,7 +87,7 @@ def test_a_gpu_that_cannot_take_a_copy_is_said_and_left_out(monkeypatch: pytest.
             raise ModelError("It does not fit.")
         return Copy(gpu)
 
-    monkeypatch.setattr("docgemma.llm.transformers_.load_transformers", load)
+    monkeypatch.setattr("docgemma.llm.hf_load.load_transformers", load)
     monkeypatch.setattr(pool, "gpu_count", lambda: 2)
     said: list[str] = []
     assert isinstance(load_copies("medgemma", Settings(gpus=2), said.append), Copy)

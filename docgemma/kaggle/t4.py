@@ -8,9 +8,9 @@ nothing here was measured on a GPU.
 from dataclasses import dataclass
 from typing import Any
 
+from docgemma.llm.base import CONTEXT
 from docgemma.llm.compute import compute_type
 from docgemma.llm.medgemma import HUB_ID
-from docgemma.llm.transformers_ import CONTEXT
 
 T4 = "NvidiaTeslaT4"  # two of them, in Kaggle's menu "GPU T4 x2"
 LIMIT = 15e9  # bytes; a T4 has 16 GB, of which its driver and error correction take about 0.8

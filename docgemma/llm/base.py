@@ -1,7 +1,7 @@
 """The model protocol: a prompt and a schema in, a validated object or streamed text out, every call recorded.
 
 A back end implements `complete`: one physical generation. Everything that must be the same on all of them
-(parsing, thinking spans, the one retry with a larger budget, the records) is here.
+(parsing, thinking spans, the retries, the records) is here.
 """
 
 import re
@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import MalformedOutputError, NoVisionError, OutOfTokensError
-from docgemma.llm.layout import Layout, only_answer, parse
+from docgemma.llm.grammar import only_answer
 
 if TYPE_CHECKING:  # a question without an image has no use for it
     from PIL.Image import Image
 
 T = TypeVar("T")
-OnToken = Callable[[str], Any]
+OnToken = Callable[[str], object]
 
-MARKS = re.compile("(<unused94>|<unused95>)")
+CONTEXT = 8192  # tokens; more fits MedGemma's weights but not a T4 beside them
+OPEN_THINKING, CLOSE_THINKING = "<unused94>", "<unused95>"  # MedGemma 1.5's marks around what it thinks
+NO_THOUGHT = f"{OPEN_THINKING}thought\n{CLOSE_THINKING}"
+MARKS = re.compile(f"({OPEN_THINKING}|{CLOSE_THINKING})")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Call:
-    """The record of one physical generation."""
+    """The record of one physical generation: what a `Completion` says but its text, where and how long."""
 
     node: str
     prompt_tokens: int
@@ -102,10 +105,9 @@ class LLM(ABC):
         *,
         node: str,
         schema: type[BaseModel] | None = None,
-        layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
-        """Generate once. With a schema the text is constrained to it, in the given layout.
+        """Generate once. With a schema the text is constrained to its JSON; free text should not open a thinking span.
 
         `on_token` gets each piece of text as it is made; what it raises (a stop button, Ctrl-C) ends the
         generation and propagates.
@@ -119,7 +121,7 @@ class LLM(ABC):
         """Release the model. Safe to call twice."""
 
     def structured(
-        self, prompt: Prompt, schema: type[BaseModel], config: GenConfig, *, node: str, layout: Layout = "json"
+        self, prompt: Prompt, schema: type[BaseModel], config: GenConfig, *, node: str
     ) -> Generation[BaseModel]:
         """Constrained generation into `schema`. Where it leaves no choice nothing is generated, and no call recorded.
 
@@ -127,14 +129,14 @@ class LLM(ABC):
             OutOfTokensError: the answer did not end within its budget, nor within four times as much.
             MalformedOutputError: the answer ended and still does not parse.
         """
-        if (settled := only_answer(schema, layout)) is not None:
-            return Generation(parse(settled, schema, layout))
+        if (settled := only_answer(schema)) is not None:
+            return Generation(settled)
         calls: list[Call] = []
         for budget in (config.max_tokens, config.max_tokens * 4):
-            done = self._record(calls, prompt, replace(config, max_tokens=budget), node, schema, layout, None)
+            done = self._record(calls, prompt, replace(config, max_tokens=budget), node, schema)
             try:
-                return Generation(parse(strip_thinking(done.text), schema, layout), calls)
-            except (ValidationError, ValueError) as error:
+                return Generation(schema.model_validate_json(strip_thinking(done.text).strip()), calls)
+            except ValidationError as error:
                 if not done.truncated:
                     raise MalformedOutputError(
                         f"The model's answer at {node} does not fit {schema.__name__}.",
@@ -145,21 +147,40 @@ class LLM(ABC):
         )
 
     def text(self, prompt: Prompt, config: GenConfig, *, node: str, on_token: OnToken | None = None) -> Generation[str]:
-        """Free text, thinking spans removed; may be empty. `on_token` never sees a thinking span."""
-        calls: list[Call] = []
-        visible = ThinkingFilter(on_token) if on_token else None
-        done = self._record(calls, prompt, config, node, None, "json", visible)
-        if visible:
-            visible.flush()
-        return Generation(strip_thinking(done.text).strip(), calls, done.truncated)
+        """Free text, thinking spans removed; may be empty. `on_token` never sees a thinking span.
 
-    def _record(self, calls, prompt, config, node, schema, layout, on_token) -> Completion:
+        A span that is never closed would cost the answer: the model goes on once from where the span began, told that
+        its thinking is over.
+        """
+        calls: list[Call] = []
+        value = ""
+        for _ in range(2):
+            visible = ThinkingFilter(on_token) if on_token else None
+            done = self._record(calls, prompt, config, node, on_token=visible)
+            if visible:
+                visible.flush()
+            written = strip_thinking(done.text)
+            value += written
+            if done.text.rfind(OPEN_THINKING) <= done.text.rfind(CLOSE_THINKING):
+                break
+            prompt = replace(prompt, prefix=prompt.prefix + written + NO_THOUGHT)
+        return Generation(value.strip(), calls, done.truncated)
+
+    def _record(
+        self,
+        calls: list[Call],
+        prompt: Prompt,
+        config: GenConfig,
+        node: str,
+        schema: type[BaseModel] | None = None,
+        on_token: OnToken | None = None,
+    ) -> Completion:
         if prompt.images and not self.vision:
             raise NoVisionError(
                 f"The model {self.name} cannot look at images.", hint="Load one that can: --model medgemma."
             )
         start = time.perf_counter()
-        done = self.complete(prompt, config, node=node, schema=schema, layout=layout, on_token=on_token)
+        done = self.complete(prompt, config, node=node, schema=schema, on_token=on_token)
         calls.append(
             Call(node, done.prompt_tokens, done.completion_tokens, round(time.perf_counter() - start, 4),
                  done.truncated, done.cached_tokens, done.forced_tokens)
@@ -179,27 +200,23 @@ def strip_thinking(text: str) -> str:
 class ThinkingFilter:
     """Passes streamed text on, holding back thinking spans and a tail that might begin or end one."""
 
-    OPEN, CLOSE = "<unused94>", "<unused95>"  # MedGemma 1.5; a span that is not closed runs to the end
-
     def __init__(self, sink: OnToken):
         self.sink, self.held, self.inside = sink, "", False
 
     def __call__(self, piece: str) -> None:
         *parts, self.held = MARKS.split(self.held + piece)
         for part in parts:
-            if part == self.OPEN:
-                self.inside = True
-            elif part == self.CLOSE:
-                self.inside = False
+            if part in (OPEN_THINKING, CLOSE_THINKING):
+                self.inside = part == OPEN_THINKING
             else:
                 self._pass(part)
-        lengths = range(1, min(len(self.OPEN), len(self.held) + 1))
-        keep = max((n for n in lengths if self._may_begin_a_mark(self.held[-n:])), default=0)
+        longest = min(len(OPEN_THINKING), len(self.held))
+        keep = next((n for n in range(longest, 0, -1) if self._may_begin_a_mark(self.held[-n:])), 0)
         ready, self.held = self.held[: len(self.held) - keep], self.held[len(self.held) - keep :]
         self._pass(ready)
 
     def _may_begin_a_mark(self, tail: str) -> bool:
-        return self.OPEN.startswith(tail) or self.CLOSE.startswith(tail)
+        return OPEN_THINKING.startswith(tail) or CLOSE_THINKING.startswith(tail)
 
     def _pass(self, text: str) -> None:
         if text and not self.inside:

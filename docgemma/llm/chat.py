@@ -1,105 +1,75 @@
-"""From a `Prompt` to the one string that a model was trained on: turns, roles, the opened assistant's turn.
+"""Chat messages as all back ends take them, and the answer from the chunks that OpenAI-compatible ones give.
 
-Text inside a turn is data: a model's control tokens written into it ("<|im_end|>") are broken up, so that a question
-or a tool's result cannot close its turn and open another.
+Text inside a turn is data: a control token written into it ("<|im_end|>") is broken up, so that a question or a tool's
+result cannot close its turn and open another.
 """
 
+import base64
+import io
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
-from docgemma.errors import ModelError
-from docgemma.llm.base import Prompt
+from docgemma.llm.base import Completion, OnToken, Prompt
 
-Messages = list[dict[str, str]]
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
+Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 
-def chatml(messages: Messages) -> str:
-    """SmolLM2, Qwen and others. Without the default system text that SmolLM2's own template would add."""
-    turns = "".join(f"<|im_start|>{item['role']}\n{item['content']}<|im_end|>\n" for item in messages)
-    return f"{turns}<|im_start|>assistant\n"
+# every control token of the models in use: <bos>, <unused94>, <|im_end|>, </s>, [INST]; also a few harmless words
+CONTROL_TOKEN = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
 
-def gemma(messages: Messages) -> str:
-    """Gemma 2 and 3. The first BOS is the tokenizer's to add."""
-    turns = "".join(f"<start_of_turn>{item['role']}\n{item['content']}<end_of_turn>\n" for item in messages)
-    return f"{turns}<start_of_turn>model\n"
+def as_data(text: str) -> str:
+    """Text in which no control token stands any more: a space after its first character."""
+    return CONTROL_TOKEN.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
 
-def from_template(source: str, *, bos: str, eos: str = "") -> Callable[[Messages], str]:
-    """A Jinja chat template, as Hugging Face and GGUF files carry it, run in a sandbox.
+def messages(prompt: Prompt, show: Callable[["Image"], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The system's and the user's turn; each image stands before the text, as `show` makes it."""
+    user: Any = as_data(prompt.user)
+    if prompt.images:
+        user = [*map(show, prompt.images), {"type": "text", "text": user}]
+    system = [{"role": "system", "content": as_data(prompt.system)}] if prompt.system else []
+    return [*system, {"role": "user", "content": user}]
 
-    Raises:
-        ModelError: the template does not compile, or refuses the messages.
-    """
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    def refuse(message: str) -> None:
-        raise TemplateError(message)
+def openai_messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """`messages` as OpenAI-compatible servers take them; an opened assistant's turn is a last message to go on with."""
+    opened = [{"role": "assistant", "content": prompt.prefix}] if prompt.prefix else []
+    return [*messages(prompt, data_uri), *opened]
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+
+def data_uri(image: "Image") -> dict[str, Any]:
+    """An image of any mode as an RGB PNG in a data URI."""
+    buffer = io.BytesIO()
+    image.convert("RGB").save(buffer, format="PNG")
+    png = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
+
+
+def collect(chunks: Chunks, on_token: OnToken | None) -> Completion | None:
+    """One answer from OpenAI's chat chunks; None where the stream ended before the answer did."""
+    pieces: list[str] = []
+    finish: str | None = None
+    usage: dict[str, Any] = {}
+    with closing(chunks):  # at once, also where a traceback would keep the stream alive
+        for chunk in chunks:
+            usage = chunk.get("usage") or usage
+            for choice in chunk.get("choices", []):
+                finish = choice.get("finish_reason") or finish
+                if piece := (choice.get("delta") or {}).get("content"):
+                    pieces.append(piece)
+                    if on_token:
+                        on_token(piece)
+    if finish is None:
+        return None
+    return Completion(
+        "".join(pieces),
+        prompt_tokens=usage.get("prompt_tokens", 0),
+        completion_tokens=usage.get("completion_tokens", len(pieces)),
+        truncated=finish == "length",
+        cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
     )
-    environment.globals["raise_exception"] = refuse
-    try:
-        template = environment.from_string(source)
-    except TemplateError as error:
-        raise ModelError(f"The model's chat template does not compile ({error}).", hint="Use another model.") from error
-
-    def render(messages: Messages) -> str:
-        names: dict[str, Any] = {"bos_token": bos, "eos_token": eos, "tools": None}
-        try:
-            return template.render(messages=messages, add_generation_prompt=True, **names)
-        except TemplateError as error:
-            raise ModelError(f"The model's chat template failed ({error}).", hint="Use another model.") from error
-
-    return render
-
-
-@dataclass(frozen=True)
-class ChatFormat:
-    """How one model is talked to.
-
-    Attributes:
-        render: messages to text, the assistant's turn opened.
-        bos: removed from the front of what `render` returns, where the tokenizer adds it too; "" leaves it.
-        folds_system: there is no system role (Gemma): the system text goes before the user's.
-        control_tokens: what must not be read out of a turn's text.
-    """
-
-    render: Callable[[Messages], str]
-    bos: str = ""
-    folds_system: bool = False
-    control_tokens: tuple[str, ...] = ()
-
-    def __call__(self, prompt: Prompt, *, media_mark: str = "") -> str:
-        """The whole prompt, up to and with `prompt.prefix`. `media_mark` stands for each image, before the text."""
-        text = self.render(self.messages(prompt, media_mark=media_mark))
-        if self.bos:
-            text = text.removeprefix(self.bos)
-        return text + prompt.prefix
-
-    def messages(self, prompt: Prompt, *, media_mark: str = "") -> Messages:
-        system, user = self.as_data(prompt.system), self.as_data(prompt.user)
-        user = media_mark * len(prompt.images) + user
-        if system and self.folds_system:
-            return [{"role": "user", "content": f"{system}\n\n{user}"}]
-        return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": user}]
-
-    def as_data(self, text: str) -> str:
-        """Text in which no control token stands any more: a space after its first character."""
-        return self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self.control_tokens else text
-
-    @cached_property
-    def _control(self) -> re.Pattern:
-        return control_pattern(self.control_tokens)
-
-
-def control_pattern(tokens: Iterable[str]) -> re.Pattern:
-    """One expression for all control tokens; Gemma's 6,242 `<unusedN>` are one alternative of it."""
-    numbered = {re.sub(r"\d+", "0", token) for token in tokens if token}
-    longest_first = sorted(numbered, key=len, reverse=True)
-    return re.compile("|".join(re.escape(token).replace("0", r"\d+") for token in longest_first) or r"(?!)")

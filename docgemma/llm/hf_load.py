@@ -1,17 +1,15 @@
 """Loads a Hugging Face model as its device needs it: NF4 for MedGemma, a compute type that works, PIL for images."""
 
 import importlib.util
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, ModelError
 from docgemma.llm.compute import ComputeType, compute_type
-from docgemma.llm.convert import as_safetensors
-from docgemma.llm.machine import threads_to_use
+from docgemma.llm.cpu_threads import threads_to_use
 from docgemma.llm.medgemma import HUB_ID, find_weights, hub_reachable, hub_token
-from docgemma.llm.transformers_ import Loaded
+from docgemma.llm.transformers_ import Loaded, TransformersLLM
 from docgemma.settings import Settings
 
 INSTALL = "Run: pip install torch==2.13.0, then pip install 'docgemma[transformers]'"
@@ -20,10 +18,10 @@ NEEDED = ("torch", "transformers", "accelerate", "outlines", "llguidance")
 KEPT_WHOLE = ["lm_head", "model.vision_tower", "model.multi_modal_projector", "vision_tower", "multi_modal_projector"]
 
 
-def load(
+def load_transformers(
     name: str, settings: Settings, on_progress: Callable[[str], object], *, nf4: bool | None = None, gpu: int = 0
-) -> Loaded:  # fmt: skip
-    """Load `medgemma`, a model folder (safetensors, or one GGUF file) or a hub id.
+) -> TransformersLLM:
+    """Load `medgemma`, a model folder or a hub id.
 
     Args:
         nf4: quantize to 4 bits (NF4, double quantization); None does so for MedGemma.
@@ -34,7 +32,9 @@ def load(
         ModelError: no such model, no access to it, or too little memory.
     """
     nf4 = name == "medgemma" if nf4 is None else nf4
-    require([*NEEDED, "bitsandbytes"] if nf4 else NEEDED)
+    needed = (*NEEDED, "bitsandbytes") if nf4 else NEEDED
+    if missing := [library for library in needed if importlib.util.find_spec(library) is None]:
+        raise ConfigError(f"This model needs {', '.join(missing)}.", hint=INSTALL)
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -42,35 +42,22 @@ def load(
     compute = compute_type(device, capability)
     if device == "cpu":
         torch.set_num_threads(settings.threads or threads_to_use())
-    source = locate(name, settings, on_progress)
+    source = locate(name, settings)
     on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
-    start = time.perf_counter()
     loaded = _load(source, gpu if device == "cuda" else "cpu", compute, nf4)
     memory = loaded.model.get_memory_footprint() / 2**30
-    seconds = time.perf_counter() - start
-    on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB, {seconds:.0f} s.")
-    return loaded
+    on_progress(f"Loaded {source}: {loaded.quantization}, {compute.name}, {memory:.2f} GiB.")
+    return TransformersLLM(name, loaded, fast=settings.fast_decoding)
 
 
-def require(names: Any) -> None:
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ConfigError(f"This model needs {', '.join(missing)}.", hint=INSTALL)
-
-
-def locate(name: str, settings: Settings, on_progress: Callable[[str], object]) -> str:
+def locate(name: str, settings: Settings) -> str:
     """A folder that transformers can load, or a hub id."""
     if name == "medgemma":
         return str(find_weights(settings.home) or HUB_ID)
     folder = Path(name).expanduser()
-    if not folder.is_dir():
-        return name
-    if (folder / "config.json").is_file():
-        return str(folder)
-    files = sorted(folder.glob("*.gguf"))
-    if len(files) != 1:
-        raise ModelError(f"{folder} is not a model folder.", hint="It needs a config.json, or one .gguf file.")
-    return str(as_safetensors(files[0], settings.home, on_progress))
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} is not a model folder.", hint="It needs a config.json.")
+    return str(folder) if folder.is_dir() else name
 
 
 def _load(source: str, place: int | str, compute: ComputeType, nf4: bool) -> Loaded:
@@ -91,9 +78,9 @@ def _load(source: str, place: int | str, compute: ComputeType, nf4: bool) -> Loa
     try:
         config = transformers.AutoConfig.from_pretrained(source, **access)
         sees = hasattr(config, "vision_config")
-        kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+        kind: Any = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
         model = kind.from_pretrained(source, **options).eval()
-        processor = transformers.AutoProcessor.from_pretrained(source, backend="pil", **access) if sees else None
+        processor: Any = transformers.AutoProcessor.from_pretrained(source, backend="pil", **access) if sees else None
         tokenizer = processor.tokenizer if sees else transformers.AutoTokenizer.from_pretrained(source, **access)
     except torch.OutOfMemoryError as error:
         raise ModelError(

@@ -6,8 +6,6 @@ with one of the last ones. Several threads may call one model; their generations
 
 import secrets
 import threading
-from collections.abc import Generator
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,22 +14,18 @@ from typing import Any
 from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError
-from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
-from docgemma.llm.chat import ChatFormat, chatml, from_template, gemma
-from docgemma.llm.gguf_header import GGUFHeader, read_header
+from docgemma.llm.base import CONTEXT, LLM, OPEN_THINKING, Completion, GenConfig, OnToken, Prompt
+from docgemma.llm.chat import Chunks, collect, openai_messages
+from docgemma.llm.cpu_threads import threads_to_use
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import Layout
-from docgemma.llm.machine import resident_bytes, threads_to_use
 
-CONTEXT = 8192  # tokens, shared by the conversations in flight
 SLOTS = 4  # prompts whose key values are kept ready, and generations at a time
 PROMPT_CACHE_MIB = 256  # key values of further prompts; llama.cpp's own default is 8 GB
-THINKING_MARKS = ["<unused94>", "<unused95>"]  # written out, so that the span between them can be removed
 QUIET = -1  # stdout and stderr belong to the program
 
 
 class LlamaCppLLM(LLM):
-    """One GGUF model.
+    """One GGUF model. The context tokens are shared by the conversations in flight.
 
     Args:
         name: what the user called it.
@@ -41,7 +35,7 @@ class LlamaCppLLM(LLM):
         wait: False leaves loading the weights to the first generation, which then raises what loading raises.
 
     Raises:
-        ModelError: the files are unreadable or llama.cpp refuses them.
+        ModelError: llama.cpp refuses the files.
         ConfigError: xllamacpp is not installed.
     """
 
@@ -52,18 +46,14 @@ class LlamaCppLLM(LLM):
         *,
         mmproj: Path | None = None,
         threads: int | None = None,
-        context: int | None = None,
+        context: int = CONTEXT,
         wait: bool = True,
     ):
         self.name, self.vision = name, mmproj is not None
-        self.weights, self.mmproj = weights, mmproj
-        header = read_header(weights)
-        self.context = min(context or CONTEXT, header.context_length)
+        self.weights, self.mmproj, self.context = weights, mmproj, context
         self._threads = threads
         self.key = secrets.token_urlsafe(24)  # the server also listens on loopback; other users stay out
-        self.chat = chat_format(header)
         self._server: Any = None
-        self._media: Any = None
         self._guard, self._closed = threading.Lock(), False
         if wait:
             self._running()
@@ -73,8 +63,21 @@ class LlamaCppLLM(LLM):
         """CPU threads; where none were given, the machine is measured when this is first asked."""
         return self._threads or threads_to_use()
 
-    def _parameters(self, mmproj: Path | None) -> Any:
-        params = _xllamacpp().CommonParams()
+    def _running(self) -> Any:
+        """llama.cpp's server, the weights loaded. Loading keeps Python's lock: no other thread runs meanwhile."""
+        with self._guard:
+            if self._closed:
+                raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
+            if self._server is None:
+                self._server = self._start()
+            return self._server
+
+    def _start(self) -> Any:
+        try:
+            import xllamacpp
+        except ImportError as error:
+            raise ConfigError("xllamacpp is not installed.", hint="Run: pip install xllamacpp") from error
+        params = xllamacpp.CommonParams()
         params.model.path = str(self.weights)
         params.n_ctx, params.n_parallel, params.kv_unified = self.context, SLOTS, True
         params.cache_ram_mib = PROMPT_CACHE_MIB
@@ -83,24 +86,31 @@ class LlamaCppLLM(LLM):
         params.endpoint_slots = params.endpoint_props = params.ui = False
         params.warmup = params.fit_params = False
         params.verbosity = QUIET
-        if mmproj:
-            params.mmproj.path = str(mmproj)
-        return params
+        if self.mmproj:
+            params.mmproj.path = str(self.mmproj)
+        try:
+            return xllamacpp.Server(params)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise ModelError(
+                f"llama.cpp cannot load {self.weights} ({error}).", hint="Check the file, and its mmproj."
+            ) from error
 
-    def _running(self) -> Any:
-        """llama.cpp's server, the weights loaded. Loading keeps Python's lock: no other thread runs meanwhile."""
-        with self._guard:
-            if self._closed:
-                raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
-            if self._server is None:
-                self._server = _start(self._parameters(self.mmproj))
-                self._media = self._media_client() if self.vision else None
-            return self._server
+    @cached_property
+    def _no_thinking(self) -> list[list[Any]]:
+        """A bias that forbids the mark that opens a thinking span, where the model has it as one token."""
+        tokens = self.tokenize(OPEN_THINKING)
+        return [[tokens[0], False]] if len(tokens) == 1 else []
 
-    def _media_client(self) -> Any:
-        from docgemma.llm.llamacpp_media import MediaClient
+    def tokenize(self, text: str) -> list[int]:
+        """The model's tokens of a text, control tokens read as such; asked of the loopback listener."""
+        import httpx
 
-        return MediaClient(self._server.listening_address, self.key)
+        headers = {"Authorization": f"Bearer {self.key}"}
+        url = f"{self._running().listening_address}/tokenize"
+        with httpx.Client(trust_env=False, headers=headers) as client:  # a proxy must not see a loopback call
+            answer = client.post(url, json={"content": text, "parse_special": True})
+        tokens: list[int] = answer.raise_for_status().json()["tokens"]
+        return tokens
 
     def complete(
         self,
@@ -109,62 +119,41 @@ class LlamaCppLLM(LLM):
         *,
         node: str,
         schema: type[BaseModel] | None = None,
-        layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
-        body = {
-            "n_predict": config.max_tokens,
+        self._running()
+        body: dict[str, Any] = {
+            "messages": openai_messages(prompt),
+            "max_tokens": config.max_tokens,
             "temperature": config.temperature,
             "stream": True,
-            "preserved_tokens": THINKING_MARKS,
+            "stream_options": {"include_usage": True},
+            "chat_template_kwargs": {"enable_thinking": False},  # a begun answer and thinking exclude each other
         }
         if config.seed is not None:
             body["seed"] = config.seed
-        if schema is not None:
-            body["grammar"] = "%llguidance {}\n" + grammar(schema, layout)
-        if prompt.images:
-            self._running()
-            text = self.chat(prompt, media_mark=self._media.mark)
-            return self._collect(self._media.stream(body, text, prompt.images), on_token)
-        return self._collect(self._stream({**body, "prompt": self.chat(prompt)}), on_token)
-
-    def _collect(self, chunks: Generator[dict[str, Any], None, None], on_token: OnToken | None) -> Completion:
-        pieces, last = [], {}
-        with closing(chunks):  # at once, also where a traceback would keep the stream alive
-            for chunk in chunks:
-                if "error" in chunk:
-                    raise self._refusal(chunk["error"])
-                choice = chunk["choices"][0]
-                if piece := choice["text"]:
-                    pieces.append(piece)
-                    if on_token:
-                        on_token(piece)
-                if choice["finish_reason"]:
-                    last = chunk
-        if not last:
+        if schema is None:
+            body["logit_bias"] = self._no_thinking
+        else:
+            body["grammar"] = "%llguidance {}\n" + grammar(schema)
+        done = collect(self._stream(body), on_token)
+        if done is None:
             raise ModelError("The language model stopped in the middle of its answer.", retryable=True)
-        usage = last["usage"]
-        return Completion(
-            "".join(pieces),
-            prompt_tokens=usage["prompt_tokens"],
-            completion_tokens=usage["completion_tokens"],
-            truncated=last["choices"][0]["finish_reason"] == "length",
-            cached_tokens=last.get("timings", {}).get("cache_n", 0),
-        )
+        return done
 
-    def _stream(self, body: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
+    def _stream(self, body: dict[str, Any]) -> Chunks:
         """Chunks as they are made. The generation runs in its own thread: llama.cpp swallows what a callback raises,
         Ctrl-C too, so the caller's thread only waits, and leaving the loop for any reason stops the generation."""
-        chunks: SimpleQueue = SimpleQueue()
+        chunks: SimpleQueue[Any] = SimpleQueue()
         stop = threading.Event()
 
-        def on_chunk(chunk: dict[str, Any]) -> bool:
+        def on_chunk(chunk: Any) -> bool:
             chunks.put(chunk)
             return stop.is_set()
 
         def generate(server: Any) -> None:
             try:
-                server.handle_completions(body, on_chunk)
+                server.handle_chat_completions(body, on_chunk)
             except Exception as error:
                 chunks.put(error)
             finally:
@@ -172,10 +161,13 @@ class LlamaCppLLM(LLM):
 
         threading.Thread(target=generate, args=(self._running(),), daemon=True, name="llama.cpp").start()
         try:
-            while (chunk := chunks.get()) is not None:
-                if isinstance(chunk, Exception):
-                    raise ModelError(f"llama.cpp failed ({chunk}).", hint="Try again.", retryable=True) from chunk
-                yield from chunk if isinstance(chunk, list) else [chunk]
+            while (item := chunks.get()) is not None:
+                if isinstance(item, Exception):
+                    raise ModelError(f"llama.cpp failed ({item}).", hint="Try again.", retryable=True) from item
+                for chunk in item if isinstance(item, list) else [item]:
+                    if "error" in chunk:
+                        raise self._refusal(chunk["error"])
+                    yield chunk
         finally:
             stop.set()
 
@@ -193,50 +185,11 @@ class LlamaCppLLM(LLM):
             "name": self.name,
             "runtime": "llama.cpp",
             "weights": str(self.weights),
-            "quantization": quantization(self.weights),
             "compute": f"CPU, {self.threads} threads; llama.cpp chooses the type for each kernel",
             "context_tokens": self.context,
-            "memory_bytes": resident_bytes(),
             "vision": self.vision,
         }
 
     def close(self) -> None:
         with self._guard:
-            if self._media:
-                self._media.close()
-            self._server, self._media, self._closed = None, None, True
-
-
-def _xllamacpp() -> Any:
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise ConfigError("xllamacpp is not installed.", hint="Run: pip install xllamacpp") from error
-    return xllamacpp
-
-
-def _start(params: Any) -> Any:
-    try:
-        return _xllamacpp().Server(params)
-    except (RuntimeError, ValueError, OSError) as error:
-        raise ModelError(
-            f"llama.cpp cannot load {params.model.path} ({error}).", hint="Check the file, and its mmproj."
-        ) from error
-
-
-def chat_format(header: GGUFHeader) -> ChatFormat:
-    """The file's own chat template, else Gemma's or ChatML."""
-    is_gemma = header.architecture.startswith("gemma")
-    if header.chat_template:
-        render = from_template(header.chat_template, bos=header.bos)
-    else:
-        render = gemma if is_gemma else chatml
-    adds_bos = header.values.get("tokenizer.ggml.add_bos_token", header.values.get("tokenizer.ggml.model") == "llama")
-    return ChatFormat(render, header.bos if adds_bos else "", is_gemma, header.control_tokens)
-
-
-def quantization(weights: Path) -> str:
-    """As the file says it: `general.file_type` of the GGUF specification."""
-    types = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 14: "Q4_K_S", 15: "Q4_K_M", 17: "Q5_K_M", 18: "Q6_K"}
-    kind = read_header(weights).values.get("general.file_type")
-    return types.get(kind, f"GGUF file type {kind}")
+            self._server, self._closed = None, True

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from docgemma.errors import ConfigError, UsageError
+from docgemma.errors import UsageError
 from docgemma.llm.base import LLM
 from docgemma.llm.medgemma import find_weights, nvidia_device
 from docgemma.settings import Settings
@@ -44,21 +44,21 @@ def load_llm(
 
         return EdgeLLM()
     if name == "server":
-        return _load_server(settings)
+        from docgemma.llm.server import ServerLLM
+
+        return ServerLLM(settings.llm_url or "", model=settings.llm_name, key=settings.llm_key)
     if name.lower().endswith(".gguf"):
         return _load_gguf(name, settings, wait)
     if name == "medgemma" or HUB_ID.fullmatch(name) or Path(name).is_dir():
-        return _load_transformers(name, settings, on_progress or print_progress)
+        from docgemma.llm.pool import load_copies
+
+        return load_copies(name, settings, on_progress or (lambda line: print(line, file=sys.stderr)))
     raise UsageError(f"There is no model {name!r}.", hint=POSSIBLE)
 
 
 def default_model(settings: Settings) -> str:
     """`medgemma` where an NVIDIA GPU and MedGemma's weights are on this machine, else `edge`. Imports no torch."""
     return "medgemma" if nvidia_device() and find_weights(settings.home) else "edge"
-
-
-def print_progress(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 def _load_gguf(name: str, settings: Settings, wait: bool) -> LLM:
@@ -69,23 +69,3 @@ def _load_gguf(name: str, settings: Settings, wait: bool) -> LLM:
         if path is not None and not path.is_file():
             raise UsageError(f"There is no model file {path}.", hint=POSSIBLE)
     return LlamaCppLLM(weights.stem, weights, mmproj=settings.mmproj, threads=settings.threads, wait=wait)
-
-
-def _load_server(settings: Settings) -> LLM:
-    from docgemma.llm.server import ServerLLM
-
-    if not settings.llm_url:
-        raise ConfigError(
-            "The model `server` needs an address.", hint="Set DOCGEMMA_LLM_URL, e.g. http://127.0.0.1:8000/v1."
-        )
-    return ServerLLM(settings.llm_url, model=settings.llm_name, key=settings.llm_key)
-
-
-def _load_transformers(name: str, settings: Settings, on_progress: OnProgress) -> LLM:
-    from docgemma.llm.transformers_ import load_transformers
-
-    if settings.gpus == 1:
-        return load_transformers(name, settings, on_progress)
-    from docgemma.llm.pool import load_copies
-
-    return load_copies(name, settings, on_progress)

@@ -63,6 +63,6 @@ def hub_token() -> str | None:
     try:
         from kaggle_secrets import UserSecretsClient
 
-        return UserSecretsClient().get_secret("HF_TOKEN")
+        return str(UserSecretsClient().get_secret("HF_TOKEN"))
     except Exception:  # the client raises a different error for each way in which there is no secret
         return None

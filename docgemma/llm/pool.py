@@ -3,9 +3,8 @@
 Not a model split over GPUs: MedGemma in 4 bits fits on one T4, and a split would only add waiting between them.
 """
 
-import heapq
-import threading
 from collections.abc import Callable, Sequence
+from queue import PriorityQueue
 from typing import Any
 
 from docgemma.errors import ModelError
@@ -26,15 +25,17 @@ class PoolLLM(LLM):
         first = self.copies[0]
         self.name, self.profile, self.vision = first.name, first.profile, first.vision
         self.generations = [0] * len(self.copies)
-        self._idle = list(range(len(self.copies)))
-        self._changed = threading.Condition()
+        self._idle: PriorityQueue[int] = PriorityQueue()
+        for number in range(len(self.copies)):
+            self._idle.put(number)
 
     def complete(self, *args: Any, **kwargs: Any) -> Completion:
-        number = self._take()
+        number = self._idle.get()
+        self.generations[number] += 1
         try:
             return self.copies[number].complete(*args, **kwargs)
         finally:
-            self._give_back(number)
+            self._idle.put(number)
 
     def describe(self) -> dict[str, Any]:
         devices = [copy.describe().get("device", "") for copy in self.copies]
@@ -44,18 +45,6 @@ class PoolLLM(LLM):
         for copy in self.copies:
             copy.close()
 
-    def _take(self) -> int:
-        with self._changed:
-            self._changed.wait_for(lambda: self._idle)
-            number = heapq.heappop(self._idle)
-            self.generations[number] += 1
-            return number
-
-    def _give_back(self, number: int) -> None:
-        with self._changed:
-            heapq.heappush(self._idle, number)
-            self._changed.notify()
-
 
 def load_copies(name: str, settings: Settings, on_progress: Callable[[str], object]) -> LLM:
     """A copy on each GPU, as many as `settings.gpus` allows. One that cannot be loaded is said, and done without.
@@ -63,7 +52,7 @@ def load_copies(name: str, settings: Settings, on_progress: Callable[[str], obje
     Raises:
         ConfigError, ModelError: not even the first copy can be loaded.
     """
-    from docgemma.llm.transformers_ import load_transformers
+    from docgemma.llm.hf_load import load_transformers
 
     copies: list[LLM] = [load_transformers(name, settings, on_progress)]
     for gpu in range(1, min(settings.gpus, gpu_count())):

@@ -5,8 +5,7 @@ What fails says how: unreachable, not allowed, no such model, busy, broken, cut 
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -14,20 +13,24 @@ import httpx
 import stamina
 from pydantic import BaseModel
 
-from docgemma.errors import ModelError, NoVisionError
+from docgemma.errors import ConfigError, ModelError, NoVisionError
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
+from docgemma.llm.chat import Chunks, collect, openai_messages
 from docgemma.llm.grammar import json_schema
-from docgemma.llm.images import encode_png
-from docgemma.llm.layout import Layout, parse, write
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
 ATTEMPTS = 3
+EXAMPLE = "e.g. http://127.0.0.1:8000/v1"
 
 logger = logging.getLogger(__name__)
 
 
 class RefusedError(ModelError):
     """The server understood the request and will not serve it."""
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, ModelError) and error.retryable
 
 
 class ServerLLM(LLM):
@@ -39,6 +42,7 @@ class ServerLLM(LLM):
         key: bearer token.
 
     Raises:
+        ConfigError: the address is none.
         ModelError: the server cannot be reached, refuses the key, or has no such model.
     """
 
@@ -48,7 +52,7 @@ class ServerLLM(LLM):
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):
         base = httpx.URL(url.strip())
         if base.scheme not in ("http", "https") or not base.host:
-            raise ModelError("DOCGEMMA_LLM_URL is not an http(s) address.", hint="E.g. http://127.0.0.1:8000/v1.")
+            raise ConfigError("The model server needs an http(s) address.", hint=f"Set DOCGEMMA_LLM_URL, {EXAMPLE}.")
         base = base if base.path.strip("/") else base.copy_with(path="/v1")
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -62,12 +66,12 @@ class ServerLLM(LLM):
 
     def _choose(self, wanted: str | None) -> tuple[str, bool]:
         """The model's name on the server, and whether it can see; a server that does not say is asked to try."""
-        with self._request("GET", "models") as response:
+        with closing(self._open("GET", "models")) as response:
             listed = _json(response.read(), self.address)
         models = {item["id"]: item for item in listed.get("data", []) if isinstance(item, dict) and "id" in item}
         details = {item.get("model"): item for item in listed.get("models", []) if isinstance(item, dict)}
         name = wanted or next(iter(models), None)
-        if name not in models:
+        if name is None or name not in models:
             names = ", ".join(models) or "none"
             raise ModelError(
                 f"The model server at {self.address} has no model {name!r}.",
@@ -83,48 +87,31 @@ class ServerLLM(LLM):
         *,
         node: str,
         schema: type[BaseModel] | None = None,
-        layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
-        pieces, finish, usage = [], None, {}
-        for event in self._answer(prompt, config, schema):
-            usage = event.get("usage") or usage
-            for choice in event.get("choices", []):
-                finish = choice.get("finish_reason") or finish
-                if piece := (choice.get("delta") or {}).get("content"):
-                    pieces.append(piece)
-                    if on_token:
-                        on_token(piece)
-        if finish is None:
-            raise ModelError(f"The model server at {self.address} broke off its answer.", retryable=True)
-        text = "".join(pieces)
-        return Completion(
-            as_lines(text, schema) if schema and layout == "lines" else text,
-            prompt_tokens=usage.get("prompt_tokens", 0),
-            completion_tokens=usage.get("completion_tokens", len(pieces)),
-            truncated=finish == "length",
-            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-        )
+        done = collect(self._answer(prompt, config, schema), on_token)
+        if done is None:
+            raise self._broken_off()
+        return done
 
-    def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Iterator[dict[str, Any]]:
+    def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
         """The events of one answer. llama.cpp cannot hold an answer that it did not begin itself to a schema: then the
         opening words are left out, from here on."""
-        opened = bool(schema and prompt.prefix)
-        if opened and not self.prefills_schemas:
+        if schema and not self.prefills_schemas:
             prompt = replace(prompt, prefix="")
         try:
             yield from self._events(self._body(prompt, config, schema))
         except RefusedError as error:
-            if not (opened and self.prefills_schemas):
+            if not (schema and prompt.prefix):
                 raise
             self.prefills_schemas = False
             logger.info("%s cannot open a constrained answer (%s); going on without", self.address, error)
-            yield from self._events(self._body(replace(prompt, prefix=""), config, schema))
+            yield from self._answer(prompt, config, schema)
 
     def _body(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": messages(prompt),
+            "messages": openai_messages(prompt),
             "temperature": config.temperature,
             "max_tokens": config.max_tokens,
             "stream": True,
@@ -139,9 +126,9 @@ class ServerLLM(LLM):
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return body
 
-    def _events(self, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _events(self, body: dict[str, Any]) -> Chunks:
         """The server-sent events of one answer."""
-        with self._request("POST", "chat/completions", json=body) as response:
+        with closing(self._open("POST", "chat/completions", body)) as response:
             try:
                 for line in response.iter_lines():
                     data = line.removeprefix("data:").strip()
@@ -154,21 +141,11 @@ class ServerLLM(LLM):
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from error
 
-    @contextmanager
-    def _request(self, method: str, path: str, **kwargs) -> Iterator[httpx.Response]:
+    @stamina.retry(on=_may_pass, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2)
+    def _open(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         """An open response of status 200. What may pass (busy, restarting) is tried again, before the first byte."""
-        response = None
-        for attempt in stamina.retry_context(on=_may_pass, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2):
-            with attempt:
-                response = self._open(method, path, **kwargs)
         try:
-            yield response
-        finally:
-            response.close()
-
-    def _open(self, method: str, path: str, **kwargs) -> httpx.Response:
-        try:
-            response = self._http.send(self._http.build_request(method, path, **kwargs), stream=True)
+            response = self._http.send(self._http.build_request(method, path, json=body), stream=True)
             if response.status_code == 200:
                 return response
             text = response.read().decode("utf-8", "replace")
@@ -176,11 +153,14 @@ class ServerLLM(LLM):
             raise self._unreachable(error) from error
         raise self._refusal(response.status_code, text)
 
+    def _broken_off(self) -> ModelError:
+        return ModelError(f"The model server at {self.address} broke off its answer.", retryable=True)
+
     def _unreachable(self, error: httpx.HTTPError) -> ModelError:
         if isinstance(error, httpx.TimeoutException):
             return ModelError(f"The model server at {self.address} took too long.", hint="Try again.", retryable=True)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            return ModelError(f"The model server at {self.address} broke off its answer.", retryable=True)
+            return self._broken_off()
         return ModelError(
             f"The model server at {self.address} cannot be reached.",
             hint="Start it, or correct DOCGEMMA_LLM_URL.",
@@ -213,41 +193,13 @@ class ServerLLM(LLM):
             "runtime": "OpenAI-compatible server",
             "weights": self.model,
             "address": self.address,
-            "quantization": None,
             "compute": "the server's choice",
             "opens_constrained_answers": self.prefills_schemas,
-            "memory_bytes": None,
             "vision": self.vision,
         }
 
     def close(self) -> None:
         self._http.close()
-
-
-def messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """The prompt as chat messages; an opened assistant's turn is a last message for the server to go on with."""
-    user: Any = prompt.user
-    if prompt.images:
-        images = [
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encode_png(image)}"}}
-            for image in prompt.images
-        ]
-        user = [*images, {"type": "text", "text": prompt.user}]
-    said = [{"role": "system", "content": prompt.system}] if prompt.system else []
-    said.append({"role": "user", "content": user})
-    return [*said, {"role": "assistant", "content": prompt.prefix}] if prompt.prefix else said
-
-
-def as_lines(text: str, schema: type[BaseModel]) -> str:
-    """A JSON answer in the lines layout; text that is not the schema stays as it is, for the caller to refuse."""
-    try:
-        return write(parse(text, schema, "json"), "lines")
-    except ValueError:
-        return text
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, ModelError) and error.retryable
 
 
 def _json(text: str | bytes, address: str) -> dict[str, Any]:

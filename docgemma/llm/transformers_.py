@@ -2,30 +2,30 @@
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from docgemma.errors import ModelError
-from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
-from docgemma.llm.chat import ChatFormat, chatml, gemma
+from docgemma.llm.base import CONTEXT, LLM, OPEN_THINKING, Completion, GenConfig, OnToken, Prompt
+from docgemma.llm.chat import messages
 from docgemma.llm.compute import ComputeType
-from docgemma.llm.detokenize import Detokenizer
 from docgemma.llm.grammar import grammar
-from docgemma.llm.layout import Layout
+
+if TYPE_CHECKING:
+    from docgemma.llm.decoding import AnswerText
 
 logger = logging.getLogger(__name__)
 
-CONTEXT = 8192  # tokens; more fits the weights but not a T4 beside them
 END_OF_TURN = ("<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|end|>")  # not always in generation_config
+NO_SYSTEM_ROLE = ("gemma", "gemma2")  # their templates refuse it
 
 
 @dataclass
 class Loaded:
-    """What `load_transformers` made. `processor` is None for a text model."""
+    """What `hf_load.load` made. `processor` is None for a text model."""
 
     model: Any
     tokenizer: Any
@@ -41,8 +41,7 @@ class TransformersLLM(LLM):
     Args:
         name: what the user called it.
         loaded: model, tokenizer and processor.
-        fast: code decodes what the grammar leaves no choice about, and keeps the prompts' common beginning; False is
-            plain `generate` under Outlines.
+        fast: decode in fewer passes (`decoding.py`); False is plain `generate` under Outlines.
     """
 
     profile = "full"
@@ -50,12 +49,10 @@ class TransformersLLM(LLM):
     def __init__(self, name: str, loaded: Loaded, *, fast: bool = True):
         self.name, self.loaded, self.fast = name, loaded, fast
         self.vision = loaded.processor is not None
-        self.chat = chat_format(loaded)
         self.stop_ids = stop_ids(loaded)
         self._lock = threading.Lock()
-        self._said_plain: set[str] = set()
         text_config = loaded.model.config.get_text_config()
-        self.context = min(CONTEXT, getattr(text_config, "max_position_embeddings", CONTEXT))
+        self.context: int = min(CONTEXT, getattr(text_config, "max_position_embeddings", CONTEXT))
 
     def complete(
         self,
@@ -64,128 +61,141 @@ class TransformersLLM(LLM):
         *,
         node: str,
         schema: type[BaseModel] | None = None,
-        layout: Layout = "json",
         on_token: OnToken | None = None,
     ) -> Completion:
         if self.loaded.model is None:
             raise ModelError(f"The model {self.name} is closed.", hint="Load it again.")
+        import torch
+
+        rules = grammar(schema) if schema else None
         with self._lock:
-            inputs = self._encode(prompt)
+            inputs = self.encode(prompt)
             length = inputs["input_ids"].shape[1]
             if length >= self.context:
                 raise ModelError(
                     f"The text is too long for the model {self.name}: {length} tokens, it can read {self.context}.",
                     hint="Ask about less at a time.",
                 )
-            limit = min(config.max_tokens, self.context - length)
-            rules = grammar(schema, layout) if schema else None
-            if self._fast is None:
-                return self._generate(inputs, limit, config, rules, on_token)
-            return self._generate_fast(inputs, limit, config, rules, on_token)
+            try:
+                return self._generate_either_way(inputs, config, rules, on_token)
+            except torch.OutOfMemoryError as error:
+                self.__dict__.pop("prompts", None)
+                torch.cuda.empty_cache()
+                raise ModelError(
+                    f"The GPU has too little memory for this text on {self.name}.", hint="Ask about less at a time."
+                ) from error
 
-    def _generate_fast(
-        self, inputs: Any, limit: int, config: GenConfig, grammar: str | None, on_token: OnToken | None
+    def _generate_either_way(
+        self, inputs: Any, config: GenConfig, rules: str | None, on_token: OnToken | None
     ) -> Completion:
-        """Forced tokens are not decoded, known beginnings not computed; what that path refuses is decoded plainly."""
+        """In fewer passes, until that fails for the first time; plainly from then on: the answers are the same."""
         import torch
 
-        from docgemma.llm.fast import Request
-        from docgemma.llm.kv_cache import UnsupportedError
+        from docgemma.llm.decoding import AnswerText
 
-        prompt = inputs["input_ids"][0].tolist()
-        detokenizer = Detokenizer(self.loaded.tokenizer, self.stop_ids, on_token)
-        others = {key: value for key, value in inputs.items() if key not in ("input_ids", "attention_mask")}
-        seen = {"images": others} if "pixel_values" in others else {}
-        request = Request(prompt, limit, grammar, config.temperature, config.seed, **seen)
-        try:
-            done = self._fast.generate(request, detokenizer.add)
-        except UnsupportedError as error:  # before the first token
-            self._say_plain(error)
-            return self._generate(inputs, limit, config, grammar, on_token)
-        except torch.OutOfMemoryError as error:
-            self._fast.close()
-            raise self._too_little_memory() from error
-        detokenizer.end()
-        return Completion(
-            detokenizer.text,
-            prompt_tokens=len(prompt),
-            completion_tokens=done.completion_tokens,
-            truncated=not done.ended,
-            cached_tokens=done.cached,
-            forced_tokens=done.forced,
-        )
-
-    @cached_property
-    def _fast(self) -> Any:
-        """The fast path; None where it is switched off, or where this model needs plain decoding."""
-        from docgemma.llm.fast import FastDecoder
-        from docgemma.llm.kv_cache import UnsupportedError
-
-        if not self.fast:
-            return None
-        try:
-            return FastDecoder(self.loaded.model, lambda: self._grammar_tokenizer, self.stop_ids)
-        except UnsupportedError as error:
-            self._say_plain(error)
-            return None
-
-    def _say_plain(self, reason: Exception) -> None:
-        """Once a reason: plain decoding gives the same answers, slower."""
-        if str(reason) not in self._said_plain:
-            self._said_plain.add(str(reason))
-            logger.warning("%s is decoded on the plain path: the fast one does not support %s", self.name, reason)
+        text = AnswerText(self.loaded.tokenizer, self.stop_ids, on_token)
+        if self.fast:
+            try:
+                return self._generate(inputs, config, rules, text, fast=True)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                if text.text and on_token:  # the listener stopped it, or has part of the answer already
+                    raise
+                logger.warning("%s is decoded plainly from here on: the fast way failed (%r)", self.name, error)
+                self.fast, text = False, AnswerText(self.loaded.tokenizer, self.stop_ids, on_token)
+                self.__dict__.pop("prompts", None)
+        return self._generate(inputs, config, rules, text, fast=False)
 
     def _generate(
-        self, inputs: Any, limit: int, config: GenConfig, grammar: str | None, on_token: OnToken | None
+        self, inputs: Any, config: GenConfig, rules: str | None, text: "AnswerText", *, fast: bool
     ) -> Completion:
         import torch
-        from transformers import LogitsProcessorList
 
+        from docgemma.llm.decoding import Decoding, GrammarMask
+
+        length = inputs["input_ids"].shape[1]
+        limit = min(config.max_tokens, self.context - length)
+        options: dict[str, Any] = {"do_sample": False}
+        if config.temperature > 0:
+            options = {"do_sample": True, "temperature": config.temperature}
+        if rules is None:
+            options["suppress_tokens"] = self._no_thinking
+        decoding = None
+        if fast:
+            mask = GrammarMask(self.grammar_tokenizer, rules) if rules else None
+            others = {key: value for key, value in inputs.items() if key not in ("input_ids", "attention_mask")}
+            images = others if "pixel_values" in others else {}
+            decoding = Decoding(self.prompts, self.stop_ids, limit, mask, images, text)
+            options |= {"custom_generate": decoding, "logits_processor": [mask] if mask else None}
+        elif rules:
+            options["logits_processor"] = [self._outlines.get_cfg_logits_processor(rules)]
         if config.seed is not None:
             torch.manual_seed(config.seed)
-        detokenizer = Detokenizer(self.loaded.tokenizer, self.stop_ids, on_token)
-        processors = LogitsProcessorList([self._outlines.get_cfg_logits_processor(grammar)] if grammar else [])
-        greedy = config.temperature <= 0
-        sampling = {"do_sample": False} if greedy else {"do_sample": True, "temperature": config.temperature}
-        try:
-            # eager: compiling llguidance's mask takes longer than a whole answer, and a C++ compiler
-            with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-                ids = self.loaded.model.generate(
-                    **inputs,
-                    **sampling,
-                    max_new_tokens=limit,
-                    eos_token_id=self.stop_ids,
-                    pad_token_id=self.loaded.tokenizer.pad_token_id or self.stop_ids[0],
-                    logits_processor=processors,
-                    streamer=detokenizer,
-                )
-        except torch.OutOfMemoryError as error:
-            raise self._too_little_memory() from error
-        new = ids[0, inputs["input_ids"].shape[1] :].tolist()
+        # eager: compiling llguidance's mask takes longer than a whole answer, and a C++ compiler
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            ids = self.loaded.model.generate(
+                **inputs,
+                **options,
+                max_new_tokens=limit,
+                eos_token_id=self.stop_ids,
+                pad_token_id=self.loaded.tokenizer.pad_token_id or self.stop_ids[0],
+                streamer=text,
+            )
+        new = ids[0, length:].tolist()
         return Completion(
-            detokenizer.text,
-            prompt_tokens=inputs["input_ids"].shape[1],
+            text.text,
+            prompt_tokens=length,
             completion_tokens=len(new),
             truncated=not new or new[-1] not in self.stop_ids,
+            cached_tokens=decoding.cached if decoding else 0,
+            forced_tokens=decoding.forced if decoding else 0,
         )
 
-    def _too_little_memory(self) -> ModelError:
-        import torch
+    def encode(self, prompt: Prompt) -> Any:
+        """Token ids, attention mask and, with images, pixel values, on the model's device.
 
-        torch.cuda.empty_cache()
-        return ModelError(f"The GPU has too little memory for this text on {self.name}.",
-                          hint="Ask about less at a time.")  # fmt: skip
+        Raises:
+            ModelError: the model has no chat template, or it fails.
+        """
+        import jinja2
 
-    def _encode(self, prompt: Prompt) -> Any:
-        """Token ids, attention mask and, with images, pixel values, on the model's device."""
         processor, tokenizer = self.loaded.processor, self.loaded.tokenizer
+        turns = messages(prompt, lambda image: {"type": "image"})
+        if self.loaded.model.config.model_type in NO_SYSTEM_ROLE and prompt.system:
+            system, user = turns
+            turns = [{**user, "content": f"{system['content']}\n\n{user['content']}"}]
+        template = getattr(processor, "chat_template", None) or tokenizer.chat_template
+        try:
+            text = tokenizer.apply_chat_template(
+                turns, chat_template=template, tokenize=False, add_generation_prompt=True
+            )
+        except (ValueError, jinja2.TemplateError) as error:
+            raise ModelError(
+                f"The chat template of {self.name} cannot be used ({error}).", hint="Use a chat model."
+            ) from error
+        options = {"return_tensors": "pt", "add_special_tokens": False}  # a template writes them itself
         if prompt.images:
-            mark = getattr(processor, "boi_token", None) or processor.image_token
             images = [image.convert("RGB") for image in prompt.images]
-            inputs = processor(text=[self.chat(prompt, media_mark=mark)], images=[images], return_tensors="pt")
+            inputs = processor(text=[text + prompt.prefix], images=[images], **options)
         else:
-            inputs = tokenizer(self.chat(prompt), return_tensors="pt")
+            inputs = tokenizer(text + prompt.prefix, **options)
         return inputs.to(self.loaded.model.device)
+
+    @cached_property
+    def prompts(self) -> Any:
+        """The key values of the last prompts."""
+        from docgemma.llm.decoding import require_key_values
+        from docgemma.llm.prompt_cache import PromptCache, affordable_bytes
+
+        require_key_values(self.loaded.model.config)
+        return PromptCache(affordable_bytes(self.loaded.model.device))
+
+    @cached_property
+    def _no_thinking(self) -> list[int] | None:
+        """The token that opens a thinking span, where the model has it: free text must not, it seldom closes one."""
+        token = self.loaded.tokenizer.get_vocab().get(OPEN_THINKING)
+        return None if token is None else [token]
 
     @cached_property
     def _outlines(self) -> Any:
@@ -194,11 +204,11 @@ class TransformersLLM(LLM):
         from outlines.backends.llguidance import LLGuidanceBackend
 
         backend = LLGuidanceBackend(outlines.from_transformers(self.loaded.model, self.loaded.tokenizer))
-        backend.llg_tokenizer = self._grammar_tokenizer  # Outlines' own knows one end of turn; Gemma has two
+        backend.llg_tokenizer = self.grammar_tokenizer  # Outlines' own knows one end of turn; Gemma has two
         return backend
 
     @cached_property
-    def _grammar_tokenizer(self) -> Any:
+    def grammar_tokenizer(self) -> Any:
         import llguidance.hf
 
         return llguidance.hf.from_tokenizer(self.loaded.tokenizer, eos_token=self.stop_ids)
@@ -215,7 +225,7 @@ class TransformersLLM(LLM):
             "context_tokens": self.context,
             "memory_bytes": loaded.model.get_memory_footprint() if loaded.model is not None else 0,
             "vision": self.vision,
-            "decoding": self._fast.describe() if loaded.model is not None and self._fast else "plain",
+            "decoding": "in fewer passes" if self.fast else "plain",
         }
 
     def close(self) -> None:
@@ -225,30 +235,11 @@ class TransformersLLM(LLM):
 
         with self._lock:
             self.loaded.model = None
-            for made in ("_outlines", "_fast", "_grammar_tokenizer"):
+            for made in ("_outlines", "prompts", "grammar_tokenizer"):
                 self.__dict__.pop(made, None)
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-
-
-def chat_format(loaded: Loaded) -> ChatFormat:
-    """The model's own chat template, else Gemma's or ChatML by its type."""
-    tokenizer, is_gemma = loaded.tokenizer, "gemma" in loaded.model.config.model_type
-    template = getattr(loaded.processor, "chat_template", None) or tokenizer.chat_template
-
-    def own(messages: list[dict[str, str]]) -> str:
-        return tokenizer.apply_chat_template(
-            messages, chat_template=template, tokenize=False, add_generation_prompt=True
-        )
-
-    adds_bos = tokenizer.bos_token_id is not None and tokenizer("").input_ids[:1] == [tokenizer.bos_token_id]
-    return ChatFormat(
-        own if template else gemma if is_gemma else chatml,
-        bos=tokenizer.bos_token if adds_bos else "",
-        folds_system=is_gemma,
-        control_tokens=tuple(token.content for token in tokenizer.added_tokens_decoder.values() if token.special),
-    )
 
 
 def stop_ids(loaded: Loaded) -> list[int]:
@@ -257,10 +248,3 @@ def stop_ids(loaded: Loaded) -> list[int]:
     ids = configured if isinstance(configured, list) else [configured]
     ids += [tokenizer.eos_token_id, *(tokenizer.get_vocab().get(token) for token in END_OF_TURN)]
     return sorted({token for token in ids if token is not None})
-
-
-def load_transformers(name: str, settings: Any, on_progress: Callable[[str], object], **kwargs) -> TransformersLLM:
-    """See `hf_load.load`; here so that the caller needs one import."""
-    from docgemma.llm.hf_load import load
-
-    return TransformersLLM(name, load(name, settings, on_progress, **kwargs), fast=settings.fast_decoding)

@@ -40,13 +40,13 @@ def scripted_model():
             slow = node == "synthesize" and "at length" in user
             return "Hypertension is high blood pressure. " * 40 if slow else super()._answer(node, user)
 
-        def complete(self, prompt, config, *, node, schema=None, layout="json", on_token=None):
+        def complete(self, prompt, config, *, node, schema=None, on_token=None):
             def slowly(piece: str) -> None:
                 time.sleep(0.1)
                 on_token(piece)
 
             write = slowly if on_token and "at length" in prompt.user else on_token
-            return super().complete(prompt, config, node=node, schema=schema, layout=layout, on_token=write)
+            return super().complete(prompt, config, node=node, schema=schema, on_token=write)
 
     return Scripted()
 

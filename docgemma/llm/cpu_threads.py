@@ -1,4 +1,4 @@
-"""What this machine gives a model: threads and memory, as the system reports them."""
+"""How many CPU threads a model should take on this machine."""
 
 import os
 import time
@@ -8,7 +8,7 @@ PROC, SYS = Path("/proc"), Path("/sys")
 
 
 def threads_to_use() -> int:
-    """CPU threads for llama.cpp: the cores this process may use, less those that others keep busy right now.
+    """The cores this process may use, less those that others keep busy right now.
 
     llama.cpp's threads wait for each other by spinning, so one thread too many is worse than one too few: measured on
     two busy cores, two threads took twice as long as one.
@@ -36,12 +36,6 @@ def busy_threads() -> int:
         looks.append(int(fields[3].split("/")[0]) - 1)  # this thread is one of them
         time.sleep(0.005)
     return max(0, min(looks))
-
-
-def resident_bytes() -> int | None:
-    """Memory of this process; None where the system does not say."""
-    pages = _read(PROC / "self/statm").split()
-    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 1 else None
 
 
 def _read(path: Path) -> str:
