@@ -13,7 +13,7 @@ FAST := $(wildcard tests/test_house.py tests/test_map.py tests/test_rules_*.py t
 run: .venv/.run
 	@$(BIN)/python -m docgemma.tour
 
-test: lint
+test: lint types
 	$(BIN)/python -m pytest
 
 check: lint types

@@ -28,11 +28,11 @@ from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
 from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
-from docgemma.reading.words import keep_in
 from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
+from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 import unicodedata
 
-from docgemma.characters import visible
 from docgemma.errors import UsageError
+from docgemma.text.characters import visible
 
 MAX_CHARS = 20_000
 

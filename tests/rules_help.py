@@ -7,8 +7,8 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.paths import data_file
 from docgemma.reading.reader import Reader, load_reader
 from docgemma.rules import known
-from docgemma.rules.drugs import DrugNames
 from docgemma.state import AgentState, OrderRef, PatientRef, Request, ToolResult
+from docgemma.text.drugs import DrugNames
 from docgemma.tools import toolbox
 
 LABELS = {tool.name: tool.label for tool in toolbox()}

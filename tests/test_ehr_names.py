@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.characters import fold
 from docgemma.ehr.names import allowed_edits, closeness, index_tokens, query_tokens
+from docgemma.text.characters import fold
 
 
 @pytest.mark.parametrize(

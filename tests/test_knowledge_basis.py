@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.cli_snapshot import app
+from docgemma.cli.snapshot import app
 from docgemma.knowledge import drug_rules
 from docgemma.knowledge.base import NOT_VERIFIED, basis_text
 from docgemma.knowledge.basis import condition_sentence, dose_sentence, fact_key

@@ -10,26 +10,19 @@ import pytest
 from docgemma.paths import PACKAGE
 
 MAP = (PACKAGE / "README.md").read_text(encoding="utf-8")
-EVERYBODY = {"errors", "settings", "paths", "state", "characters", "docgemma"}  # `docgemma`: its version
+EVERYBODY = {"errors", "settings", "paths", "state", "text", "docgemma"}  # `docgemma`: its version
 DOES_IO = {"asyncio", "http", "httpx", "requests", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "urllib"}
-# arrows that still run the wrong way: to be emptied, never added to
-KNOWN: set[tuple[str, str]] = {
-    ("docgemma.knowledge.drug_names", "docgemma.rules.drug_words"),
-    ("docgemma.knowledge.drug_names", "docgemma.rules.drugs"),
-    ("docgemma.knowledge.snapshot", "docgemma.rules.drug_words"),
-    ("docgemma.knowledge.snapshot", "docgemma.rules.drugs"),
-    ("docgemma.reading.drugs", "docgemma.rules.drugs"),
-    ("docgemma.reading.request", "docgemma.rules.drugs"),
-    ("docgemma.reading.request", "docgemma.rules.numbers"),
-    ("docgemma.rules.clarify", "docgemma.ehr.births"),
-    ("docgemma.rules.plan", "docgemma.ehr.births"),
+TOO_LONG = {
+    "top level, cli, kaggle",
+    "reading",
+    "rules, text",
+    "llm",
+    "tools",
+    "ehr",
+    "knowledge",
+    "demo, api",
+    "everything",
 }
-KNOWN_BACK = {  # imports that close a circle: to be emptied too
-    ("docgemma.llm.fast_batch", "docgemma.llm.fast"),
-    ("docgemma.llm.hf_load", "docgemma.llm.transformers_"),
-    ("docgemma.tools.untrusted", "docgemma.tools"),
-}
-TOO_LONG = {"top level, cli, kaggle", "reading", "rules", "llm", "tools", "ehr", "knowledge", "demo, api", "everything"}
 
 
 def module_names() -> dict[str, Path]:
@@ -84,7 +77,7 @@ def allowed() -> dict[str, set[str]]:
 def test_imports_follow_the_arrows() -> None:
     may = allowed() | {"docgemma": set(), "__main__": {"cli"}}
     across = {(name, other) for name, others in OURS.items() for other in others if part(other) != part(name)}
-    assert {(name, other) for name, other in across if part(other) not in may[part(name)]} <= KNOWN
+    assert {(name, other) for name, other in across if part(other) not in may[part(name)]} == set()
 
 
 def test_every_part_of_the_package_is_on_the_map() -> None:
@@ -98,8 +91,7 @@ def test_rules_read_no_file_and_reach_no_network() -> None:
 
 
 def test_nothing_imports_in_a_circle() -> None:
-    graph = {name: {other for other in others if (name, other) not in KNOWN_BACK} for name, others in OURS.items()}
-    assert list(circles_of(graph)) == []
+    assert list(circles_of(OURS)) == []
 
 
 def circles_of(graph: dict[str, set[str]]) -> Iterator[set[str]]:

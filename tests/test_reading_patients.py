@@ -15,11 +15,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from benchmarks.link_patients import main
-from docgemma.ehr.births import read_births
 from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.reading.patients import PatientLink, link_patients
+from docgemma.text.births import read_births
 from docgemma.tools import ToolContext, toolbox
 
 WILSONS = ("5dff2ce3-8fe9-47ad-b61b-b73febca1765", "fac448ef-40c4-4112-919a-868bc3a2c446",

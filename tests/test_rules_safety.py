@@ -5,9 +5,7 @@ from decimal import Decimal
 import pytest
 
 from docgemma.knowledge.base import Interaction
-from docgemma.reading.words import clinical
 from docgemma.rules.dosing import check_dose, times_per_day
-from docgemma.rules.drugs import ingredients
 from docgemma.rules.findings import shown
 from docgemma.rules.patient_state import UNKNOWN
 from docgemma.rules.safety import (
@@ -15,6 +13,8 @@ from docgemma.rules.safety import (
     check_order,
     check_order_allergies,
 )
+from docgemma.text.drugs import ingredients
+from docgemma.text.words import clinical
 from tests.rules_help import dictionary
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
-from docgemma.ehr.births import fitting, read_births
 from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes
 from docgemma.ehr.names import closeness, index_tokens, query_tokens
+from docgemma.text.births import fitting, read_births
 
 
 def find_people(text: str, store: RecordStore) -> list[PatientMatch]:

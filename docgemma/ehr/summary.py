@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from docgemma.characters import visible
 from docgemma.ehr import facts
 from docgemma.ehr.base import Chart, Resource
+from docgemma.text.characters import visible
 
 EARLIER = 2  # values before the latest, for the trend
 ABNORMAL_STYLE = "bold red"

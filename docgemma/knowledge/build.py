@@ -14,7 +14,7 @@ from typing import Any
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.base import Article, DrugLabel, Interaction, Trial
-from docgemma.knowledge.snapshot import SCHEMA, VERSION
+from docgemma.knowledge.tables import SCHEMA, VERSION
 from docgemma.paths import data_file
 
 KINDS = ("drugs", "interactions", "literature", "trials")

@@ -17,8 +17,8 @@ from typing import Any
 
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
-from docgemma.reading.words import clinical, listed
-from docgemma.rules.drugs import DrugNames, Mention
+from docgemma.text.drugs import DrugNames, Mention
+from docgemma.text.words import clinical, listed
 
 __all__ = ["DrugNames", "Mention", "load_drug_names"]
 

@@ -20,29 +20,14 @@ from urllib.parse import quote
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, basis_text
 from docgemma.knowledge.search import match_expression, statuses
-from docgemma.reading.words import listed
-from docgemma.rules.drugs import DrugNames
+from docgemma.knowledge.tables import VERSION
+from docgemma.text.drugs import DrugNames
+from docgemma.text.words import listed
 
 T = TypeVar("T")
-VERSION = 3  # of the tables
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 REBUILD = "Rebuild it: docgemma snapshot build."
 
-SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT);
-CREATE TABLE label_text (drug TEXT, number INTEGER, data BLOB NOT NULL, PRIMARY KEY (drug, number)) WITHOUT ROWID;
-CREATE TABLE fact_basis (kind TEXT, fact_key TEXT, drug TEXT, set_id TEXT, version TEXT, effective TEXT,
-    section TEXT, quote TEXT, PRIMARY KEY (kind, fact_key)) WITHOUT ROWID;
-CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
-CREATE TABLE article (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, data TEXT NOT NULL);
-CREATE VIRTUAL TABLE article_text USING fts5(title, abstract, keywords,
-    tokenize='porter unicode61 remove_diacritics 2');
-CREATE TABLE trial (rowid INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
-CREATE VIRTUAL TABLE trial_text USING fts5(title, conditions, interventions, summary, keywords,
-    tokenize='porter unicode61 remove_diacritics 2');
-"""
 INTERACTION = """
 SELECT interaction.data, set_id, version, effective, section, quote FROM interaction
 LEFT JOIN fact_basis ON kind = 'interaction' AND fact_key = a || ' + ' || b WHERE a = ? AND b = ?

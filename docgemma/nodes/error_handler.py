@@ -7,11 +7,11 @@ from langgraph.runtime import Runtime
 from docgemma.errors import RETRYABLE, ErrorType
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_retry
-from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.errors import handle_error
 from docgemma.rules.plan import complete
 from docgemma.state import AgentState, ToolResult
+from docgemma.text.words import plain
 
 
 def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.request import read_request
-from docgemma.reading.words import plain
 from docgemma.rules import clarify, known
 from docgemma.rules.follow import carried, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
@@ -25,6 +24,7 @@ from docgemma.state import (
     Request,
     ToolResult,
 )
+from docgemma.text.words import plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 

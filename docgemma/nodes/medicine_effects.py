@@ -6,9 +6,9 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.nodes.standing_interactions import standing_interactions
 from docgemma.reading.terms import measures_in, names
-from docgemma.reading.words import clinical
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
+from docgemma.text.words import clinical
 
 MAX_LINES = 5
 MAX_PAIRS = 4

@@ -5,8 +5,8 @@ from typing import Any
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_gate import findings_for
 from docgemma.rules import known
-from docgemma.rules.drugs import ingredients
 from docgemma.state import AgentState, OrderRef, Request
+from docgemma.text.drugs import ingredients
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[str]]:

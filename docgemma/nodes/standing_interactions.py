@@ -5,7 +5,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
-from docgemma.rules.drugs import ingredients
+from docgemma.text.drugs import ingredients
 from docgemma.tools.drugs import interactions_of_known
 
 GRAVE = ("contraindicated", "major")

@@ -7,7 +7,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError, ToolError
 from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
-from docgemma.rules.drugs import ingredients
+from docgemma.text.drugs import ingredients
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from rapidfuzz import fuzz
 
 from docgemma.reading.reader import Span
-from docgemma.reading.words import clinical, listed, plain
-from docgemma.rules.drugs import DrugNames
+from docgemma.text.drugs import DrugNames
+from docgemma.text.words import clinical, listed, plain
 
 NEAR = 85  # of 100: one or two letters of the name are wrong
 LEAD = 4  # by which a near name must be nearer than the next

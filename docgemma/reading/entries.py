@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
-from docgemma.reading.words import clinical, plain
-from docgemma.rules.drugs import DrugNames
-from docgemma.rules.numbers import said_frequencies
 from docgemma.state import OrderRef
+from docgemma.text.drugs import DrugNames
+from docgemma.text.numbers import said_frequencies
+from docgemma.text.words import clinical, plain
 
 UNTYPED_NOTE = "clinical note"
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence

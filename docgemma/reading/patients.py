@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
-from docgemma.ehr.births import Birth, fitting, read_births
 from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
+from docgemma.text.births import Birth, fitting, read_births
 
 STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})

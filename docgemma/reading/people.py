@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from docgemma.ehr.base import RecordStore
-from docgemma.ehr.births import read_births
 from docgemma.reading.patients import PatientLink, link_patients
 from docgemma.reading.reader import Span
-from docgemma.reading.words import plain
 from docgemma.state import PatientRef
+from docgemma.text.births import read_births
+from docgemma.text.words import plain
 
 Ordinary = Callable[[str], bool]
 

@@ -12,9 +12,9 @@ from docgemma.reading.patients import PatientLink
 from docgemma.reading.people import as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday
-from docgemma.reading.words import plain
-from docgemma.rules.drugs import DrugNames
 from docgemma.state import ActivePatient, Request
+from docgemma.text.drugs import DrugNames
+from docgemma.text.words import plain
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from docgemma.reading.words import clinical, plain
+from docgemma.text.words import clinical, plain
 
 # of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
 UNITS = {"/7": "day", "/52": "week", "/12": "month", "d": "day", "day": "day", "w": "week", "wk": "week",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from docgemma.reading.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
 LONG = 8  # of a word that may hold two typing errors

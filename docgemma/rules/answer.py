@@ -12,14 +12,14 @@ from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import foods
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
-from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, allergy, medication, overview, problem, results_to_weigh
-from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.plan import by_tool
 from docgemma.state import AgentState, Request, ToolResult
+from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.words import plain
 
 Checks = Mapping[tuple[str, str], Sequence[str]]  # (patient id, drug) -> findings of the order check
 UNCHANGED = (

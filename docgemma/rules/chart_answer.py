@@ -9,7 +9,6 @@ from datetime import date
 
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, near_measures, topics_in
-from docgemma.reading.words import listed, plain
 from docgemma.rules.chart_entries import (
     NOTES_SHOWN,
     Chart,
@@ -22,10 +21,11 @@ from docgemma.rules.chart_entries import (
     problem,
     section,
 )
-from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.findings import UNCHECKED
 from docgemma.rules.safety import check_order_allergies
 from docgemma.state import Request
+from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.words import listed, plain
 
 FEW = 3
 SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])  # sections that are given whole, whatever was asked of them

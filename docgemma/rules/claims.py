@@ -6,7 +6,7 @@ What counts as a claim, and what bears it out, is listed in `data/clinical/claim
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from docgemma.reading.words import clinical, plain
+from docgemma.text.words import clinical, plain
 
 NAMED = Callable[[str], frozenset[str]]  # a text -> the generic names of the drugs in it
 REACH = 7  # words between a negation and what it denies

@@ -6,10 +6,10 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from docgemma.ehr.births import read_births
 from docgemma.reading.terms import names
-from docgemma.reading.words import clinical, listed, plain
 from docgemma.state import Clarification, Option, Request
+from docgemma.text.births import read_births
+from docgemma.text.words import clinical, listed, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from docgemma.reading.words import plain
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, RANKS, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
+from docgemma.text.words import plain
 
 Row = Mapping[str, Any]
 HEADS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning"}
@@ -25,8 +25,9 @@ def check_conditions(
     found: dict[str, Finding] = {}
     unknown: dict[str, None] = {}
     for row in rows:
-        reasons = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
-        if None in reasons:
+        found_or_not = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
+        reasons = [reason for reason in found_or_not if reason is not None]
+        if len(reasons) < len(found_or_not):
             continue
         if lacking := [reason[1:] for reason in reasons if reason.startswith("?")]:
             unknown |= dict.fromkeys(lacking)

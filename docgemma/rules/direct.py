@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.reading.words import listed, phrases_in, plain
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
 from docgemma.state import Request
+from docgemma.text.words import listed, phrases_in, plain
 
 GREETING = "Hello. Ask me about a patient's record, a drug's safety or interactions, the literature or clinical trials."
 THANKS = "You're welcome. Ask whenever you need something else."

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from docgemma.reading.words import clinical, plain
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
-from docgemma.rules.numbers import NUMBER_WORDS, quantities, said_frequencies
 from docgemma.rules.patient_state import PatientState
+from docgemma.text.numbers import NUMBER_WORDS, quantities, said_frequencies
+from docgemma.text.words import clinical, plain
 
 Row = Mapping[str, Any]
 PER_DAY = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1}
@@ -79,12 +79,11 @@ def check_dose(
             text = f"A single dose of {dosage} is above the maximum single dose of {_number(value)} {unit}{why}."
             findings.append(Finding(MAJOR, text))
         elif what == "day" and often is None and amount[0] > value:
-            findings.append(
-                Finding(MAJOR, f"A single dose of {dosage} is above the maximum of {_number(value)} {unit} a day{why}.")
-            )
+            text = f"A single dose of {dosage} is above the maximum of {_number(value)} {unit} a day{why}."
+            findings.append(Finding(MAJOR, text))
         elif what == "day" and often is None:
             unchecked = f"the daily dose ({_unclear(frequency)})"
-        elif what == "day" and (total := amount[0] * often) > value:
+        elif what == "day" and often is not None and (total := amount[0] * often) > value:
             needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
             daily = f"{dosage} {frequency} is {_number(total)} {unit} a day{needed}"
             findings.append(Finding(MAJOR, f"{daily}, above the maximum of {_number(value)} {unit} a day{why}."))
@@ -172,7 +171,7 @@ def _in_unit(dosage: str, unit: str, low: Decimal, high: Decimal) -> bool:
     """Whether the number of a dose, with another unit, is one of the usual doses."""
     numbers = quantities(dosage)
     meant = _amount(f"{numbers[0].value if not numbers[0].unit else _digits(dosage)} {unit}") if numbers else None
-    return bool(meant) and low <= meant[0] <= high
+    return meant is not None and low <= meant[0] <= high
 
 
 def _digits(dosage: str) -> str:

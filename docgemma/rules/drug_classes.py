@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from docgemma.reading.words import clinical, plain
-from docgemma.rules.drugs import DrugNames, ingredients
+from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.words import clinical, plain
 
 Class = Mapping[str, Any]
 
@@ -54,11 +54,12 @@ def allergy_conflict(ordered: str, allergen: str, drugs: DrugNames | None) -> st
     member = {name for part in theirs for name in classes_of(part)}
     for name, entry in _classes().items():
         if name in classes and (name in said or (name in member and entry["allergy"])):
-            return entry.get("says", f"{{drug}} belongs to the same class ({name})").replace("{drug}", ordered)
+            says = str(entry.get("says", f"{{drug}} belongs to the same class ({name})"))
+            return says.replace("{drug}", ordered)
     for cross in clinical("drug_classes")["cross"]:
         about = cross["allergy"] in said | member or cross["allergy"] in theirs
         if about and (cross["order"] in classes or cross["order"] in mine) and _concerned(cross, mine):
-            return cross["says"]
+            return str(cross["says"])
     return None
 
 

@@ -3,9 +3,9 @@
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.words import listed, plain
 from docgemma.rules.known import replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
+from docgemma.text.words import listed, plain
 
 BRIEF = 5  # words of a follow-up that takes the drugs of the message before to another patient
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
 
-from docgemma.reading.words import clinical, listed
 from docgemma.rules.claims import says, unfounded
-from docgemma.rules.drugs import DrugNames, fold
-from docgemma.rules.numbers import Quantity, quantities, roman, said_frequencies
 from docgemma.rules.sentences import split
+from docgemma.text.drugs import DrugNames, fold
+from docgemma.text.numbers import Quantity, quantities, roman, said_frequencies
+from docgemma.text.words import clinical, listed
 
 # "According to the openFDA database, dofetilide …": the phrase goes, the fact stays
 CREDIT = re.compile(

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from docgemma.reading.terms import measure_named, names
-from docgemma.reading.words import clinical, plain
 from docgemma.rules.chart_entries import age
+from docgemma.text.words import clinical, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 CHILDBEARING = (12, 50)  # years

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.ehr.births import read_births
 from docgemma.reading.drugs import conditions
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.words import plain
 from docgemma.rules import known
 from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
+from docgemma.text.births import read_births
+from docgemma.text.words import plain
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}

@@ -1,8 +1,8 @@
 """How good a result is, from its content: what was found, and whether it is on the point. No model is asked."""
 
-from docgemma.reading.words import plain
 from docgemma.schemas import Quality
 from docgemma.state import ToolResult
+from docgemma.text.words import plain
 
 CLOSED = ("COMPLETED", "TERMINATED", "WITHDRAWN")
 STEM = 6  # letters by which words of a title and a query are compared

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from docgemma.reading.terms import names
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
-from docgemma.rules.drugs import DrugNames, ingredients
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, RANKS, UNCHECKED, Finding
+from docgemma.text.drugs import DrugNames, ingredients
 
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
     from docgemma.knowledge.base import Interaction

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from docgemma.reading.words import plain
+from docgemma.text.words import plain
 
 ABBREVIATIONS = frozenset(
     "al approx b.i.d ca cf dept dr e.g ed est etc fig i.e i.v inc jr max min mr mrs ms no nr p.o prof q.d ref sr st "

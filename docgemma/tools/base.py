@@ -15,7 +15,7 @@ from docgemma.llm.base import LLM
 from docgemma.rules.errors import error_message
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
-from docgemma.tools.untrusted import clean
+from docgemma.tools.untrusted import clean, protect
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +92,9 @@ class Tool:
     needs: Needs = "nothing"
     writes: bool = False
     outside: bool = False
+
+    def __post_init__(self) -> None:
+        protect(self.name, self.label)
 
     @property
     def full_description(self) -> str:

@@ -102,7 +102,7 @@ def interactions_of_known(names: list[str], knowledge: Knowledge) -> tuple[Answe
     Raises:
         ToolError: fewer than two are known, one is ambiguous, or an outage.
     """
-    names, unknown = list(names), []
+    names, unknown = list(names), list[str]()
     while True:
         try:
             return knowledge.interactions(names), unknown

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Any, TypeVar
 
-from docgemma.characters import visible
+from docgemma.text.characters import visible
 
 T = TypeVar("T")
 
@@ -27,13 +27,19 @@ CONTROL_TOKENS = re.compile(
 )
 
 
+_OWN: dict[str, str] = {}  # internal name -> label of every tool that was declared
+
+
+def protect(name: str, label: str) -> None:
+    """Remember a tool, so that no text from outside can imitate its heading or speak of it by its internal name."""
+    _OWN[name] = label
+    own_words.cache_clear()
+
+
 @cache
 def own_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What imitates the headings under which results stand in a prompt, and the tools' internal names."""
-    from docgemma.tools import registered  # the tools themselves import this module
-
-    labels = "|".join(re.escape(tool.label) for tool in registered())
-    names = "|".join(re.escape(tool.name) for tool in registered())
+    labels, names = "|".join(map(re.escape, _OWN.values())), "|".join(map(re.escape, _OWN))
     return re.compile(rf"\[\s*({labels})\s*\]", re.IGNORECASE), re.compile(rf"\b(?:{names})\b", re.IGNORECASE)
 
 

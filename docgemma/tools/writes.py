@@ -13,8 +13,8 @@ from docgemma.ehr.base import PatientMatch, Provenance
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import rxnorm_codes
-from docgemma.rules.drugs import ingredients
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
+from docgemma.text.drugs import ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
 

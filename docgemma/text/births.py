@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from docgemma.ehr.base import PatientMatch
+if TYPE_CHECKING:
+    from docgemma.ehr.base import PatientMatch
 
 PART = re.compile(r"\d+|[^\W\d_]+")
 MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
@@ -44,7 +45,7 @@ def read_births(text: str, today: date | None = None) -> list[Birth]:
     return found
 
 
-def fitting(matches: Sequence[PatientMatch], days: Sequence[str]) -> list[PatientMatch]:
+def fitting(matches: "Sequence[PatientMatch]", days: Sequence[str]) -> "list[PatientMatch]":
     """Those born on one of these days, or else those of whom it is not known."""
     known = [match for match in matches if match.birth_date]
     fit = [match for match in known if any(_agree(match.birth_date, day) for day in days)]

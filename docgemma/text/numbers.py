@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
-from docgemma.reading.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, phrases_in, plain
 
 NUMBER_WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,

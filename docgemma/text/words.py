@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from docgemma.characters import fold
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
+from docgemma.text.characters import fold
 
 T = TypeVar("T")
 _HOME: list[Path] = []  # where the lists are kept compiled; YAML takes a hundred times as long to read

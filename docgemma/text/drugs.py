@@ -7,8 +7,8 @@ from functools import cached_property
 
 from rapidfuzz import fuzz, process
 
-from docgemma import characters
-from docgemma.reading.words import listed
+from docgemma.text import characters
+from docgemma.text.words import listed
 
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 PLAIN_NAME = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
@@ -111,7 +111,7 @@ class DrugNames:
             yield Mention(text[start:end], name, start, end)
             at += count
 
-    def _match_at(self, text: str, words: list[re.Match], folded: list[str], at: int) -> tuple[int, str | None]:
+    def _match_at(self, text: str, words: list[re.Match[str]], folded: list[str], at: int) -> tuple[int, str | None]:
         first = folded[at]
         reach = self._longest.get(first, 0)
         for count in range(min(reach, len(words) - at), 0, -1):
@@ -126,14 +126,13 @@ class DrugNames:
 
 def ingredients(name: str, drugs: DrugNames | None) -> frozenset[str]:
     """Generic names in a medication's name, strength and form ignored: "Metformin 500 MG Oral Tablet" is metformin."""
-    found = drugs.find(name) if drugs else []
-    if found:
+    if drugs and (found := drugs.find(name)):
         return frozenset(part for item in found for part in drugs.ingredients(item.name))
     words = re.sub(r"\d.*$", "", name).strip().casefold()
     return frozenset({words or name.casefold()})
 
 
-def _joined(text: str, left: re.Match, right: re.Match) -> bool:
+def _joined(text: str, left: re.Match[str], right: re.Match[str]) -> bool:
     gap = DOT_GAP if len(left.group()) < 3 and text[left.end()] == "." else GAP
     return bool(gap.fullmatch(text, left.end(), right.start()))
 

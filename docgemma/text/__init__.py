@@ -1,0 +1,1 @@
+"""How text is compared: characters, words, numbers and drug names. Pure, but for the word lists of `data/clinical/`."""
