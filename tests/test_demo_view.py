@@ -251,3 +251,10 @@ def test_no_style_or_theme_names_an_address_on_the_network() -> None:
     css = options["theme"]._get_theme_css() + options["css_paths"].read_text(encoding="utf-8")
     assert not re.search(r"url\(['\"]?https?:|@import", css) and not options["theme"]._stylesheets
     assert options["run_history"] is False
+
+
+def test_a_card_shows_five_findings_and_folds_the_rest():
+    findings = [f"finding {number}" for number in range(8)]
+    page = view.card({"label": "Prescription", "args": {}, "findings": findings, "patient": PATIENT})
+    head, _, rest = page.partition("<details")
+    assert "finding 4" in head and "finding 5" not in head and "3 more" in rest and "finding 7" in rest

@@ -151,7 +151,7 @@ def card(pending: dict[str, Any]) -> str:
     who = {"name": "patient", "birth_date": ""} | (pending.get("patient") or {"id": pending["args"].get("patient_id")})
     born = f", born {who['birth_date']}" if who["birth_date"] else ""
     nothing = "A note has no safety check." if pending.get("name") == "save_clinical_note" else NO_CONFLICT
-    return html("card", pending, f"{who['name']}{born} (ID {who['id']})", nothing)
+    return html("card", pending, f"{who['name']}{born} (ID {who['id']})", nothing, FIRST)
 
 
 def badges(
