@@ -4,7 +4,7 @@ import json
 from datetime import date, timedelta
 from typing import Any
 
-from docgemma.nodes.write_gate import order_findings
+from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import data_file
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR
 

@@ -13,7 +13,7 @@ import yaml
 
 from docgemma.ehr.open import seed_resources
 from docgemma.knowledge.drug_names import DrugNames, load_drug_names
-from docgemma.text.numbers import said_frequencies
+from docgemma.text.frequency import said_frequencies
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = (

@@ -5,15 +5,16 @@ from decimal import Decimal
 import pytest
 
 from docgemma.knowledge.base import Interaction
-from docgemma.rules.dosing import check_dose, times_per_day
+from docgemma.rules.dosing import check_dose
 from docgemma.rules.findings import shown
-from docgemma.rules.patient_state import UNKNOWN
-from docgemma.rules.safety import (
+from docgemma.rules.order_check import (
     check_allergy_entry,
     check_order,
     check_order_allergies,
 )
+from docgemma.rules.patient_state import UNKNOWN
 from docgemma.text.drugs import ingredients
+from docgemma.text.frequency import times_per_day
 from docgemma.text.words import clinical
 from tests.rules_help import dictionary
 

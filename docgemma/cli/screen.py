@@ -12,7 +12,7 @@ from rich.table import Table
 from docgemma.agent import Agent
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, UsageError
-from docgemma.report import approval_text, model_calls
+from docgemma.turn_result import approval_text, model_calls
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
 

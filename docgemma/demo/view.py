@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from docgemma.images import describe_header, load_image
 from docgemma.notebook import source_line
-from docgemma.report import FIRST, approval_text
+from docgemma.turn_result import FIRST, approval_text
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most

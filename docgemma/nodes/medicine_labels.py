@@ -1,8 +1,67 @@
-"""Look up the label of a medicine as a chart or an order names it."""
+"""Read the labels of a patient's medicines, and set them beside the results asked for: what may move them."""
+
+from typing import Any
 
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
+from docgemma.nodes.standing_interactions import standing_interactions
+from docgemma.reading.terms import measures_in, names
+from docgemma.rules import known
+from docgemma.state import AgentState, Request
+from docgemma.text.words import clinical
+
+MAX_LINES = 5
+MAX_PAIRS = 4
+LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
+MAX_MEDICINES = 12
+
+
+def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]]:
+    """Patient id -> lines beside what was asked of the chart: labels of active medicines that speak of a result or of
+    stopping, and the gravest interactions among what is taken already."""
+    request = known.request(state)
+    asks = set(request["asks"])
+    fragments = _of_results(request)
+    stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks else []
+    listed = asks & LISTED or not asks
+    found: dict[str, list[str]] = {}
+    for item in known.charts(state):
+        chart = item["result"]
+        lines = [line for name in _active(chart) for line in _lines(name, fragments, context)] if fragments else []
+        lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
+        stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
+        found[chart["patient"]["id"]] = [
+            *([f"Labels of the active medicines on this: {'; '.join(lines)}."] if lines else []),
+            *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
+            *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
+        ]
+    return found
+
+
+def _of_results(request: Request) -> list[str]:
+    """How labels name the results that are asked for."""
+    if not {"labs", "vit", "may"} & set(request["asks"]):
+        return []
+    asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
+    effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
+    return [fragment for match in effects for fragment in match]
+
+
+def _active(chart: dict[str, Any]) -> list[str]:
+    return known.unique(entry["name"] for entry in chart["medications"] if entry["active"])[:MAX_MEDICINES]
+
+
+def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
+    """One line of its label, or none: boxed warning, contraindication, warning, in this order."""
+    label = label_of(medicine, context)
+    if label is None:
+        return []
+    parts = [("boxed warning", part) for part in (label.boxed_warning or "").split(". ") if part]
+    parts += [("contraindication", text) for text in label.contraindications]
+    parts += [("warning", text) for text in label.warnings]
+    told = [f"{medicine} ({kind}): {text.rstrip('.')}" for kind, text in parts if names(fragments, text)]
+    return told[:1]
 
 
 def label_of(medicine: str, context: Context) -> DrugLabel | None:

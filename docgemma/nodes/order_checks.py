@@ -3,7 +3,7 @@
 from typing import Any
 
 from docgemma.nodes.context import Context
-from docgemma.nodes.write_gate import findings_for
+from docgemma.nodes.write_findings import findings_for
 from docgemma.rules import known
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.drugs import ingredients

@@ -7,14 +7,14 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
-from docgemma.nodes.medicine_effects import medicine_effects
+from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
 from docgemma.prompts import GENERATION, answer_prompt
 from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
-from docgemma.rules.prose import must_say
+from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.rules.sentences import without_instructions
 from docgemma.state import AgentState, Clarification, Exchange

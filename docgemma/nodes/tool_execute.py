@@ -1,6 +1,5 @@
 """Node 4: run the chosen tool. A write first stops for a person, with what the safety check found beside it."""
 
-import hashlib
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -10,11 +9,12 @@ from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context
 from docgemma.nodes.synthesize import answer_by_code
-from docgemma.nodes.write_card import as_card
-from docgemma.nodes.write_gate import findings_for
+from docgemma.nodes.write_card import as_card, pending_write
+from docgemma.nodes.write_findings import findings_for
+from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.state import RESET, AgentState, Held, PendingWrite, ToolResult
+from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
 
 
@@ -79,7 +79,7 @@ def decide_write(
     edited = False
     while not edited or set(findings) - seen:
         seen |= set(findings)
-        pending = _pending(tool, args, original, findings, context)
+        pending = pending_write(tool, args, original, findings, context)
         decision = interrupt(dict(pending) | {"beside": beside})
         if decision["decision"] in ("reject", "approve", "hold"):
             return args, findings, decision["decision"]
@@ -88,14 +88,6 @@ def decide_write(
         args, edited, beside = card["args"], decision["decision"] == "edit", ""
         findings = findings_for(args, context)
     return args, findings, "approve"
-
-
-def _pending(
-    tool: Tool, args: dict[str, Any], original: dict[str, str], findings: list[str], context: Context
-) -> PendingWrite:
-    patient = context.store.patient(args["patient_id"])
-    who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
-    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
 
 
 def _beside(state: AgentState, context: Context) -> str:
@@ -122,15 +114,6 @@ def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:
         return context.store.patient(args["patient_id"]) is not None
     except (ToolError, StoreError):
         return False
-
-
-def write_key(thread: str, state: AgentState, tool: Tool) -> str:
-    """The same key for the same step of the same turn, before and after a crash, whatever was edited."""
-    reopened = state.get("reopened")
-    results = reopened["results"] if reopened else state.get("tool_results", [])
-    step = sum(1 for result in results if result["tool_name"] == tool.name and not result["error"])
-    text = f"{thread}/{state['turn_id']}/{tool.name}/{step}"
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _done(state: AgentState, retry: bool) -> dict[str, Any]:

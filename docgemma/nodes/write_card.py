@@ -1,10 +1,12 @@
-"""What a card shows: an entry's arguments with abbreviations in words, and beside them what was written."""
+"""Compose the card that a person decides: patient, arguments in plain words and as written, findings."""
 
 from typing import Any
 
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.sig import duration, expand
+from docgemma.reading.shorthand import duration, expand
+from docgemma.state import PendingWrite
+from docgemma.tools.base import Tool
 
 
 def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]:
@@ -26,6 +28,15 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         plain["substance"] = _drug(args["substance"], context)
     original = {name: str(args[name]) for name in args if _differs(args[name], plain[name])}
     return {"args": plain, "original": original}
+
+
+def pending_write(
+    tool: Tool, args: dict[str, Any], original: dict[str, str], findings: list[str], context: Context
+) -> PendingWrite:
+    """What waits for a decision."""
+    patient = context.store.patient(args["patient_id"])
+    who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
+    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
 
 
 def _drug(name: str, context: Context) -> str:

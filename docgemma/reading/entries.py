@@ -8,7 +8,7 @@ from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.drugs import DrugNames
-from docgemma.text.numbers import said_frequencies
+from docgemma.text.frequency import said_frequencies
 from docgemma.text.words import clinical, plain
 
 UNTYPED_NOTE = "clinical note"

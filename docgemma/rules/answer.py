@@ -17,20 +17,12 @@ from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, allergy, medication, overview, problem, results_to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.plan import by_tool
+from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import plain
 
 Checks = Mapping[tuple[str, str], Sequence[str]]  # (patient id, drug) -> findings of the order check
-UNCHANGED = (
-    "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
-    "I can prepare a note that says so, or a new entry."
-)
-ASK_PLAINLY = (
-    "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
-    "with dose and frequency."
-)
-REFUSED = "No entry was prepared, as you said."
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
@@ -94,19 +86,14 @@ def _told(ask: str, told: str) -> bool:
 
 def _notices(state: AgentState, request: Request) -> list[str]:
     """What has to be said first: refusals, corrections of spelling, what was not prepared."""
-    asks = set(request["asks"])
-    lines = [UNCHANGED] if "change" in asks else []
-    if request["meant"] == "refused":
-        lines.append(REFUSED)
-    elif request["meant"] in ("asked", "unsure") and asks & set(WRITES):
-        lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
+    lines = refusals(request)
     for drug in request["drugs"]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")
         elif drug["how"] == "group":
             members = ", ".join(drug["members"])
             lines.append(f"{drug['said']}: looked up for {members}; other drugs of this group were not.")
-    unchecked = "may" in asks and not known.people(state) and known.drugs(state)
+    unchecked = "may" in request["asks"] and not known.people(state) and known.drugs(state)
     return [*lines, *([NOBODY_CHECKED] if unchecked else [])]
 
 

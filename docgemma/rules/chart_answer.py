@@ -22,7 +22,7 @@ from docgemma.rules.chart_entries import (
     section,
 )
 from docgemma.rules.findings import UNCHECKED
-from docgemma.rules.safety import check_order_allergies
+from docgemma.rules.order_check import check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import listed, plain

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, REFUSED, UNCHANGED, WORDS
+from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
+from docgemma.rules.refusal import REFUSED, UNCHANGED
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 

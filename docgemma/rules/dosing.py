@@ -1,27 +1,17 @@
 """Hold a prescribed dose against the limits of `data/knowledge/doses.jsonl`. What cannot be computed is said. Pure."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
-from docgemma.text.numbers import NUMBER_WORDS, quantities, said_frequencies
+from docgemma.text.frequency import times_per_day
+from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, plain
 
 Row = Mapping[str, Any]
-PER_DAY = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1}
-EVERY = re.compile(
-    r"\b(?:every|q)\s?\.?(\d{1,2})(?:\s?(?:-|–|to)\s?\d{1,2})?\s?(h|hr|hrs|hours?|d|days?|w|weeks?)\b", re.IGNORECASE
-)
-HOURLY = re.compile(rf"\b(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})[\s-]hourly\b", re.IGNORECASE)
-TIMES = re.compile(
-    rf"\b(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})\s?(?:x|times?)\s?(?:a|per|each|/)?\s?(?:day|daily)\b", re.IGNORECASE
-)
-ONCE = re.compile(r"^\s*(?:once|stat|now|one[- ]time|single dose|once only|x\s?1)\W*$", re.IGNORECASE)
-OTHER_DAY = re.compile(r"\b(?:every other day|alternate days|qod|every second day)\b", re.IGNORECASE)
-AS_NEEDED = re.compile(r"\b(?:prn|as (?:needed|required))\b", re.IGNORECASE)
+AS_NEEDED = ("prn", "as needed", "as required")
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
@@ -84,7 +74,8 @@ def check_dose(
         elif what == "day" and often is None:
             unchecked = f"the daily dose ({_unclear(frequency)})"
         elif what == "day" and often is not None and (total := amount[0] * often) > value:
-            needed = " if every as-needed dose is taken" if AS_NEEDED.search(frequency) else ""
+            as_needed = any(f" {word} " in f" {plain(frequency)} " for word in AS_NEEDED)
+            needed = " if every as-needed dose is taken" if as_needed else ""
             daily = f"{dosage} {frequency} is {_number(total)} {unit} a day{needed}"
             findings.append(Finding(MAJOR, f"{daily}, above the maximum of {_number(value)} {unit} a day{why}."))
         elif what == "day":
@@ -251,30 +242,6 @@ def _why(row: Row, patient: PatientState) -> str:
 def _unclear(frequency: str) -> str:
     given = frequency.strip()
     return "no frequency is given" if given in ("", "not specified") else f"the frequency {given} is not understood"
-
-
-def times_per_day(frequency: str) -> Decimal | None:
-    """Doses a day, the most that a range allows ("every 4-6 hours" is 6); None if the words are not understood."""
-    if match := EVERY.search(frequency):
-        count, unit = int(match[1]), match[2][0].lower()
-        hours = count * {"h": 1, "d": 24, "w": 168}[unit]
-        return Decimal(24) / hours if hours else None
-    if match := HOURLY.search(frequency):
-        return Decimal(24) / _count(match[1]) if _count(match[1]) else None
-    if match := TIMES.search(frequency):
-        return _count(match[1])
-    if OTHER_DAY.search(frequency):
-        return Decimal("0.5")
-    said = said_frequencies(frequency)
-    if said & set(PER_DAY):
-        return Decimal(max(PER_DAY[item] for item in said if item in PER_DAY))
-    if said:
-        return Decimal(1) / 7
-    return Decimal(1) if ONCE.match(frequency) else None
-
-
-def _count(word: str) -> Decimal:
-    return Decimal(word) if word.isdigit() else Decimal(NUMBER_WORDS[word.lower()])
 
 
 def _amount(text: str) -> tuple[Decimal, str] | None:

@@ -14,7 +14,8 @@ from itertools import pairwise
 from docgemma.rules.claims import says, unfounded
 from docgemma.rules.sentences import split
 from docgemma.text.drugs import DrugNames, fold
-from docgemma.text.numbers import Quantity, quantities, roman, said_frequencies
+from docgemma.text.frequency import said_frequencies
+from docgemma.text.numbers import Quantity, quantities, roman
 from docgemma.text.words import clinical, listed
 
 # "According to the openFDA database, dofetilide …": the phrase goes, the fact stays

@@ -1,17 +1,37 @@
-"""Entries that were not made: rejected ones, and ones asked for and never prepared. Code says so, not a model."""
+"""Refuse what no tool can do, and say which entries were not made: code says so, not a model."""
 
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
 from docgemma.rules.plan import planned
 from docgemma.rules.sentences import without
-from docgemma.state import AgentState, ToolResult
+from docgemma.state import AgentState, Request, ToolResult
 
+UNCHANGED = (
+    "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
+    "I can prepare a note that says so, or a new entry."
+)
+ASK_PLAINLY = (
+    "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
+    "with dose and frequency."
+)
+REFUSED = "No entry was prepared, as you said."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
     "itself, with the patient's ID and, for a prescription, the drug, the dose and how often."
 )
+
+
+def refusals(request: Request) -> list[str]:
+    """What is not done: a change of the record, an order that was taken back or not plainly given."""
+    asks = set(request["asks"])
+    lines = [UNCHANGED] if "change" in asks else []
+    if request["meant"] == "refused":
+        lines.append(REFUSED)
+    elif request["meant"] in ("asked", "unsure") and asks & set(WRITES):
+        lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
+    return lines
 
 
 def is_rejected(result: ToolResult) -> bool:

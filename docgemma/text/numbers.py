@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
-from docgemma.text.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, plain
 
 NUMBER_WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -48,18 +48,6 @@ def roman(text: str) -> list[Decimal]:
     """Values of roman numerals after words that take them: "type II"."""
     words = plain(text).split()
     return [Decimal(ROMAN[numeral]) for word, numeral in pairwise(words) if word in COUNTED and numeral in ROMAN]
-
-
-def said_frequencies(text: str) -> set[str]:
-    """Frequencies in one notation, "2/d" for BID and for twice a day alike."""
-    return set(phrases_in(plain(text).replace("/", " "), _frequencies())[0])
-
-
-@lru_cache(maxsize=1)
-def _frequencies() -> list[tuple[str, str]]:
-    """What is said and how often that is, the longest first."""
-    said = [(phrase, times) for times, phrases in clinical("sig")["times"].items() for phrase in phrases]
-    return sorted(said, key=lambda item: -len(item[0]))
 
 
 @lru_cache(maxsize=1)

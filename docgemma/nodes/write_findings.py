@@ -15,8 +15,8 @@ from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
 from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
+from docgemma.rules.order_check import check_allergy_entry, check_order
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
-from docgemma.rules.safety import check_allergy_entry, check_order
 from docgemma.text.drugs import ingredients
 from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
