@@ -3,7 +3,6 @@
 from typing import Any
 
 from docgemma.errors import DocGemmaError
-from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
 from docgemma.text.drugs import ingredients
 from docgemma.tools.drugs import interactions_of_known
@@ -16,19 +15,13 @@ def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:
     """One line for each contraindicated or major pair of active medicines; none where nothing could be looked up."""
     active = [item["name"] for item in chart["medications"] if item["active"]][:MAX_MEDICINES]
     names = sorted({part for name in active for part in ingredients(name, context.drugs)})
-    found = [item for item in _listed(names, context) if item.severity.lower() in GRAVE]
+    try:
+        listed = interactions_of_known(names, context.knowledge)[0].records if len(names) > 1 else []
+    except DocGemmaError:
+        return []
+    found = [item for item in listed if item.severity.lower() in GRAVE]
     return [
         f"Taken together already: {item.severity.lower()} interaction of {item.drugs[0]} with {item.drugs[1]}. "
         f"{item.mechanism} {item.management}".strip()
         for item in sorted(found, key=lambda item: GRAVE.index(item.severity.lower()))
     ]
-
-
-def _listed(names: list[str], context: Context) -> list[Interaction]:
-    """What is listed of any two of these; nothing where it cannot be looked up."""
-    if len(names) < 2:
-        return []
-    try:
-        return list(interactions_of_known(names, context.knowledge)[0].records)
-    except DocGemmaError:
-        return []

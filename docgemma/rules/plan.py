@@ -134,7 +134,8 @@ def _searches(state: AgentState, request: Request) -> list[Step]:
 def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[Step]:
     """The chart is the default: one patient and anything asked beyond finding them."""
     asks, named, drugs = set(request["asks"]), bool(request["patients"]), known.drugs(state)
-    about = asks & {*TOPICS, *({"may", "change"} if people or not drugs else ())} or (drugs and asks & {"safe", "ddi"})
+    about = bool(asks & set(TOPICS) or (drugs and asks & {"safe", "ddi"}) or ("change" in asks and people))
+    about |= "may" in asks and (bool(people) or not drugs)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
     considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
     if not (about or only_named or considered or (named and "trial" in asks)):
