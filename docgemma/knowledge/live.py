@@ -9,7 +9,7 @@ from itertools import combinations
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
-from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
@@ -62,7 +62,7 @@ class LiveKnowledge:
     """
 
     def __init__(self, settings: Settings, http: Http | None = None):
-        self._timeout, self._home = settings.tool_timeout, settings.home
+        self._timeout = settings.tool_timeout
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
         rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
@@ -145,7 +145,7 @@ class LiveKnowledge:
 
     def _unknown(self, given: str) -> ToolError:
         """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""
-        near = shared_drug_names(self._home).suggest(given)
+        near = load_drug_names().suggest(given)
         missing = ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=given)
         return ambiguous(given, near) if near else missing
 
