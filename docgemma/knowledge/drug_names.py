@@ -24,7 +24,7 @@ def load_drug_names() -> DrugNames:
 
 @lru_cache(maxsize=2)
 def _load(folder: Path) -> DrugNames:
-    names = {}
+    names: dict[str, str] = {}
     for line in (folder / "drug_names.tsv").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             generic, _, called = line.partition("\t")
