@@ -24,7 +24,8 @@ DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
 SALTS = frozenset(
     "sodium potassium calcium magnesium hydrochloride hydrobromide sulfate maleate mesylate tartrate bitartrate "
-    "succinate citrate besylate acetate phosphate fumarate tromethamine bisulfate anhydrous monohydrate dihydrate".split()
+    "succinate citrate besylate acetate phosphate fumarate tromethamine bisulfate anhydrous monohydrate "
+    "dihydrate".split()
 )
 # the largest amount a day, in the words of section 2; several different ones mean that it depends
 MAXIMUM = re.compile(
