@@ -178,7 +178,7 @@ def build(home: Path, folder: Path) -> None:
 
 def searches(home: Path, seed: int) -> dict[str, list[Callable[[], object]]]:
     """Forty of each kind."""
-    snapshot, generator = Snapshot(home / "snapshot.sqlite", load_drug_names(home)), Generator(seed)
+    snapshot, generator = Snapshot(home / "snapshot.sqlite", load_drug_names()), Generator(seed)
     dice, drugs = random.Random(seed + 1), generator.drugs
     some = [dice.choice(drugs[:300] if number % 2 else drugs) for number in range(REPEATS)]
     few = [dice.sample(drugs[:300], k=4) for _ in range(REPEATS)]

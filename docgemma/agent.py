@@ -18,7 +18,7 @@ from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.graphs import load_graph
 from docgemma.images import load_image
-from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
@@ -70,7 +70,7 @@ class Agent:
         self.memory = open_memory(self.settings.db_location)
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
-        self.drugs = shared_drug_names(self.settings.home)
+        self.drugs = load_drug_names()
         keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)

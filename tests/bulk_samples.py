@@ -15,6 +15,7 @@ SHIPPED = {"warfarin", "ibuprofen", "metformin", "dofetilide", "acetaminophen", 
 def small_data(folder: Path) -> Path:
     """A data folder with a few of the shipped records, so that a build is quick."""
     (folder / "knowledge").mkdir(parents=True)
+    (folder / "clinical").symlink_to(data_file("clinical").absolute())
     for kind in KINDS:
         head, *lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if json.loads(line)["name"] in SHIPPED] if kind == "drugs" else lines[:6]
@@ -26,7 +27,7 @@ def small_data(folder: Path) -> Path:
         lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if json.loads(line)["drug"] in SHIPPED]
         (folder / "knowledge" / f"{kind}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for path in data_file("knowledge").glob("*.yaml"):
+    for path in (*data_file("knowledge").glob("*.yaml"), data_file("knowledge", "drug_names.tsv")):
         (folder / "knowledge" / path.name).write_bytes(path.read_bytes())
     return folder
 

@@ -17,7 +17,7 @@ TOOLS = toolbox()
 
 @cache
 def dictionary() -> DrugNames:
-    """The real dictionary, compiled once for all tests."""
+    """The real dictionary, read once for all tests."""
     return load_drug_names()
 
 

@@ -1,11 +1,8 @@
-"""The drug dictionary: what it knows, what it does not call a drug, and how its cache behaves."""
-
-import json
+"""The drug dictionary: what it knows, and what it does not call a drug."""
 
 import pytest
 
-from docgemma.knowledge import drug_names
-from docgemma.knowledge.drug_names import DrugNames, load_drug_names
+from docgemma.knowledge.drug_names import DrugNames
 from tests.rules_help import dictionary
 
 COMMON_NAMES = """
@@ -142,46 +139,6 @@ def test_nothing_is_suggested_for_what_is_nothing_like_a_drug(name):
 def test_hostile_text_of_a_megabyte_is_read_to_its_end():
     text = "warfarin'" * 50_000 + "-a" * 200_000 + " metformin"
     assert names(text)[-1] == "metformin"
-
-
-def test_the_cache_gives_the_same_dictionary_and_is_used(tmp_path, monkeypatch):
-    first = load_drug_names(tmp_path)
-    files = list(tmp_path.iterdir())
-    assert [file.suffix for file in files] == [".json"]
-
-    def not_again():
-        raise AssertionError("compiled although a cache is there")
-
-    monkeypatch.setattr(drug_names, "_compile", not_again)
-    again = load_drug_names(tmp_path)
-    assert len(again) == len(first)
-    assert again.generic("Lipitor") == "atorvastatin"
-
-
-@pytest.mark.parametrize("broken", ["", "{", "[]", "{}", "\udcff"])
-def test_a_broken_cache_is_made_again(tmp_path, monkeypatch, broken):
-    monkeypatch.setattr(drug_names, "_compile", lambda: {"metformin": "metformin"})
-    load_drug_names(tmp_path)
-    [file] = tmp_path.iterdir()
-    file.write_bytes(broken.encode("utf-8", "surrogateescape"))
-    assert "metformin" in load_drug_names(tmp_path)
-    assert json.loads(file.read_text()) == {"metformin": "metformin"}
-
-
-def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
-    monkeypatch.setattr(drug_names, "_compile", lambda: {"metformin": "metformin"})
-    home = tmp_path / "a file"
-    home.write_text("not a folder")
-    assert "metformin" in load_drug_names(home)
-
-
-def test_a_new_selection_makes_a_new_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(drug_names, "_compile", lambda: {"metformin": "metformin"})
-    load_drug_names(tmp_path)
-    monkeypatch.setattr(drug_names, "RULES", "another")
-    monkeypatch.setattr(drug_names, "_compile", lambda: {"warfarin": "warfarin"})
-    assert "warfarin" in load_drug_names(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_combination_consists_of_its_parts():

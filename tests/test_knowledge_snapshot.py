@@ -17,7 +17,7 @@ from docgemma.paths import data_file
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory) -> Snapshot:
     home = tmp_path_factory.mktemp("snapshot")
-    return Snapshot(shipped_snapshot(home), load_drug_names(home))
+    return Snapshot(shipped_snapshot(home), load_drug_names())
 
 
 @pytest.fixture

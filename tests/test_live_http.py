@@ -7,11 +7,10 @@ import socket
 import threading
 import time
 
-import httpx
 import pytest
 
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.knowledge.http import ATTEMPTS, Bucket, Deadline, Http, Service, retry_after_s, same_host
+from docgemma.knowledge.http import ATTEMPTS, Bucket, Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from tests.standin import misbehave as bad
 from tests.standin.misbehave import Misbehaving, status
@@ -78,7 +77,6 @@ FAILURES = [
     ("404 where it means nothing", bad.HTML_404, 5, ErrorType.INVALID_RESPONSE),
     ("204", status(204, b""), 5, ErrorType.INVALID_RESPONSE),
     ("redirects to another host", bad.OFF_HOST, 5, ErrorType.INVALID_RESPONSE),
-    ("redirects for ever", bad.LOOP, 5, ErrorType.INVALID_RESPONSE),
     ("400", status(400), 5, ErrorType.INVALID_ARGS),
     ("414", status(414), 5, ErrorType.INVALID_ARGS),
     ("401", status(401), 5, ErrorType.NOT_PERMITTED),
@@ -146,40 +144,10 @@ def test_a_retry_after_beyond_the_deadline_is_not_waited_for(http):
         assert server.count == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("3", 3.0),
-        ("0", 0.0),
-        (None, None),
-        ("", None),
-        ("soon", None),
-        ("-1", None),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-    ],
-)
-def test_retry_after_reads_numbers_and_dates(value, expected):
-    assert retry_after_s(value) == expected
-
-
-def test_a_redirect_within_the_host_is_followed(http):
+def test_a_redirect_is_not_followed(http):
     with Misbehaving(status(301, b"", Location="/elsewhere"), OK) as server:
-        assert get(http, server.url).data == 1
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "allowed"),
-    [
-        ("https://a.org/x", "https://a.org/y", True),
-        ("http://a.org/x", "https://a.org/x", True),
-        ("https://a.org/x", "http://a.org/x", False),
-        ("https://a.org/x", "https://b.org/x", False),
-        ("https://a.org/x", "https://a.org:8443/x", False),
-        ("https://a.org/x", "https://a.org.evil.example/x", False),
-    ],
-)
-def test_redirects_stay_on_the_host_and_are_never_downgraded(before, after, allowed):
-    assert same_host(httpx.URL(before), httpx.URL(after)) is allowed
+        assert error_of(http, server.url).error_type is ErrorType.INVALID_RESPONSE
+        assert server.count == 1
 
 
 def test_a_404_may_be_an_answer(http):

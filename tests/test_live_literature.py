@@ -51,13 +51,6 @@ def test_the_limit_is_kept(live):
     assert len(live.literature("demonstration", limit=2).records) == 2
 
 
-@pytest.mark.parametrize("limit", [0, -1, 101])
-def test_a_limit_that_cannot_be_is_refused(live, limit):
-    with pytest.raises(ToolError) as caught:
-        live.literature("x", limit=limit)
-    assert caught.value.error_type is ErrorType.INVALID_ARGS
-
-
 @pytest.mark.parametrize("query", ["", "  ", '"()"', "***", "-"])
 def test_a_query_without_words_is_refused(live, query):
     with pytest.raises(ToolError) as caught:

@@ -74,13 +74,6 @@ def test_pages_are_followed_up_to_the_limit(live, standin, monkeypatch):  # noqa
     assert len(live.trials("heart failure", limit=50).records) == 5
 
 
-@pytest.mark.parametrize("limit", [0, -3, 101])
-def test_a_limit_that_cannot_be_is_refused(live, limit):
-    with pytest.raises(ToolError) as caught:
-        live.trials("melanoma", limit=limit)
-    assert caught.value.error_type is ErrorType.INVALID_ARGS
-
-
 @pytest.mark.parametrize(
     ("condition", "words"),
     [

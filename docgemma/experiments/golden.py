@@ -15,7 +15,7 @@ from docgemma.experiments.cases import Case, Turn, load_cases
 from docgemma.experiments.checks import failed_checks
 from docgemma.experiments.outcomes import CaseResult, Report, TurnResult
 from docgemma.knowledge.build import shipped_snapshot
-from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings
@@ -60,7 +60,7 @@ def prepare_home(home: Path, settings: Settings) -> Settings:
     """Seed a data home with the shipped records and snapshot; returns settings that use it and nothing else."""
     home.mkdir(parents=True)
     shutil.copy(shipped_snapshot(settings.home), home)
-    shared_drug_names(settings.home)  # from the real home's cache; a case finds it loaded
+    load_drug_names()  # a case finds it loaded
     own = {"home": home, "sources": "offline", "ehr": None, "db": None, "mcp_url": None}
     prepared = Settings(**settings.model_dump() | own)
     open_store(prepared).close()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from docgemma.knowledge.build import (
 )
 from docgemma.knowledge.bulk_files import Broken, Stated, bulk_files, bulk_records
 from docgemma.knowledge.live import gravest_of_both
-from docgemma.knowledge.snapshot import Snapshot
+from docgemma.knowledge.snapshot import Snapshot, age_days
 from docgemma.paths import data_file
 
 NAME = "snapshot.sqlite"
@@ -268,40 +267,13 @@ class _Build:
 
 
 def info(home: Path) -> dict[str, Any]:
-    """The snapshot that is used: the one built into `home`, else the shipped one.
-
-    Returns:
-        `path`, `content`, `built` (ISO time), `shipped` (True: the one that comes with the package), and `kinds`, for
-        each `count`, `source`, `as_of` (ISO date or None), `age_days` (None if unknown), `demonstration` (how many
-        records are invented), `files` (at most 50, [{"file", "bytes", "records", "as_of"}]) and `file_count`; for drugs
-        also `bulk_labels` (how many have a label from the files) and `boxed_warnings` (how many disagree with the
-        shipped records), and for interactions `with_basis` (how many a sentence of a label supports).
+    """`Snapshot.info` of the one that is used, and `shipped` (False: it was built into `home`).
 
     Raises:
         StoreError: it is corrupt, or was made by another version.
     """
     built = home / NAME
-    snapshot = Snapshot(built if built.is_file() else shipped_snapshot(home))
-    found = {**snapshot.info(), "shipped": snapshot.path != built}
-    for kind, part in found["kinds"].items():
-        table = {"literature": "article", "trials": "trial"}.get(kind)
-        part["age_days"] = age_days(part["as_of"])
-        # invented records come only with the package, and their ids say so
-        part["demonstration"] = snapshot.count(f"{table} WHERE id LIKE 'DEMO-%'") if table else 0
-        part["files"] = json.loads(snapshot.meta.get(f"{kind}.files", "[]"))
-        part["file_count"] = int(snapshot.meta.get(f"{kind}.file_count", "0"))
-    found["kinds"]["drugs"]["bulk_labels"] = snapshot.count("label_text WHERE number = 0")
-    found["kinds"]["drugs"]["boxed_warnings"] = int(snapshot.meta.get("drugs.boxed_warnings", "0"))
-    found["kinds"]["interactions"]["with_basis"] = snapshot.count("fact_basis WHERE kind = 'interaction'")
-    return found
-
-
-def age_days(as_of: str | None) -> int | None:
-    """Days since an ISO date; None if it is not known."""
-    try:
-        return (datetime.now(UTC).date() - date.fromisoformat(as_of or "")).days
-    except ValueError:
-        return None
+    return {**Snapshot(built if built.is_file() else shipped_snapshot(home)).info(), "shipped": not built.is_file()}
 
 
 def _day(value: Any) -> str | None:

@@ -12,7 +12,6 @@ from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
 from docgemma.knowledge.wire import Wire, at
 
-MAX_LIMIT = 100
 PAGE = "https://europepmc.org/article"
 HEADING = re.compile(r"\s*<h[1-6]>\s*(.*?)\s*:?\s*</h[1-6]>\s*", re.IGNORECASE)
 INLINE = re.compile(r"</?(?:i|b|u|em|strong|su[bp])>", re.IGNORECASE)
@@ -59,7 +58,7 @@ def find_articles(http: Http, service: Service, query: str, limit: int, deadline
         "query": f'({words(query, "query")}) AND SRC:MED AND NOT PUB_TYPE:"retracted publication"',
         "format": "json",
         "resultType": "core",
-        "pageSize": str(min(limit, MAX_LIMIT)),
+        "pageSize": str(limit),
     }
     return http.get(service, "search", params, lambda raw: parse(raw)[:limit], deadline)
 

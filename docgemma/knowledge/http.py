@@ -17,7 +17,6 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 
 import httpx
@@ -34,7 +33,6 @@ BACKOFF_S = 0.25  # doubled each time, with jitter
 MAX_PAUSE_S = 1.0  # where the service does not say how long to wait
 CONNECT_S = 4.0
 MAX_BYTES = 16_000_000  # 25 of the longest drug labels are about 5 MB
-MAX_REDIRECTS = 3
 HINT = "Try again in a minute, or set DOCGEMMA_SOURCES=offline."
 # httpx logs whole addresses; stamina warns of every pause, which ends in an answer or in our own error
 QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
@@ -191,10 +189,7 @@ class Http:
                 self._exit, self._pid = ExitStack(), os.getpid()
                 self._portal = self._exit.enter_context(start_blocking_portal(name="docgemma-http"))
                 self._client = httpx.AsyncClient(
-                    headers={"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"},
-                    follow_redirects=True,
-                    max_redirects=MAX_REDIRECTS,
-                    event_hooks={"request": [stay_on_host]},
+                    headers={"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"}
                 )
             future = self._portal.start_task_soon(work, *args)
         try:
@@ -241,15 +236,13 @@ class Http:
             url = httpx.URL(f"{service.base_url.rstrip('/')}/{path}", params=params)
             limits = httpx.Timeout(left, connect=min(CONNECT_S, left))
             async with asyncio.timeout(left):
-                async with self._client.stream("GET", url, timeout=limits, extensions={"asked": url}) as response:
+                async with self._client.stream("GET", url, timeout=limits) as response:
                     check_status(service, response)
                     return response.status_code, await self._body(service, response)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise service.failed(ErrorType.TIMEOUT, "did not answer in time") from error
         except (httpx.ConnectError, httpx.ProxyError, OSError, UnicodeError) as error:  # the last: an odd host name
             raise service.failed(ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
-        except (httpx.TooManyRedirects, httpx.UnsupportedProtocol) as error:
-            raise service.failed(ErrorType.INVALID_RESPONSE, "redirects without end or to another host") from error
         except httpx.TransportError as error:  # cut off half-way
             raise Transient(service.failed(ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error
         except (httpx.DecodingError, httpx.InvalidURL) as error:
@@ -268,7 +261,7 @@ class Http:
 
 
 def check_status(service: Service, response: httpx.Response) -> None:
-    """Pass 200 and 404; raise everything else in its known way."""
+    """Pass 200 and 404; raise everything else in its known way. No service has reason to redirect."""
     status = response.status_code
     if status in (200, 404):
         return
@@ -276,30 +269,6 @@ def check_status(service: Service, response: httpx.Response) -> None:
     kind = STATUSES.get(status, ErrorType.SERVER_ERROR if status >= 500 else other)
     error = service.failed(kind, f"answered HTTP {status}")
     if kind in (ErrorType.RATE_LIMIT, ErrorType.SERVICE_UNAVAILABLE, ErrorType.SERVER_ERROR):
-        raise Transient(error, retry_after_s(response.headers.get("Retry-After")))
+        wait = response.headers.get("Retry-After", "")
+        raise Transient(error, float(wait) if wait.isdecimal() else None)
     raise error
-
-
-def retry_after_s(value: str | None) -> float | None:
-    """Seconds to wait, from the header's number or date; None where it says nothing usable."""
-    if not value:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, when.timestamp() - time.time())
-
-
-async def stay_on_host(request: httpx.Request) -> None:
-    """Refuse a redirect that leaves the host that was asked, or goes back to plain http."""
-    if not same_host(request.extensions["asked"], request.url):
-        raise httpx.TooManyRedirects("another host", request=request)
-
-
-def same_host(before: httpx.URL, after: httpx.URL) -> bool:
-    """The same scheme, host and port; or the same host by https instead of http."""
-    upgraded = before.scheme == "http" and after.scheme == "https"
-    return before.host == after.host and (upgraded or (before.scheme, before.port) == (after.scheme, after.port))

@@ -8,55 +8,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
-from docgemma.knowledge.search import read_yaml
+from docgemma.knowledge.search import WORD, read_yaml
 
 UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
 QUOTE = 360  # characters of a quoted piece
 NEAR = 240  # characters around a name within which a word on gravity belongs to it
-# strongest first; the matched words are the severity, as the label has them
-SEVERITIES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?<!not )contraindicated",
-        r"(?:do not|must not|should not be|never) (?:be )?(?:concomitantly |concurrently )?"
-        r"(?:use|used|administer|administered|co-?administer|co-?administered|take|taken|give|given|combine|combined|start|initiate)\b",
-        r"avoid(?:ed|ing)?(?: (?:the )?(?:concomitant|concurrent|combined|simultaneous|co-?administ\w+)"
-        r"(?: (?:use|administration|treatment))?)?\b",
-        r"not (?:generally |usually )?recommended",
-        r"(?:reduce|lower|decrease|limit|adjust|halve)(?:d|ing)? (?:the )?(?:[\w-]+ ){0,4}?"
-        r"(?:dos(?:es?|age|ing)\b|[\w-]+(?= by\b))"
-        r"|do not exceed(?: [\w ]{0,30}?\d+ ?m?c?g(?: (?:once )?daily)?)?"
-        r"|(?<!no )dos(?:e|age) (?:reduction|adjustment)s?",
-        r"(?:closely |carefully |(?:more )?frequent(?:ly)? )?monitor(?:ed|ing)?(?: closely| carefully| frequently)?\b",
-        r"(?:use |with |exercise )?caution\b|used cautiously|ask a doctor(?: or pharmacist)? before use",
-        r"increase[sd]? (?:the )?risk|increased [\w-]+ (?:risk|exposure)"
-        r"|(?:risk|chance) (?:of [\w\s-]{1,40} )?(?:is|may be) (?:increased|higher)",
-    )
-]
-DENIED = re.compile(
-    r"\bno (?:clinically |statistically )?(?:significant |relevant |meaningful |important |apparent |known )?"
-    r"(?:pharmacokinetic |pharmacodynamic |drug )?(?:-?drug )?(?:interactions?|effects?|changes?|differences?)\b"
-    r"|\b(?:did|does|do|was|were|is|are) not (?:\w+ )?(?:affect|alter|change|influence|modify|potentiate|interact)"
-    r"|\bno (?:dose|dosage) adjustments?\b|\bwithout (?:any )?(?:significant )?(?:effect|interaction)",
-    re.IGNORECASE,
-)
-ALLERGY = re.compile(r"allerg|hypersensitiv|anaphyla|urticaria|aspirin[- ]sensitive", re.IGNORECASE)
-TOGETHER = re.compile(
-    r"concomitant|concurrent|co-?administ|receiving|combin|together|simultaneous|in patients (?:taking|using)", re.I
-)
-GOES_ON = re.compile(
-    r"^(?:intervention:|avoid (?:con|co-?a|use|combin|th)|monitor|closely|carefully|frequent|reduce|lower|limit|adjust"
-    r"|discontinue|consider|do not|use|if |when "
-    r"|this|these|the combination|co-?administration|concomitant|concurrent|therefore|caution|initiate|evaluate)",
-    re.IGNORECASE,
-)
-SOME = re.compile(r"\b(?:strong|potent|select|selected|certain|some)\b[^.;:]{0,40}$", re.IGNORECASE)
-# advice above a table that holds for all its rows
-GENERAL = re.compile(
-    r"\b(?:these|any|such|following|a concomitant) (?:such |concomitant )?(?:drug|agent|product|medic)", re.IGNORECASE
-)
 ROW = re.compile(
     r"(?<=\s)(?!Clinical|Intervention|Impact|Recommend|Comment|Example|Management|Effect|Prevention|Mechanism)"
     r"[A-Z][\w-]+(?: [a-z]+)?:\s"
@@ -110,9 +69,25 @@ def find(sections: dict[str, str], own: Drug, other: Drug) -> Finding | None:
     return min(found, key=weight, default=None)
 
 
+@lru_cache(maxsize=1)
+def _words() -> dict[str, Any]:
+    """`label_words.yaml`, its expressions compiled."""
+    words = read_yaml("label_words.yaml")
+    ranks = [re.compile("|".join(ways), re.IGNORECASE) for ways in words["severities"]]
+    general = [f"{first} {drug}" for first in words["general"] for drug in words["general_drugs"]]
+    denied = re.compile("|".join(words["denied"]), re.IGNORECASE)
+    return words | {"severities": ranks, "denied": denied, "general": general}
+
+
+def _says(kind: str, text: str) -> bool:
+    """Whether a text has one of the plain words of a kind."""
+    lower = text.lower()
+    return any(word in lower for word in _words()[kind])
+
+
 def weight(finding: Finding) -> tuple[int, int, bool]:
     """Order of findings: what is said of this drug, then of some of its class, then what is not graded."""
-    tier = 2 if finding.rank == len(SEVERITIES) else int(finding.some)
+    tier = 2 if finding.rank == len(_words()["severities"]) else int(finding.some)
     return tier, finding.rank, finding.by_class is not None
 
 
@@ -168,29 +143,30 @@ def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern[str],
 def _finding(parts: list[str], index: int, match: re.Match[str], field: str, by_class: str | None) -> Finding | None:
     sentence = parts[index]
     near = _row(sentence, match)
-    if field != "drug_interactions" and ALLERGY.search(near) and not TOGETHER.search(near):
+    if field != "drug_interactions" and _says("allergy", near) and not _says("together", near):
         return None
     advice = [part for part in _following(parts, index, match.re) if grade(part)]
     advice = [part for part in advice if match.re.search(part)] or advice  # what names the drug is meant for it
     said = grade(near)
     if said is None and field == "contraindications":
         said = (0, "contraindicated")
-    if not advice and DENIED.search(near) and (said is None or DENIED.search(sentence[match.end() :][:40])):
+    denied = _words()["denied"]
+    if not advice and denied.search(near) and (said is None or denied.search(sentence[match.end() :][:40])):
         return None
     if said is None and not advice and _is_list(sentence):
-        advice = [part for part in parts[:index] if grade(part) and GENERAL.search(part)][-1:]
+        advice = [part for part in parts[:index] if grade(part) and _says("general", part)][-1:]
     grades = [item for item in (said, *map(grade, advice)) if item]
-    rank, severity = min(grades, default=(len(SEVERITIES), UNGRADED))
+    rank, severity = min(grades, default=(len(_words()["severities"]), UNGRADED))
     quote = around(sentence, match.start(), match.end(), QUOTE)
     management = " ".join(advice)  # "" where the quote itself says what to do
-    some = bool(by_class and SOME.search(sentence[: match.start()]))
+    some = bool(by_class) and _some(sentence[: match.start()])
     wording = f"{severity} for some of its class" if some else severity
     return Finding(wording, rank, quote, clip(management, QUOTE), field, by_class, some)
 
 
 def grade(text: str) -> tuple[int, str] | None:
     """The gravest wording of a piece of text: (rank, the words themselves in lower case)."""
-    for rank, pattern in enumerate(SEVERITIES):
+    for rank, pattern in enumerate(_words()["severities"]):
         match = pattern.search(text)
         if match:
             return rank, " ".join(match[0].lower().split())
@@ -201,10 +177,16 @@ def _following(parts: list[str], index: int, pattern: re.Pattern[str]) -> list[s
     """The sentences after a mention that go on about it."""
     taken = []
     for part in parts[index + 1 : index + 4]:
-        if not (GOES_ON.match(part) or pattern.search(part)):
+        if not (part.lower().startswith(tuple(_words()["goes_on"])) or pattern.search(part)):
             break
         taken.append(part)
     return taken
+
+
+def _some(before: str) -> bool:
+    """Whether the words before a class, in the same clause, say that only some of its members are meant."""
+    clause = before[-50:].replace(";", ".").replace(":", ".").rpartition(".")[2]
+    return not set(WORD.findall(clause.lower())).isdisjoint(_words()["some"])
 
 
 def _row(sentence: str, match: re.Match[str]) -> str:

@@ -15,10 +15,7 @@ HEADING = re.compile(
     r"|PRECAUTIONS|BOXED WARNING)\b\s*:?\s*",
     re.IGNORECASE,
 )
-HIGHLIGHTS = re.compile(
-    r"\s+(?:BOXED )?WARNINGS?:?\s(?:[^a-z]|\b(?:and|or|of|in|with|to)\b)*"
-    r"See full prescribing information for complete boxed warning",
-)
+HIGHLIGHTS = "See full prescribing information for complete boxed warning"
 # "7.3 Drugs that ..." begins a subsection; "2.5 Because" after a preposition is a number
 SUBSECTION = re.compile(
     r"(?<=[.:;)\]a-z])(?<! of)(?<! to)(?<! is)(?<! by)(?<!than)(?<!was)\s+(?=\d{1,2}\.\d{1,2}\s+[A-Z][A-Za-z])"
@@ -50,8 +47,8 @@ def section(parts: Iterable[str]) -> str:
 def boxed(parts: Iterable[str]) -> str:
     """The boxed warning, once: labels repeat it, shortened, from their Highlights page."""
     text = section(parts)
-    again = HIGHLIGHTS.search(text)
-    return text[: again.start()].strip() if again and again.start() > 80 else text
+    again = text.rfind("WARNING", 0, max(0, text.find(HIGHLIGHTS)))
+    return text[:again].removesuffix("BOXED ").strip() if again > 80 else text
 
 
 def subsections(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from itertools import combinations
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
-from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
@@ -21,7 +21,6 @@ HOUR = 3600.0
 NAMING_SHARE = 0.4  # of the time of a call; a name service that hangs must leave time for the labels
 MAX_NAME = 200
 MAX_READ = 5  # labels of a drug that are read for others
-MAX_LIMIT = 100
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class LiveKnowledge:
     """
 
     def __init__(self, settings: Settings, http: Http | None = None):
-        self._timeout, self._home = settings.tool_timeout, settings.home
+        self._timeout = settings.tool_timeout
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
         rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
@@ -102,13 +101,13 @@ class LiveKnowledge:
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         """Articles, the most relevant first. Raises ToolError: `invalid_args` or an outage."""
         deadline = Deadline.after(self._timeout)
-        found = europepmc.find_articles(self._http, self._europepmc, query, checked(limit), deadline)
+        found = europepmc.find_articles(self._http, self._europepmc, query, limit, deadline)
         return Answer(found.data, self._europepmc.name, found.as_of)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
         """Trials in the registry's order. Raises ToolError: `invalid_args` (unknown status) or an outage."""
         deadline = Deadline.after(self._timeout)
-        found = ctgov.find_trials(self._http, self._ctgov, condition, status, checked(limit), deadline)
+        found = ctgov.find_trials(self._http, self._ctgov, condition, status, limit, deadline)
         return Answer(found.data, self._ctgov.name, found.as_of)
 
     def generic_name(self, drug_name: str) -> str | None:
@@ -145,7 +144,7 @@ class LiveKnowledge:
 
     def _unknown(self, given: str) -> ToolError:
         """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""
-        near = shared_drug_names(self._home).suggest(given)
+        near = load_drug_names().suggest(given)
         missing = ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=given)
         return ambiguous(given, near) if near else missing
 
@@ -217,12 +216,6 @@ def checked_name(given: str) -> str:
     if not any(character.isalpha() for character in given) or len(given) > MAX_NAME:
         raise invalid("A drug name needs letters, and at most 200 characters.", "drug_name")
     return given
-
-
-def checked(limit: int) -> int:
-    if not 1 <= limit <= MAX_LIMIT:
-        raise invalid(f"The number of results must be from 1 to {MAX_LIMIT}.", "limit")
-    return limit
 
 
 def invalid(message: str, field: str) -> ToolError:

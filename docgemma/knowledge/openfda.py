@@ -22,15 +22,16 @@ UNSCANNED = {  # sections that are not read for other drugs
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
-SALT = re.compile(
-    r"\s+(?:sodium|potassium|calcium|magnesium|hydrochloride|hydrobromide|sulfate|maleate|mesylate|tartrate|bitartrate"
-    r"|succinate|citrate|besylate|acetate|phosphate|fumarate|tromethamine|bisulfate|anhydrous|monohydrate|dihydrate)$"
+SALTS = frozenset(
+    "sodium potassium calcium magnesium hydrochloride hydrobromide sulfate maleate mesylate tartrate bitartrate "
+    "succinate citrate besylate acetate phosphate fumarate tromethamine bisulfate anhydrous monohydrate "
+    "dihydrate".split()
 )
 # the largest amount a day, in the words of section 2; several different ones mean that it depends
 MAXIMUM = re.compile(
     r"(?:maximum|max\.?)(?: recommended)?(?: total)? daily (?:dose|dosage)(?: of [\w\s]{1,40}?)?(?: is|:| should not "
-    r"exceed)?(?: of)?\s+(\d[\d,]*(?:\.\d+)?\s?(?:mg|mcg|g))\b(?!/kg|\s?/)"
-    r"|(?:not|should not) exceed\s+(\d[\d,]*(?:\.\d+)?\s?(?:mg|mcg|g)) (?:per day|daily|a day|in 24 hours|/day)",
+    r"exceed)?(?: of)?\s+(\d[\d,]*(?:\.\d+)?)\s?(mg|mcg|g)\b(?!/kg|\s?/)"
+    r"|(?:not|should not) exceed\s+(\d[\d,]*(?:\.\d+)?)\s?(mg|mcg|g) (?:per day|daily|a day|in 24 hours|/day)",
     re.IGNORECASE,
 )
 NOT_ADULT = re.compile(
@@ -223,7 +224,14 @@ def classes_of(labels: list[Label]) -> list[str]:
 
 def generic_of(labels: list[Label]) -> str:
     """The ingredient without its salt, from the label itself; ingredients of a combination joined by " / "."""
-    return " / ".join(sorted(SALT.sub("", SALT.sub("", name)) for name in labels[0].ingredients))
+    return " / ".join(sorted(map(_without_salt, labels[0].ingredients)))
+
+
+def _without_salt(name: str) -> str:
+    words = name.split()
+    while len(words) > 1 and words[-1] in SALTS:
+        words.pop()
+    return " ".join(words)
 
 
 def max_daily_dose(text: str) -> str:
@@ -231,8 +239,8 @@ def max_daily_dose(text: str) -> str:
     found = set()
     for sentence in sentences(text):
         if not NOT_ADULT.search(sentence):
-            found |= {" ".join(next(filter(None, groups)).split()) for groups in MAXIMUM.findall(sentence)}
-    return re.sub(r"(?<=\d)\s*(?=[a-z])", " ", found.pop().replace(",", "")) if len(found) == 1 else ""
+            found |= {" ".join(filter(None, groups)).replace(",", "") for groups in MAXIMUM.findall(sentence)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def scanned_sections(label: Label) -> dict[str, str]:

@@ -11,6 +11,7 @@ import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -95,24 +96,36 @@ class Snapshot:
         return self._listed(name) or (self.names.generic(name) if self.names else None)
 
     def info(self) -> dict[str, Any]:
-        """`path`, `content` (hash of what it was made from), `built` (ISO time), and per kind `count`, `source`,
-        `as_of`."""
-        kinds = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
-        return {
-            "path": str(self.path),
-            "content": self.meta.get("content", ""),
-            "built": self.meta.get("built", ""),
-            "kinds": {
-                kind: {
-                    "count": self.count(table),
-                    "source": self.meta.get(f"{kind}.source", ""),
-                    "as_of": self.meta.get(f"{kind}.as_of") or None,
-                }
-                for kind, table in kinds.items()
-            },
-        }
+        """What is inside; `docgemma snapshot info` prints it.
 
-    def count(self, table: str) -> int:
+        Returns:
+            `path`, `content` (hash of what it was made from), `built` (ISO time), and `kinds`, for each `count`,
+            `source`, `as_of` (ISO date or None), `age_days` (None if unknown), `demonstration` (how many records are
+            invented), `files` (at most 50, [{"file", "bytes", "records", "as_of"}]) and `file_count`; for drugs also
+            `bulk_labels` (how many have a label from the files) and `boxed_warnings` (how many disagree with the
+            shipped records), and for interactions `with_basis` (how many a sentence of a label supports).
+        """
+        tables = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
+        kinds: dict[str, dict[str, Any]] = {}
+        for kind, table in tables.items():
+            stated = {key: self.meta.get(f"{kind}.{key}") for key in ("source", "as_of", "files", "file_count")}
+            kinds[kind] = {
+                "count": self._count(table),
+                "source": stated["source"] or "",
+                "as_of": stated["as_of"] or None,
+                "age_days": age_days(stated["as_of"]),
+                # invented records come only with the package, and their ids say so
+                "demonstration": self._count(f"{table} WHERE id LIKE 'DEMO-%'") if table in ("article", "trial") else 0,
+                "files": json.loads(stated["files"] or "[]"),
+                "file_count": int(stated["file_count"] or 0),
+            }
+        kinds["drugs"]["bulk_labels"] = self._count("label_text WHERE number = 0")
+        kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
+        kinds["interactions"]["with_basis"] = self._count("fact_basis WHERE kind = 'interaction'")
+        about = {key: self.meta.get(key, "") for key in ("content", "built")}
+        return {"path": str(self.path), **about, "kinds": kinds}
+
+    def _count(self, table: str) -> int:
         return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def close(self) -> None:
@@ -176,6 +189,14 @@ class Snapshot:
                 return connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise StoreError("The knowledge snapshot is corrupt or cannot be read.", hint=REBUILD) from error
+
+
+def age_days(as_of: str | None) -> int | None:
+    """Days since an ISO date; None if it is not known."""
+    try:
+        return (datetime.now(UTC).date() - date.fromisoformat(as_of or "")).days
+    except ValueError:
+        return None
 
 
 def plain_name(drug_name: str) -> str:

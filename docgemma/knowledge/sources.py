@@ -32,12 +32,12 @@ def open_knowledge(settings: Settings) -> Knowledge:
 def open_snapshot(settings: Settings) -> "Snapshot":
     """The snapshot that was built into the data home (`snapshot.sqlite`), else the shipped one."""
     from docgemma.knowledge.build import shipped_snapshot
-    from docgemma.knowledge.drug_names import shared_drug_names
+    from docgemma.knowledge.drug_names import load_drug_names
     from docgemma.knowledge.snapshot import Snapshot
 
     built = settings.home / "snapshot.sqlite"
     path = built if built.is_file() else shipped_snapshot(settings.home)
-    return Snapshot(path, shared_drug_names(settings.home))
+    return Snapshot(path, load_drug_names())
 
 
 class WithFallback:

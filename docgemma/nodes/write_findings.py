@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from docgemma.errors import StoreError
-from docgemma.knowledge.drug_names import shared_drug_names
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import label_of
@@ -44,7 +44,7 @@ def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | No
     """The same check outside of a graph, for the MCP server; None where nothing is checked."""
     if not is_checked(args):
         return None
-    drugs = shared_drug_names(tools.settings.home)
+    drugs = load_drug_names()
     gate = SimpleNamespace(store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=drugs)
     return findings_for(args, cast(Context, gate))
 

@@ -159,7 +159,7 @@ def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
 
 def _medication(name: str, context: ToolContext) -> dict[str, Any]:
     """The drug as it was ordered, with its RxNorm ingredient code where it is one ingredient whose code is known."""
-    parts = ingredients(name, load_drug_names(context.settings.home))
+    parts = ingredients(name, load_drug_names())
     code = rxnorm_codes().get(next(iter(parts))) if len(parts) == 1 else None
     return {"text": name} | ({"coding": [{"system": RXNORM, "code": code}]} if code else {})
 
