@@ -85,6 +85,8 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         (patient(60, weight_kg=95, problems=["Atrial fibrillation"], labs={"creatinine": 0.8}),
          order("edoxaban", "60 mg"), "95 mL/min"),
         (patient(6, weight_kg=20), order("digoxin", "1 mg"), "above the maximum"),
+        (patient(), order("morphine", "10 mg", "once", "intrathecally"), "above the maximum"),
+        (patient(), order("methotrexate", "30 mg", "once weekly", "intrathecally"), "above the maximum"),
         # units
         (patient(), order("digoxin", "125 mg"), "125 mcg meant"),
         (patient(), order("levothyroxine", "88 mg"), "88 mcg meant"),
@@ -123,6 +125,17 @@ def test_a_sulfa_allergy_reaches_the_drugs_whose_records_name_it(substance, drug
 
 def test_an_oral_maximum_is_not_held_against_an_infusion(context):
     assert not grave(patient(), order("methylprednisolone", "1000 mg", "once daily", "intravenously"), context)
+
+
+def test_a_row_with_a_form_and_an_indication_needs_both(context):
+    panic = patient(problems=["Panic disorder"])
+    assert not grave(panic, order("paroxetine extended release", "75 mg"), context)
+    assert grave(panic, order("paroxetine", "75 mg"), context)
+
+
+def test_a_single_intramuscular_dose_is_not_held_to_the_intravenous_one(context):
+    assert not grave(patient(), order("ketorolac", "60 mg", "once", "into a muscle"), context)
+    assert grave(patient(), order("ketorolac", "60 mg", "once", "into a vein"), context)
 
 
 def test_the_kidney_limit_of_an_indication_replaces_the_general_one(context):

@@ -12,6 +12,7 @@ from docgemma.text.words import clinical, plain
 
 Row = Mapping[str, Any]
 AS_NEEDED = ("prn", "as needed", "as required")
+STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
@@ -20,7 +21,7 @@ BETWEEN_UNITS = ("mcg", "mg", "g")
 
 def route_of(text: str) -> str:
     """The route that an order's words name, "to the left eye" is eye; "" where none does."""
-    words = set(plain(text).replace("/", " ").replace(",", " ").split())
+    words = set(plain(text).replace(".", "").replace("/", " ").replace(",", " ").split())
     return next((route for route, said in clinical("order_routes")["routes"].items() if words & set(said)), "")
 
 
@@ -43,6 +44,7 @@ def check_dose(
         max_daily_dose: of a label, for a drug that has no rows.
     """
     words = f"{medication} {dosage} {said}"
+    words += "".join(f" {term}" for phrase, term in clinical("order_routes")["terms"].items() if phrase in words)
     route = route_of(words) or _usual_route(rows)
     mine = [row for row in rows if row.get("route", route) == route]
     often, amount = times_per_day(frequency), _amount(dosage)
@@ -173,13 +175,14 @@ def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tupl
     """("day" or "single", value, unit, why) of the rows that fit, one a reason, the lowest of each kind first."""
     children = [row for row in rows if "age_below" in row and _young(row, patient) and _applies(row, patient)]
     fitting = children or [row for row in rows if "age_below" not in row and _applies(row, patient)]
-    told = [row for row in fitting if "for" in row and _indicated(row["for"], words, patient)]
-    formed = [row for row in fitting if "form" in row and set(plain(row["form"]).split()) <= _forms(words)]
+    special = [row for row in fitting if {"for", "form"} & set(row) and _fits_order(row, words, patient)]
+    told = [row for row in special if "for" in row]
+    told = [row for row in told if "form" in row] or told  # "extended release for panic" before "for panic"
+    mine = told or [row for row in special if "for" not in row]
     plain_rows = [row for row in fitting if not {"for", "form"} & set(row)]
-    strict = [row for row in plain_rows if {"age_from", "egfr_below", "weight_below_kg"} & set(row)]
-    if any("egfr_below" in row for row in told):  # the kidney limit of this indication, not the general one
-        strict = [row for row in strict if "egfr_below" not in row]
-    chosen = [*(told or formed or [row for row in plain_rows if row not in strict]), *strict]
+    strict = [row for row in plain_rows if STRICT & set(row)]
+    general = [row for row in strict if not any(_narrower(other, row) for other in mine)]
+    chosen = [*(mine or [row for row in plain_rows if row not in strict]), *general]
     found: dict[tuple[str, str], tuple[str, Decimal, str, str]] = {}
     for row in chosen:
         for what in ("day", "single"):
@@ -213,6 +216,19 @@ def _applies(row: Row, patient: PatientState) -> bool:
     if "egfr_below" in row and (egfr is None or egfr[0] >= row["egfr_below"]):
         return False
     return not ("weight_below_kg" in row and (patient.weight is None or patient.weight >= row["weight_below_kg"]))
+
+
+def _narrower(special: Row, general: Row) -> bool:
+    """Whether the limit of an indication or form is for at least as narrow a group of patients as a general limit."""
+    older = special.get("age_from", -1) >= general["age_from"] if "age_from" in general else False
+    below = (key for key in ("egfr_below", "weight_below_kg") if key in general and key in special)
+    return older or any(special[key] <= general[key] for key in below)
+
+
+def _fits_order(row: Row, words: str, patient: PatientState) -> bool:
+    """Whether the order names the row's form, and order or problem list its indication: both, where it has both."""
+    formed = "form" not in row or set(plain(row["form"]).split()) <= _forms(words)
+    return formed and ("for" not in row or _indicated(row["for"], words, patient))
 
 
 def _indicated(indication: str, words: str, patient: PatientState) -> bool:
