@@ -7,6 +7,7 @@ Written from label knowledge and not verified against the labels; every row name
 import json
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError
@@ -17,12 +18,12 @@ Row = dict[str, Any]
 
 def conditions_of(drug: str) -> list[Row]:
     """Rows {"drug", "when", "rank", "says", "section"} of a generic name: states of a patient that speak against it."""
-    return _rows("conditions.jsonl").get(drug, [])
+    return _rows(data_file("knowledge", "conditions.jsonl")).get(drug, [])
 
 
 def doses_of(drug: str) -> list[Row]:
     """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}."""
-    return _rows("doses.jsonl").get(drug, [])
+    return _rows(data_file("knowledge", "doses.jsonl")).get(drug, [])
 
 
 @lru_cache(maxsize=1)
@@ -37,8 +38,8 @@ def product_of(ingredients: Iterable[str]) -> str:
     return " and ".join(sorted(part.strip() for part in ingredients))
 
 
-@lru_cache(maxsize=2)
-def _rows(name: str) -> dict[str, list[Row]]:
+@lru_cache(maxsize=4)
+def _rows(path: Path) -> dict[str, list[Row]]:
     """Every row by drug.
 
     Raises:
@@ -46,9 +47,9 @@ def _rows(name: str) -> dict[str, list[Row]]:
     """
     found: dict[str, list[Row]] = {}
     try:
-        for line in data_file("knowledge", name).read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             found.setdefault(product_of(row["drug"].split(" and ")), []).append(row)
     except ValueError as error:
-        raise ConfigError(f"data/knowledge/{name} cannot be read.", hint="Clone the repository again.") from error
+        raise ConfigError(f"data/knowledge/{path.name} cannot be read.", hint="Clone the repository again.") from error
     return found
