@@ -73,6 +73,24 @@ def link_patients(
     return _merged(sorted([*coded, *narrowed], key=lambda link: link.start))
 
 
+def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
+    """Patients with this id, MRN or name and birth date, the argument of a patient search: those whom all of it fits.
+
+    Raises:
+        StoreError: the store cannot be reached or read.
+    """
+    links = link_patients(text, store, names=[(0, len(text))])
+    codes = [(link.start, link.end) for link in links if link.kind == "id"]
+    known = [{match.id for match in link.candidates} for link in links]
+    # an id beside another patient's name is nobody's
+    people = [match for link in links[:1] for match in link.candidates if all(match.id in ids for ids in known)]
+    for birth in read_births(text):
+        if not _meets((birth.start, birth.end), codes):
+            fit = fitting(people, birth.days)
+            people = fit if fit or birth.kind != "age" else people
+    return people
+
+
 def _by_code(
     text: str, store: RecordStore, names: Sequence[Span], ids: Sequence[Span], births: Sequence[Birth]
 ) -> Iterator[PatientLink]:
