@@ -151,6 +151,8 @@ def _dosage(item: Resource) -> str:
 
 
 def _decoded(attachment: Resource) -> str:
+    if attachment.get("url") and not attachment.get("data"):
+        return "(the text of this note is kept in another place)"
     try:
         return base64.b64decode(attachment.get("data", ""), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
