@@ -424,3 +424,8 @@ def test_a_text_without_words_asks_nothing(httpserver: HTTPServer) -> None:
 def test_the_benchmark_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--patients", "300", "--keep", str(tmp_path / "few.sqlite")])
     assert "all: median" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["born 1.2." + "9" * 30, "born 1949-" + "2" * 5000 + "-1", "born 0/0/0000"])
+def test_numbers_that_are_no_day_are_no_birth(text: str) -> None:
+    assert not [birth for birth in read_births(text, TODAY) if birth.kind != "year" and len(birth.days[0]) == 10]
