@@ -358,26 +358,6 @@ def test_the_token_never_goes_to_another_host(httpserver: HTTPServer) -> None:
         assert elsewhere.count == 0
 
 
-def test_the_text_of_a_note_is_fetched_from_its_binary(httpserver: HTTPServer) -> None:
-    def note(number: int, url: str) -> dict:
-        attachment = {"contentType": "text/plain", "url": url}
-        who = {"reference": "Patient/abc-123"}
-        kind = {"resourceType": "DocumentReference", "id": f"n{number}", "status": "current", "subject": who}
-        return kind | {"content": [{"attachment": attachment}]}
-
-    def answer(request: Request) -> Response:
-        if request.path.endswith("/Patient/abc-123"):
-            return fhir(SMITH)
-        if request.path.endswith("/Binary/b1"):
-            return fhir({"resourceType": "Binary", "id": "b1", "contentType": "text/plain", "data": "SGVsbG8="})
-        urls = ["Binary/b1", httpserver.url_for("/fhir/Binary/b1"), "https://example.invalid/Binary/b1"]
-        return searchset(*map(note, range(3), urls)) if "Document" in request.path else searchset()
-
-    notes = serve(httpserver, answer).chart("abc-123").notes
-    texts = {item["id"]: item["content"][0]["attachment"].get("data") for item in notes}
-    assert texts == {"n0": "SGVsbG8=", "n1": "SGVsbG8=", "n2": None}  # never fetched from another host
-
-
 def test_pages_without_end_are_an_error_and_not_a_part(httpserver: HTTPServer) -> None:
     def answer(request: Request) -> Response:
         if request.path.endswith("/Patient/abc-123"):

@@ -373,13 +373,16 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert "not a record store" in line_of(lambda: SqliteStore(path))
 
 
-def test_a_later_version_of_the_store_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 99])
+def test_another_version_of_the_store_is_refused_and_left_as_it_is(tmp_path: Path, version: int) -> None:
     path = tmp_path / "ehr.sqlite"
-    SqliteStore(path).close()
+    SqliteStore(path, [patient("p1", "Ana", "Reyes")]).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 99")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
     assert "another version" in line_of(lambda: SqliteStore(path))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM resource").fetchone() == (1,)
 
 
 def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> None:

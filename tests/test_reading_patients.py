@@ -351,23 +351,6 @@ def test_the_search_tool_finds_nobody_where_the_birth_or_the_id_is_anothers(sear
 # files
 
 
-def test_a_file_of_an_older_program_gets_its_look_ups_once(tmp_path: Path) -> None:
-    path = older(tmp_path)
-    for _ in range(2):
-        with closing(SqliteStore(path, create=False)) as store:
-            assert found(link_patients("S6534836 and peter stafford", store))[0] == (PEOPLE[1]["id"],)
-            store.save([{**PEOPLE[1], "identifier": [{"value": "S6534836"}, {"value": "NEW-77777"}]}])
-            assert found(link_patients("new77777", store)) == [(PEOPLE[1]["id"],)]
-
-
-def older(folder: Path) -> Path:
-    path = folder / "old.sqlite"
-    SqliteStore(path, PEOPLE[:20]).close()
-    with closing(sqlite3.connect(path)) as raw:
-        raw.executescript("DROP TABLE identifier; PRAGMA user_version = 1")
-    return path
-
-
 def test_a_patient_who_was_renamed_loses_the_old_look_ups(tmp_path: Path) -> None:
     person = {
         "resourceType": "Patient",
@@ -441,3 +424,8 @@ def test_a_text_without_words_asks_nothing(httpserver: HTTPServer) -> None:
 def test_the_benchmark_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--patients", "300", "--keep", str(tmp_path / "few.sqlite")])
     assert "all: median" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["born 1.2." + "9" * 30, "born 1949-" + "2" * 5000 + "-1", "born 0/0/0000"])
+def test_numbers_that_are_no_day_are_no_birth(text: str) -> None:
+    assert not [birth for birth in read_births(text, TODAY) if birth.kind != "year" and len(birth.days[0]) == 10]

@@ -12,9 +12,9 @@ from typing import Any
 from docgemma.errors import StoreError
 
 APPLICATION_ID = 0x44474552  # "DGER": tells this file from any other SQLite database
-VERSION = 2  # of the index; a file of version 1 holds the same records
+VERSION = 2  # of the tables
 
-RECORDS = """
+TABLES = """
 CREATE TABLE resource (
     type TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, last_updated TEXT NOT NULL,
     patient_id TEXT NOT NULL, section TEXT NOT NULL, body TEXT NOT NULL
@@ -30,12 +30,8 @@ CREATE TABLE history (
 
 -- the key of a write and what it made: the same key cannot make a second resource
 CREATE TABLE write_key (key TEXT PRIMARY KEY, type TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
-"""
 
-# made from the Patient resources; a file of an older program gets them anew
-INDEX = """
-DROP TABLE IF EXISTS person; DROP TABLE IF EXISTS name_token; DROP TABLE IF EXISTS family_token;
-DROP TABLE IF EXISTS identifier; DROP TABLE IF EXISTS vocabulary;
+-- made from the Patient resources, to find them
 CREATE TABLE person (patient_id TEXT PRIMARY KEY, name TEXT NOT NULL, birth_date TEXT NOT NULL, sex TEXT NOT NULL);
 CREATE TABLE name_token (
     token TEXT NOT NULL, is_family INTEGER NOT NULL, patient_id TEXT NOT NULL,
@@ -94,31 +90,27 @@ class Database:
                 uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
 
-    def prepare(self, create: bool, fill: Callable[[], object], index: Callable[[], None]) -> None:
-        """Make the tables of a new file, and the index of an older one; refuse a file that is something else.
+    def prepare(self, create: bool, fill: Callable[[], object]) -> None:
+        """Make the tables of a new file; refuse a file that is something else.
 
         Args:
             create: an empty file may become a record store.
             fill: store the first resources, within the transaction that makes the tables.
-            index: index the patients, within the transaction that makes the index of an older file.
         """
         with self._guarded():
             if create and self._is_empty():
                 self._use_wal()
                 with self.writing():
                     if self._is_empty():  # no other process was faster
-                        self._run(RECORDS + INDEX + f"PRAGMA application_id = {APPLICATION_ID}")
-                        self._run(f"PRAGMA user_version = {VERSION}")
+                        pragmas = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
+                        for statement in (TABLES + pragmas).split(";"):  # executescript would commit
+                            self.connection.execute(statement)
                         fill()
             if self._pragma("application_id") != APPLICATION_ID:
                 hint = "Point DOCGEMMA_EHR at a record store, or at a file that does not exist yet."
                 raise StoreError(f"{self.path} is a database, but not a record store of docgemma.", hint=hint)
-            if self._pragma("user_version") < VERSION:
-                with self.writing():
-                    self._run(INDEX + f"PRAGMA user_version = {VERSION}")
-                    index()
-            if self._pragma("user_version") > VERSION:
-                hint = "Use the version that wrote it, or load the records into a new file."
+            if self._pragma("user_version") != VERSION:
+                hint = "Nothing in it was changed. Use the version that wrote it, or load the records into a new file."
                 raise StoreError(f"{self.path} was written by another version of docgemma.", hint=hint)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -163,10 +155,6 @@ class Database:
             raise StoreError(f"The record store {self.path} {said}.", hint=hint, retryable=said == LOCKED[0]) from error
         except json.JSONDecodeError as error:
             raise StoreError(f"The record store {self.path} {DAMAGED[0]}.", hint=DAMAGED[1]) from error
-
-    def _run(self, script: str) -> None:
-        for statement in script.split(";"):  # executescript would commit the transaction
-            self.connection.execute(statement)
 
     def _pragma(self, name: str) -> int:
         return int(self.connection.execute(f"PRAGMA {name}").fetchone()[0])

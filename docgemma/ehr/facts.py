@@ -14,6 +14,7 @@ FLAGS = {
     "H": "high", "HH": "critically high", "HU": "high", "L": "low", "LL": "critically low", "LU": "low",
     "A": "abnormal", "AA": "critically abnormal", "POS": "positive", "N": "normal", "NEG": "negative",
 }  # fmt: skip
+ELSEWHERE = "(the text of this note is kept outside the record)"
 NOT_ABNORMAL = frozenset({"", "normal", "negative"})
 
 
@@ -84,14 +85,15 @@ def observation(resource: Resource) -> dict[str, Any]:
 
 
 def document(resource: Resource) -> dict[str, Any]:
-    """`type, date, author, text`."""
+    """`type, date, author, text`. A text that lies outside the resource is not fetched, and that is said."""
     attachments = [item.get("attachment", {}) for item in resource.get("content", [])]
     texts = [_decoded(item) for item in attachments if item.get("contentType", "text/plain").startswith("text/")]
+    elsewhere = any(item.get("url") for item in attachments)
     return {
         "type": concept(resource.get("type")) or "note",
         "date": resource.get("date", "")[:10],
         "author": ", ".join(filter(None, (item.get("display", "") for item in resource.get("author", [])))),
-        "text": " ".join(filter(None, texts)) or resource.get("description", ""),
+        "text": " ".join(filter(None, texts)) or resource.get("description") or (ELSEWHERE if elsewhere else ""),
     }
 
 

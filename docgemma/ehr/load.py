@@ -1,9 +1,7 @@
 """FHIR R4 files into the record store: bundles, NDJSON, single resources. One bad resource does not lose the others."""
 
-import gzip
 import json
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -17,9 +15,8 @@ from docgemma.ehr.validate import problems_of
 from docgemma.errors import UsageError
 
 BATCH = 500  # resources a transaction
-LINES = frozenset({".ndjson", ".jsonl"})
+LINES = frozenset({".ndjson", ".jsonl"})  # one resource a line, streamed; any other file is one JSON document
 NAMESPACE = uuid.UUID("0f4fd0de-6a3c-4d0e-8f4e-6a0f6f3d1b52")  # of ids for resources that bring none
-READ_ERRORS = (OSError, EOFError, UnicodeDecodeError, RecursionError, ValueError)
 
 
 @dataclass
@@ -28,7 +25,6 @@ class LoadReport:
 
     loaded: int = 0  # now in the store, those that were already there unchanged included
     changed: int = 0  # new, or a new version
-    by_type: dict[str, int] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -39,9 +35,7 @@ class LoadReport:
 def load_files(
     store: RecordStore, paths: Iterable[str | Path], on_progress: Callable[[str], None] = lambda line: None
 ) -> LoadReport:
-    """Store every valid resource of these files (folders and .gz too). NDJSON is streamed; a bundle is read whole.
-
-    Loading the same file again changes nothing.
+    """Store every valid resource of these files. Loading the same file again changes nothing.
 
     Raises:
         UsageError: the store is a server.
@@ -50,33 +44,19 @@ def load_files(
     if not isinstance(store, SqliteStore):
         hint = "Use the server's own import, or point DOCGEMMA_EHR at a file."
         raise UsageError("Files are loaded into a SQLite record store only.", hint=hint)
-    report, by_type, patients = LoadReport(), Counter[str](), set[str]()
-    for path in _files(paths, report):
+    report, patients = LoadReport(), set[str]()
+    for path in map(Path, paths):
         resources = _valid(path, report)
         while batch := list(islice(resources, BATCH)):
             report.changed += store.save(batch)
             report.loaded += len(batch)
-            by_type.update(item["resourceType"] for item in batch)
             patients.update(map(patient_id_of, batch))
             on_progress(f"{path.name}: {report.loaded} resources loaded")
-    report.by_type = dict(sorted(by_type.items()))
     if unknown := [patient for patient in patients if patient and store.patient(patient) is None]:
         report.warnings.append(
             f"{len(unknown)} patients have entries but no Patient resource; load it to see their charts."
         )
     return report
-
-
-def _files(paths: Iterable[str | Path], report: LoadReport) -> Iterator[Path]:
-    for path in map(Path, paths):
-        if path.is_dir():
-            found = sorted(item for item in path.rglob("*") if set(item.suffixes) & {".json", *LINES})
-            report.skipped += [] if found else [f"{path}: no .json or .ndjson file in this folder"]
-            yield from found
-        elif path.is_file():
-            yield path
-        else:
-            report.skipped.append(f"{path}: no such file")
 
 
 def _valid(path: Path, report: LoadReport) -> Iterator[Resource]:
@@ -94,36 +74,26 @@ def _valid(path: Path, report: LoadReport) -> Iterator[Resource]:
 def _read(path: Path) -> Iterator[tuple[str, Any]]:
     """(where, what stands there); an exception where it cannot be read."""
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
-            if set(path.suffixes) & LINES:
-                yield from _lines(path.name, file)
+        with path.open(encoding="utf-8-sig") as file:
+            if path.suffix in LINES:
+                yield from ((f"{path.name} line {at}", _json(line)) for at, line in enumerate(file, 1) if line.strip())
                 return
-            text = file.read()
-        try:
-            content = _json(text)
-        except json.JSONDecodeError as error:
-            if error.msg != "Extra data":
-                raise
-            yield from _lines(path.name, text.splitlines())  # NDJSON under another name
-            return
-        if isinstance(content, dict) and content.get("resourceType") == "Bundle":
-            yield from ((f"{path.name} entry {number}", item) for number, item in enumerate(_bundled(content), 1))
-        elif isinstance(content, list):
-            yield from ((f"{path.name} item {number}", item) for number, item in enumerate(content, 1))
-        else:
-            yield path.name, content
-    except READ_ERRORS as error:
-        yield path.name, error
+            content = _json(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        content = error
+    if isinstance(content, dict) and content.get("resourceType") == "Bundle":
+        content = _bundled(content)
+    if isinstance(content, list):
+        yield from ((f"{path.name} entry {number}", item) for number, item in enumerate(content, 1))
+    else:
+        yield path.name, content
 
 
-def _lines(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                content = _json(line)
-            except (ValueError, RecursionError) as error:
-                content = error
-            yield f"{name} line {number}", content
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return error
 
 
 def _bundled(bundle: Resource) -> list[Any]:
@@ -147,8 +117,8 @@ def _bundled(bundle: Resource) -> list[Any]:
 
 def _refusal(resource: Any) -> str:
     """Why this cannot be stored, or ""."""
-    if isinstance(resource, Exception):
-        return _read_problem(resource)
+    if isinstance(resource, Exception):  # none of these texts quotes the file
+        return f"cannot be read ({getattr(resource, 'strerror', None) or resource})"
     if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
         return "not a FHIR resource"
     kind = resource["resourceType"]
@@ -158,23 +128,3 @@ def _refusal(resource: Any) -> str:
         return f"{kind}: its id is not a FHIR id"
     problems = problems_of(resource)
     return f"{kind}: " + "; ".join(f"{name}: {why}" for name, why in problems[:3]) if problems else ""
-
-
-def _read_problem(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"not JSON (line {error.lineno}, column {error.colno})"
-    if isinstance(error, UnicodeDecodeError):
-        return "not UTF-8 text"
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    if isinstance(error, (OSError, EOFError)):
-        return f"cannot be read ({getattr(error, 'strerror', None) or 'damaged'})"
-    return "not JSON (a number that JSON does not have)"
-
-
-def _json(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)

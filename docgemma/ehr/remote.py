@@ -48,7 +48,6 @@ CHART = {
     "Observation": 500,
     "DocumentReference": 50,
 }
-NOTES_FETCHED = 10  # the newest, where a note's text is kept apart from it
 SIGNING_S = 3.0  # at least, to record who wrote
 
 
@@ -150,10 +149,7 @@ async def _chart(session: Session, patient_id: str) -> Chart | None:
     if any(patient_id_of(item) != patient_id for item in resources):
         # a server that ignores a parameter it does not know would mix patients
         raise session.failed(ErrorType.INVALID_RESPONSE, "entries of another patient")
-    *others, notes = found  # as in CHART
-    texts = [await _with_text(session, note) for note in notes[:NOTES_FETCHED]]
-    named = [await _with_medication_name(session, item) for items in others for item in items]
-    return build_chart(patient, [*named, *texts, *notes[NOTES_FETCHED:]])
+    return build_chart(patient, [await _with_medication_name(session, item) for item in resources])
 
 
 async def _entries(session: Session, kind: str, patient_id: str) -> list[Resource]:
@@ -167,20 +163,6 @@ async def _with_medication_name(session: Session, resource: Resource) -> Resourc
     if kind != "Medication" or reference.get("display"):
         return resource
     return medication_named(resource, await session.read(kind, identifier))
-
-
-async def _with_text(session: Session, note: Resource) -> Resource:
-    """A note whose text lies in a Binary of the same server, with the text in it."""
-    content = []
-    for item in note.get("content") or []:
-        attachment = item.get("attachment") or {}
-        url, is_text = str(attachment.get("url", "")), attachment.get("contentType", "").startswith("text/")
-        ours = url.startswith(("Binary/", f"{session.base_url}Binary/"))
-        if ours and is_text and not attachment.get("data"):
-            binary = await session.read("Binary", local_reference({"reference": url}).partition("/")[2]) or {}
-            item = {**item, "attachment": {**attachment, "data": binary.get("data", "")}}
-        content.append(item)
-    return {**note, "content": content}
 
 
 async def _create(session: Session, resource: Resource, provenance: Provenance) -> Resource:

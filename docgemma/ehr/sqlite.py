@@ -57,7 +57,7 @@ class SqliteStore:
         self._db = Database(self.path, create, busy_timeout_s)
         self._names = NameIndex(self._db.connection)
         try:
-            self._db.prepare(create, lambda: self._save(seed), self._index_all)
+            self._db.prepare(create, lambda: self._save(seed))
         except BaseException:
             self._db.close()
             raise
@@ -192,7 +192,3 @@ class SqliteStore:
             self._db.execute("INSERT OR IGNORE INTO vocabulary (token) VALUES (?)", (token,))
         for key in patient_keys(patient):
             self._db.execute("INSERT INTO identifier VALUES (?, ?)", (key, patient_id))
-
-    def _index_all(self) -> None:
-        for (body,) in self._db.execute("SELECT body FROM resource WHERE type = 'Patient'").fetchall():
-            self._index(json.loads(body))

@@ -1,6 +1,6 @@
 """A chart as plain JSON, and as the tables that `docgemma ehr show` prints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from docgemma.ehr import facts
@@ -15,7 +15,8 @@ ENTRIES = {
     "problems": {"Problem": "name", "Since": "onset", "Resolved": "resolved"},
     "medications": {"Drug": "name", "Dose": "dosage", "Since": "started", "For": "reason", "Status": "status"},
 }
-MEASURED = ("Latest", "Flag", "Reference", "Date", "Earlier")
+MEASURED = {"labs": "Laboratory", "vitals": "Vital signs", "observations": "Other observations"}
+Rows = list[dict[str, str]]  # the cells of a table by the heads of their columns
 
 
 def summarize(chart: Chart) -> dict[str, Any]:
@@ -59,67 +60,59 @@ def print_chart(chart: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(visible(text), style=style))
-
-    def section(title: str, heads: Sequence[str], rows: list[list[str]], none: str = "none recorded") -> None:
-        line(f"\n{title}", "bold")
-        shown = [at for at in range(len(heads)) if any(row[at] for row in rows)]  # no empty columns
-        table = Table(*(heads[at] for at in shown), box=None, header_style="dim", padding=(0, 2, 0, 0))
-        for row in rows:
-            abnormal = "Flag" in heads and row[heads.index("Flag")] not in facts.NOT_ABNORMAL
-            table.add_row(*(Text(visible(row[at]), style=ABNORMAL_STYLE if abnormal else "") for at in shown))
-        console.print(Padding(table if rows else Text(none), (0, 0, 0, 2), expand=False))
-
-    def entries(active: bool) -> None:
-        for kind, columns in ENTRIES.items():
-            rows = _cells([item for item in chart[kind] if item["active"] is active], columns.values())
-            if active:
-                section(kind.capitalize(), list(columns), rows, none[kind])
-            elif rows:
-                section(f"Past {kind}", list(columns), rows)
-
-    no_allergy = "none recorded; that is not the same as no known allergies"
-    none = {"allergies": "no known allergies (recorded as such)" if chart["no_known_allergies"] else no_allergy}
-    none |= {"problems": "none recorded as active", "medications": "none recorded as active"}
-    patient = chart["patient"]
+    patient, console = chart["patient"], Console(highlight=False)
     born = f"born {patient['birth_date']}" if patient["birth_date"] else "date of birth not recorded"
     died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
-    line(patient["name"], "bold")
-    line(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")
-    entries(active=True)
-    section("Laboratory", ("Test", *MEASURED), _measured(chart["labs"]))
-    section("Vital signs", ("Sign", *MEASURED), _measured(chart["vitals"]))
-    section("Other observations", ("Observation", *MEASURED), _measured(chart["observations"]))
-    section("Immunizations", ("Vaccine", "Date"), _cells(chart["immunizations"], ("name", "date")))
-    entries(active=False)
-    line("\nNotes", "bold")
+    console.print(Text(visible(patient["name"]), style="bold"))
+    console.print(Text(visible(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")))
+    for title, rows, none in _sections(chart):
+        heads = [head for head in (rows[0] if rows else ()) if any(row[head] for row in rows)]  # no empty columns
+        table = Table(*heads, box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for row in rows:
+            style = "" if row.get("Flag", "") in facts.NOT_ABNORMAL else ABNORMAL_STYLE
+            table.add_row(*(Text(visible(row[head]), style=style) for head in heads))
+        console.print(Text(f"\n{title}", style="bold"))
+        console.print(Padding(table if rows else Text(none), (0, 0, 0, 2), expand=False))
+    console.print(Text("\nNotes", style="bold"))
     for note in chart["notes"] or [{"text": "none recorded"}]:
         head = ", ".join(part for key in ("type", "date", "author") if (part := note.get(key)))
         console.print(Padding(Text(visible(f"{head}\n{note['text']}".strip())), (0, 0, 1, 2), expand=False))
 
 
-def _cells(items: Iterable[dict[str, Any]], keys: Iterable[str]) -> list[list[str]]:
-    keys = list(keys)
-    return [[str(item.get(key) or "") for key in keys] for item in items]
+def _sections(chart: dict[str, Any]) -> Iterator[tuple[str, Rows, str]]:
+    """Title, rows, and what is printed where there are none."""
+    none = {"problems": "none recorded as active", "medications": "none recorded as active"}
+    none["allergies"] = "none recorded; that is not the same as no known allergies"
+    if chart["no_known_allergies"]:
+        none["allergies"] = "no known allergies (recorded as such)"
+    for kind, columns in ENTRIES.items():
+        yield kind.capitalize(), _rows((item for item in chart[kind] if item["active"]), columns), none[kind]
+    for kind, title in MEASURED.items():
+        yield title, _measured(chart[kind]), "none recorded"
+    yield "Immunizations", _rows(chart["immunizations"], {"Vaccine": "name", "Date": "date"}), "none recorded"
+    for kind, columns in ENTRIES.items():
+        if past := _rows((item for item in chart[kind] if not item["active"]), columns):
+            yield f"Past {kind}", past, ""
 
 
-def _measured(items: Iterable[dict[str, Any]]) -> list[list[str]]:
+def _rows(items: Iterable[dict[str, Any]], columns: dict[str, str]) -> Rows:
+    return [{head: str(item.get(key) or "") for head, key in columns.items()} for item in items]
+
+
+def _measured(items: Iterable[dict[str, Any]]) -> Rows:
     """One row a test: the latest value, whether it is normal, and the values before it."""
     tests: dict[str, list[dict[str, Any]]] = {}
     for item in items:
         tests.setdefault(item["name"], []).append(item)
     return [
-        [
-            name,
-            f"{latest['value']} {latest['unit']}".strip(),
-            latest["flag"],
-            _range(latest["low"], latest["high"]),
-            latest["date"],
-            "; ".join(f"{item['value']} ({item['date']})" for item in earlier[:EARLIER]),
-        ]
+        {
+            "Name": name,
+            "Latest": f"{latest['value']} {latest['unit']}".strip(),
+            "Flag": latest["flag"],
+            "Reference": _range(latest["low"], latest["high"]),
+            "Date": latest["date"],
+            "Earlier": "; ".join(f"{item['value']} ({item['date']})" for item in earlier[:EARLIER]),
+        }
         for name, (latest, *earlier) in tests.items()
     ]
 

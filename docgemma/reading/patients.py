@@ -58,6 +58,13 @@ def link_patients(
     Raises:
         StoreError: the store cannot be reached or read.
     """
+    return _merged(_links(text, store, names, ids, ordinary))
+
+
+def _links(
+    text: str, store: RecordStore, names: Sequence[Span], ids: Sequence[Span], ordinary: Callable[[str], bool]
+) -> list[PatientLink]:
+    """Every mention of a patient, in order."""
     births = read_births(text)
     coded = list(_by_code(text, store, names, ids, births))
     codes = [(link.start, link.end) for link in coded]
@@ -70,7 +77,25 @@ def link_patients(
     named = [(_link(text, words, name), name.spelt) for name in found]
     links = [*coded, *(link for link, _ in named)]
     narrowed = [_narrowed(text, link, spelt, _nearest(link, births, links), store) for link, spelt in named]
-    return _merged(sorted([*coded, *narrowed], key=lambda link: link.start))
+    return sorted([*coded, *narrowed], key=lambda link: link.start)
+
+
+def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
+    """Patients with this id, MRN or name and birth date, the argument of a patient search: those whom all of it fits.
+
+    Raises:
+        StoreError: the store cannot be reached or read.
+    """
+    links = _links(text, store, [(0, len(text))], [], lambda word: False)
+    codes = [(link.start, link.end) for link in links if link.kind == "id"]
+    known = [{match.id for match in link.candidates} for link in links]
+    # an id beside another patient's name is nobody's
+    people = [match for link in links[:1] for match in link.candidates if all(match.id in ids for ids in known)]
+    for birth in read_births(text):
+        if not _meets((birth.start, birth.end), codes):
+            fit = fitting(people, birth.days)
+            people = fit if fit or birth.kind != "age" else people
+    return people
 
 
 def _by_code(

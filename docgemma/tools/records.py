@@ -6,9 +6,9 @@ from typing import Any
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
 from docgemma.ehr.fhir import identifier_values
-from docgemma.ehr.lookup import find_people
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
+from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
 from docgemma.tools.text import bound, clip
