@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 1_300), ("rules", 2_900), ("", 22_450)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 1_320), ("rules", 2_880), ("", 22_150)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 
@@ -32,7 +32,7 @@ def test_what_was_replaced_is_gone() -> None:
 
 def test_patterns_do_not_come_back() -> None:
     """A wording that is misread becomes a labelled line, never another pattern."""
-    assert sum(len(PATTERN.findall(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py")) <= 83
+    assert sum(len(PATTERN.findall(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py")) <= 70
 
 
 def length(path: Path) -> int:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
