@@ -137,6 +137,8 @@ def test_everything_works_from_the_keyboard(visit, serve) -> None:
     person.does(lambda: person.page.keyboard.press("Enter"))
     person.page.wait_for_function("() => document.activeElement?.id === 'dg-card-title'")
     person.page.keyboard.press("Tab")
+    assert person.page.evaluate("document.activeElement.innerText").endswith("more")  # findings behind the fold
+    person.page.keyboard.press("Tab")
     assert person.page.evaluate("document.activeElement.innerText") == "Approve"
     person.page.keyboard.press("Tab")
     person.page.keyboard.press("Tab")
