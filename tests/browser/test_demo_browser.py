@@ -136,9 +136,8 @@ def test_everything_works_from_the_keyboard(visit, serve) -> None:
     person.page.keyboard.type(ORDER)
     person.does(lambda: person.page.keyboard.press("Enter"))
     person.page.wait_for_function("() => document.activeElement?.id === 'dg-card-title'")
-    person.page.keyboard.press("Tab")
-    assert person.page.evaluate("document.activeElement.innerText").endswith("more")  # findings behind the fold
-    person.page.keyboard.press("Tab")
+    for _ in range(1 + person.page.locator("#dg-card summary").count()):  # past the fold of further findings, if any
+        person.page.keyboard.press("Tab")
     assert person.page.evaluate("document.activeElement.innerText") == "Approve"
     person.page.keyboard.press("Tab")
     person.page.keyboard.press("Tab")
