@@ -85,6 +85,7 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         (patient(60, weight_kg=95, problems=["Atrial fibrillation"], labs={"creatinine": 0.8}),
          order("edoxaban", "60 mg"), "95 mL/min"),
         (patient(6, weight_kg=20), order("digoxin", "1 mg"), "above the maximum"),
+        (patient(), order("docetaxel", "160 mg", "once weekly", "infusion"), "every 21 days"),
         (patient(), order("morphine", "10 mg", "once", "intrathecally"), "above the maximum"),
         (patient(), order("methotrexate", "30 mg", "once weekly", "intrathecally"), "above the maximum"),
         # units
@@ -121,6 +122,11 @@ def test_a_sulfa_allergy_reaches_the_drugs_whose_records_name_it(substance, drug
     from docgemma.rules.drug_classes import allergy_conflict
 
     assert allergy_conflict(drug, substance, context.drugs)
+
+
+def test_a_low_weekly_dose_of_a_three_weekly_drug_is_let_pass(context):
+    assert not grave(patient(), order("docetaxel", "60 mg", "once weekly", "infusion"), context)
+    assert not grave(patient(), order("docetaxel", "160 mg", "every 3 weeks", "infusion"), context)
 
 
 def test_an_oral_maximum_is_not_held_against_an_infusion(context):

@@ -15,6 +15,7 @@ AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
+SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
 EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
 BETWEEN_UNITS = ("mcg", "mg", "g")
 
@@ -126,10 +127,17 @@ def _weekly(
     medication: str, rows: Iterable[Row], amount: tuple[Decimal, str] | None, often: Decimal | None, frequency: str
 ) -> list[Finding]:
     """A drug, or a strength, that is given once a week and was ordered more often: it has been fatal."""
-    if often is None or often < EVERY_DAY:
+    if often is None:
         return []
     name = f"{medication[:1].upper()}{medication[1:]}"
     for row in rows:
+        least = _amount(row.get("interval_from", ""))  # from this dose on the row's interval is meant strictly
+        high = least and amount and amount[1] == least[1] and amount[0] >= least[0]
+        if high and often * row["interval_days"] > SOONER:
+            text = f"{name} in this dose is given every {row['interval_days']} days, and is ordered {frequency}."
+            return [Finding(CONTRAINDICATED, text)]
+        if often < EVERY_DAY:
+            continue
         start = _amount(row.get("weekly_from", ""))
         strength = start and amount and amount[1] == start[1] and amount[0] >= start[0]
         if row.get("weekly") or strength:
@@ -163,12 +171,9 @@ def _wrong_size(
 def _in_unit(dosage: str, unit: str, low: Decimal, high: Decimal) -> bool:
     """Whether the number of a dose, with another unit, is one of the usual doses."""
     numbers = quantities(dosage)
-    meant = _amount(f"{numbers[0].value if not numbers[0].unit else _digits(dosage)} {unit}") if numbers else None
+    digits = "".join(char for char in dosage if char.isdigit() or char == ".")
+    meant = _amount(f"{digits if numbers[0].unit else numbers[0].value} {unit}") if numbers else None
     return meant is not None and low <= meant[0] <= high
-
-
-def _digits(dosage: str) -> str:
-    return "".join(char for char in dosage if char.isdigit() or char == ".")
 
 
 def _limits(rows: Sequence[Row], patient: PatientState, words: str) -> list[tuple[str, Decimal, str, str]]:
