@@ -1,6 +1,7 @@
 """The three writes: valid FHIR R4 in the record, once per key, and never a silent failure."""
 
 import base64
+import json
 from dataclasses import replace
 
 import pytest
@@ -187,8 +188,8 @@ def test_an_order_carries_the_rxnorm_code_of_its_one_ingredient(context, monkeyp
 
 
 def test_rxnorm_codes_are_of_drugs_that_the_labels_list_and_name_their_source():
-    lines = data_file("knowledge", "rxnorm.tsv").read_text("utf-8").splitlines()[1:]
+    lines = data_file("knowledge", "rxnorm.jsonl").read_text("utf-8").splitlines()
     listed = " ".join(line for line in data_file("knowledge", "drugs.jsonl").read_text("utf-8").splitlines()[1:])
-    codes = [line.split("\t") for line in lines]
+    codes = [list(json.loads(line).values()) for line in lines]
     assert all(len(row) == 3 and row[1].isdigit() and row[2] and row[0] in listed for row in codes)
     assert len({row[1] for row in codes}) == len(codes)

@@ -1,5 +1,5 @@
 """What label and guideline say of a drug, for code to match: `conditions.jsonl` and `doses.jsonl` of `data/knowledge`;
-and the drugs' RxNorm codes (`rxnorm.tsv`).
+and the drugs' RxNorm codes (`rxnorm.jsonl`).
 
 Written from label knowledge and not verified against the labels; every row names the section it should stand in.
 """
@@ -26,11 +26,10 @@ def doses_of(drug: str) -> list[Row]:
     return _rows(data_file("knowledge", "doses.jsonl")).get(drug, [])
 
 
-@lru_cache(maxsize=1)
-def rxnorm_codes() -> dict[str, str]:
-    """RxNorm ingredient codes by generic name; a drug whose code could not be checked is not among them."""
-    lines = data_file("knowledge", "rxnorm.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    return {name: code for name, code, _source in (line.split("\t") for line in lines)}
+def rxnorm_code(drug: str) -> str:
+    """The RxNorm ingredient code of a generic name; "" for a drug whose code could not be checked."""
+    rows = _rows(data_file("knowledge", "rxnorm.jsonl")).get(drug, [])
+    return rows[0]["rxcui"] if rows else ""
 
 
 def product_of(ingredients: Iterable[str]) -> str:
@@ -40,7 +39,7 @@ def product_of(ingredients: Iterable[str]) -> str:
 
 @lru_cache(maxsize=4)
 def _rows(path: Path) -> dict[str, list[Row]]:
-    """Every row by drug.
+    """Every row by drug; kept by path, so that another data folder has its own.
 
     Raises:
         ConfigError: the file is missing or no JSON lines.

@@ -66,13 +66,14 @@ class Snapshot:
         found = []
         for pair in combinations(drugs, 2):
             found += [_interaction(*row) for row in self._rows(INTERACTION, *sorted(pair))]
-        answer = replace(self._answer("interactions", found), not_covered=self._not_covered(drugs))
-        return self._with_labels(drugs, answer)
+        not_covered = tuple(name for name in drugs if name not in self._covered)
+        return self._with_labels(drugs, replace(self._answer("interactions", found), not_covered=not_covered))
 
-    def _not_covered(self, drugs: list[str]) -> tuple[str, ...]:
-        """Drugs of which neither an interaction is recorded nor a label is here."""
-        covered = "SELECT 1 FROM interaction WHERE ?1 IN (a, b) UNION SELECT 1 FROM label_text WHERE drug = ?1"
-        return tuple(name for name in drugs if not self._rows(covered, name))
+    @cached_property
+    def _covered(self) -> frozenset[str]:
+        """Drugs of which an interaction is recorded or a label is here; read once, since a pair asks for it twice."""
+        named = "SELECT a FROM interaction UNION SELECT b FROM interaction UNION SELECT drug FROM label_text"
+        return frozenset(name for (name,) in self._rows(named))
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid

@@ -92,11 +92,11 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
-        label = label_of(drug, context)
-        most = label.max_daily_dose if label else ""
         limits = doses_of(names[0])
+        label = None if limits else label_of(drug, context)  # the label's maximum stands in where no rows are stored
+        most = label.max_daily_dose if label else ""
         findings += check_dose(
-            drug, dose, args["frequency"], rows=limits, patient=patient, said=order, max_daily_dose=most
+            drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
         )
     return findings
 

@@ -44,7 +44,7 @@ def check_dose(
         said: what else the order says: route, form, indication.
         max_daily_dose: of a label, for a drug that has no rows.
     """
-    words = f"{medication} {dosage} {said}"
+    words = f"{medication} {dosage} {frequency} {said}"
     words += "".join(f" {term}" for phrase, term in clinical("order_routes")["terms"].items() if phrase in words)
     route = route_of(words) or _usual_route(rows)
     mine = [row for row in rows if row.get("route", route) == route]
@@ -56,7 +56,7 @@ def check_dose(
     adult = patient.age is None or patient.age >= 18
     if wrong := _wrong_size(medication, dosage, amount, [row for row in mine if "single" in row], adult):
         return [*findings, wrong]
-    findings += _too_low(medication, mine, amount, often, patient, f"{dosage} {said}")
+    findings += _too_low(medication, mine, amount, often, patient, words)
     mine = [row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)]
     limits = _limits(mine, patient, words) if rows else _label_limit(max_daily_dose)
     if not limits:
@@ -131,22 +131,24 @@ def _weekly(
         return []
     name = f"{medication[:1].upper()}{medication[1:]}"
     for row in rows:
-        least = _amount(row.get("interval_from", ""))  # from this dose on the row's interval is meant strictly
-        high = least and amount and amount[1] == least[1] and amount[0] >= least[0]
-        if high and often * row["interval_days"] > SOONER:
+        strictly = _reaches(amount, row.get("interval_from", ""))  # from this dose on the row's interval is a minimum
+        if strictly and often * row["interval_days"] > SOONER:
             text = f"{name} in this dose is given every {row['interval_days']} days, and is ordered {frequency}."
             return [Finding(CONTRAINDICATED, text)]
         if often < EVERY_DAY:
             continue
-        start = _amount(row.get("weekly_from", ""))
-        strength = start and amount and amount[1] == start[1] and amount[0] >= start[0]
-        if row.get("weekly") or strength:
+        if row.get("weekly") or _reaches(amount, row.get("weekly_from", "")):
             text = f"{name} is given once weekly; {frequency} is an overdose, which can be fatal."
             return [Finding(CONTRAINDICATED, text)]
         if (days := row.get("interval_days", 0)) > 2:
             text = f"{name} is given every {days} days, and is ordered {frequency}."
             return [Finding(MAJOR, text)]
     return []
+
+
+def _reaches(amount: tuple[Decimal, str] | None, least: str) -> bool:
+    start = _amount(least)
+    return bool(start and amount and amount[1] == start[1] and amount[0] >= start[0])
 
 
 def _wrong_size(

@@ -12,7 +12,7 @@ from typing import Any
 from docgemma.ehr.base import PatientMatch, Provenance
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import rxnorm_codes
+from docgemma.knowledge.drug_rules import rxnorm_code
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
 from docgemma.text.drugs import ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput
@@ -48,7 +48,7 @@ def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) ->
         "resourceType": "MedicationRequest",
         "status": "active",
         "intent": "order",
-        "medicationCodeableConcept": _medication(args.medication_name, context),
+        "medicationCodeableConcept": _medication(args.medication_name),
         "subject": _reference(patient),
         "authoredOn": _now(),
         "dosageInstruction": [dosage],
@@ -157,10 +157,10 @@ def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _medication(name: str, context: ToolContext) -> dict[str, Any]:
+def _medication(name: str) -> dict[str, Any]:
     """The drug as it was ordered, with its RxNorm ingredient code where it is one ingredient whose code is known."""
     parts = ingredients(name, load_drug_names())
-    code = rxnorm_codes().get(next(iter(parts))) if len(parts) == 1 else None
+    code = rxnorm_code(next(iter(parts))) if len(parts) == 1 else ""
     return {"text": name} | ({"coding": [{"system": RXNORM, "code": code}]} if code else {})
 
 
