@@ -1,25 +1,25 @@
 """The application: its routes, and what each may be used for. How a turn is followed is in stream.py."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Security
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from langchain_core.runnables import RunnableConfig
 from starlette.exceptions import HTTPException
 
 from docgemma import __version__
 from docgemma.agent import Agent, OnEvent
 from docgemma.api import docs, stream
 from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
-from docgemma.api.body import check_image, image_file, read
+from docgemma.api.body import Query, Resume, image_file, read
 from docgemma.api.guard import Guard
-from docgemma.api.health import HealthCheck
-from docgemma.api.models import Query, Resume
 from docgemma.api.problems import Problem, problem_of, unknown_thread
 from docgemma.errors import ThreadStateError
 from docgemma.nodes.context import Actor
@@ -28,6 +28,8 @@ from docgemma.turns import Stop, Turns, Work
 SUMMARY = "A clinical agent for small medical language models. Decision support for research, not a medical device."
 SIGN_IN = "The name of a token, and its secret. Its role must be write. Entries are signed with the name."
 WIND_DOWN_S = 20.0  # a stopped turn ends with the model call that it is in
+HEALTH_S = 5.0  # how long a look at the stores may take, and is told: anybody may ask
+NOBODY = "docgemma-health"  # no patient and no conversation has this id
 
 
 def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
@@ -68,8 +70,8 @@ class Api:
     def __init__(self, agent: Agent, tokens: Tokens):
         self.agent, self.tokens, self.settings = agent, tokens, agent.settings
         self.rate, self.turns = Rate(self.settings.api_rate), Turns(self.settings.api_slots)
-        self.check = HealthCheck(agent)
-        self.uploads = tempfile.TemporaryDirectory(prefix="docgemma-api-")
+        self.health_known: asyncio.Future[dict[str, Any]] | None = None
+        self.health_until = 0.0
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -77,7 +79,6 @@ class Api:
             yield
         finally:
             await asyncio.to_thread(self.turns.close)
-            self.uploads.cleanup()
 
     async def caller(
         self,
@@ -100,23 +101,30 @@ class Api:
 
     async def health(self) -> Response:
         """What runs here, and whether records and conversations can be reached. Open to everybody."""
-        report = await self.check.report()
+        if not self.health_known or time.monotonic() > self.health_until:
+            self.health_until = time.monotonic() + HEALTH_S
+            self.health_known = asyncio.ensure_future(health(self.agent))
+        report = await asyncio.shield(self.health_known)
         return JSONResponse(report, 503 if report["status"] == "down" else 200)
 
     async def query(self, request: Request) -> Response:
         """Ask. The answer is the object that `docgemma ask --json` prints, or a stream of events with
         `Accept: text/event-stream`. A record entry is never made here: it waits for /agent/resume."""
         who, given = request.state.who, await read(request, Query)
-        self._check_question(given, who)
-        thread = given.thread or new_thread(who)
-        if given.image:
-            await asyncio.to_thread(check_image, given.image, self.uploads.name)
+        if given.thread is not None and not owns(who.name, given.thread):
+            raise unknown_thread()
+        if len(given.question) > self.settings.api_question:
+            detail = f"The question is longer than {self.settings.api_question:,} characters."
+            raise Problem(422, detail, "Ask about one part at a time.")
+        if not any(char.isprintable() and not char.isspace() for char in given.question):
+            raise Problem(422, "The question is empty.", "Ask something.")
+        thread = given.thread or new_thread(who.name)
         return await self._turn(request, who, thread, partial(self._ask, given, who, thread))
 
     async def resume(self, request: Request) -> Response:
         """Approve, edit or reject the record entry that waits; or take up a turn that was cut off."""
         who, given = request.state.who, await read(request, Resume)
-        if not owns(who, given.thread):
+        if not owns(who.name, given.thread):
             raise unknown_thread()
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
@@ -124,19 +132,10 @@ class Api:
 
     def threads(self, request: Request) -> Response:
         """The caller's own conversations."""
-        return JSONResponse({"threads": self.agent.threads(prefix(request.state.who))})
-
-    def _check_question(self, given: Query, who: Actor) -> None:
-        if given.thread is not None and not owns(who, given.thread):
-            raise unknown_thread()
-        if len(given.question) > self.settings.api_question:
-            detail = f"The question is longer than {self.settings.api_question:,} characters."
-            raise Problem(422, detail, "Ask about one part at a time.")
-        if not any(char.isprintable() and not char.isspace() for char in given.question):
-            raise Problem(422, "The question is empty.", "Ask something.")
+        return JSONResponse({"threads": self.agent.threads(prefix(request.state.who.name))})
 
     def _ask(self, given: Query, who: Actor, thread: str, on_event: OnEvent, stop: Stop) -> dict[str, Any]:
-        with image_file(given.image, self.uploads.name) as image:
+        with image_file(given.image) as image:
             return self.agent.ask(
                 given.question, thread=thread, create=given.thread is None, image=image, patient=given.patient,
                 actor=who, on_event=on_event, stop=stop,
@@ -146,7 +145,7 @@ class Api:
         if given.decision is None:
             return self.agent.proceed(given.thread, actor=who, on_event=on_event, stop=stop)
         waiting = self.agent.pending(given.thread)
-        if waiting and given.seen and waiting != given.seen.model_dump():
+        if waiting and given.seen and waiting != given.seen:
             raise ThreadStateError("Another entry waits by now.")
         fields = list(self.agent.toolbox[waiting["name"]].args.model_fields) if waiting else []
         if waiting and set(given.changes or {}) - set(fields):
@@ -171,13 +170,37 @@ class Api:
         return JSONResponse(turn.result)
 
 
+async def health(agent: Agent) -> dict[str, Any]:
+    """What runs here and what it can reach, without an address, a path or a secret in it."""
+    thread = RunnableConfig(configurable={"thread_id": NOBODY})
+    store = await _reach(lambda: agent.store.patient(NOBODY))
+    memory = await _reach(lambda: agent.memory.get_tuple(thread))
+    return {
+        "status": "down" if memory == "unreachable" else "ok" if store == "reachable" else "degraded",
+        "version": __version__,
+        "model": Path(agent.llm.name).name,  # a model file's name, not where it lies
+        "vision": agent.llm.vision,
+        "graph": agent.graph_name,
+        "sources": agent.settings.sources,
+        "record_store": store,
+        "memory": memory,
+    }
+
+
+async def _reach(attempt: Callable[[], Any]) -> str:
+    try:
+        await asyncio.wait_for(asyncio.to_thread(attempt), HEALTH_S)
+    except Exception:  # whatever it is: what cannot be read is not reachable, and the body says no more than that
+        return "unreachable"
+    return "reachable"
+
+
 async def _no_route(request: Request, error: Exception) -> Response:
     """Of the router itself: no such path, or not by this method."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        problem = Problem(405, "This path does not answer that method.", "Compare it with /openapi.json.")
-    elif error.status_code == 404:
-        problem = Problem(404, "There is nothing at this path.", "Compare it with /openapi.json.")
+    what = {404: "There is nothing at this path.", 405: "This path does not answer that method."}
+    if error.status_code in what:
+        problem = Problem(error.status_code, what[error.status_code], "Compare it with /openapi.json.")
     else:
         problem = problem_of(error)
     problem.headers |= error.headers or {}
