@@ -1,10 +1,10 @@
 """The guided scenarios: what is asked, what should happen, what to notice. Played live, or from a stored trace."""
 
-import contextlib
 import copy
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -17,7 +17,7 @@ from docgemma.errors import UsageError
 from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
 from docgemma.tools.base import Toolbox
-from docgemma.turns import Stop, Work
+from docgemma.turns import Stop
 
 FOLDER = Path(__file__).parent
 TRACES = FOLDER / "traces"
@@ -70,44 +70,35 @@ def load_scenarios() -> list[Scenario]:
     ]
 
 
-def player(
-    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None, actor: Actor = CLINICIAN
-) -> Work:
-    """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without.
+def take(
+    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None,
+    on_event: OnEvent | None = None, stop: Stop = never_stop, actor: Actor = CLINICIAN,
+) -> Result:  # fmt: skip
+    """Play step `number` (from 0): live with an agent, from the stored trace without.
 
     Args:
         last: the result of the step before.
     """
     if agent is None:
-        return lambda on_event, stop: _replay(replay(scenario)[number], on_event, stop)
-    return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop, actor)
-
-
-def take(
-    agent: Agent, step: Step, thread: str, last: Result | None, on_event: OnEvent | None = None,
-    stop: Stop = never_stop, actor: Actor = CLINICIAN,
-) -> Result:  # fmt: skip
-    """One step through the agent."""
-    with troubled(agent, step.fails) as agent:
-        if step.decide:
-            return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
-        text = step.ask
-        if step.choose:
-            options = (last or {}).get("options", [])
-            if len(options) < step.choose:
-                raise UsageError("There is nothing to choose from here.", hint="Begin the scenario again.")
-            text = options[step.choose - 1]["id"]
+        return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
+    step = scenario.steps[number]
+    if step.decide:
+        return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
+    text = step.ask
+    if step.choose:
+        options = (last or {}).get("options", [])
+        if len(options) < step.choose:
+            raise UsageError("There is nothing to choose from here.", hint="Begin the scenario again.")
+        text = options[step.choose - 1]["id"]
+    with troubled(agent, step.fails) if step.fails else nullcontext(agent) as agent:
         return agent.ask(
             text, thread=thread, create=True, image=step.image_path, actor=actor, on_event=on_event, stop=stop
         )
 
 
-@contextlib.contextmanager
+@contextmanager
 def troubled(agent: Agent, fails: dict[str, Any]) -> Iterator[Agent]:
     """The same agent with tools of its own that fail, so that nobody else's turn is touched."""
-    if not fails:
-        yield agent
-        return
     own = copy.copy(agent)
     own.toolbox = Toolbox(agent.toolbox.tools.values())
     with failing(own, fails["error"], fails["times"]):
