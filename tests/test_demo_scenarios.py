@@ -47,7 +47,7 @@ def test_scenario_takes_the_path_that_it_promises(agent: Agent, valid, scenario:
 
 def test_a_broken_promise_is_named() -> None:
     result = {"status": "refused", "tools": [{"name": "search_patient"}], "path": [], "answer": "No."}
-    step = Step("A caption.", expect={"status": "answered", "tools": [], "says": ["128 x 128"]})
+    step = Step(caption="A caption.", expect={"status": "answered", "tools": [], "says": ["128 x 128"]})
     assert step.unmet(result) == [
         "status is refused, not answered", "tools is ['search_patient'], not []", "'128 x 128' is not in the answer",
     ]  # fmt: skip

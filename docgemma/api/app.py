@@ -2,20 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Security
+from fastapi import APIRouter, FastAPI, Request, Security
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from langchain_core.runnables import RunnableConfig
 from starlette.exceptions import HTTPException
 
 from docgemma import __version__
-from docgemma.agent import Agent, OnEvent
+from docgemma.agent import Agent
 from docgemma.api import docs, stream
 from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
 from docgemma.api.body import Query, Resume, image_file, read
@@ -23,7 +23,7 @@ from docgemma.api.guard import Guard
 from docgemma.api.problems import Problem, problem_of, unknown_thread
 from docgemma.errors import ThreadStateError
 from docgemma.nodes.context import Actor
-from docgemma.turns import Stop, Turns, Work
+from docgemma.turns import Turns, Work
 
 SUMMARY = "A clinical agent for small medical language models. Decision support for research, not a medical device."
 SIGN_IN = "The name of a token, and its secret. Its role must be write. Entries are signed with the name."
@@ -49,8 +49,8 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     )  # fmt: skip
     app.add_exception_handler(HTTPException, _no_route)
     app.get("/health", **docs.health())(api.health)
-    caller = Security(api.caller) if tokens else Depends(api.anybody)
-    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.problems(bool(tokens)))
+    caller = Security(api.caller)
+    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.PROBLEMS)
     routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
     routes.post("/resume", **docs.resume())(api.resume)
     routes.get("/threads", **docs.threads())(api.threads)
@@ -85,16 +85,11 @@ class Api:
         request: Request,
         given: HTTPAuthorizationCredentials | None = Security(HTTPBearer(auto_error=False)),  # noqa: B008
     ) -> None:
-        who = self.tokens.caller(given.credentials) if given else None
+        """Let in whoever sends a known token; everybody, where there are none."""
+        who = LOCAL if not self.tokens else self.tokens.caller(given.credentials) if given else None
         if who is None:
             what = "The token is not known." if given else "A bearer token is needed."
             raise Problem(401, what, "Send it as: Authorization: Bearer SECRET.", WWW_Authenticate="Bearer")
-        self._let_in(request, who)
-
-    async def anybody(self, request: Request) -> None:
-        self._let_in(request, LOCAL)
-
-    def _let_in(self, request: Request, who: Actor) -> None:
         request.state.who = who
         request.scope["docgemma"]["caller"] = who.name
         self.rate.count(who.name)
@@ -126,6 +121,10 @@ class Api:
         who, given = request.state.who, await read(request, Resume)
         if not owns(who.name, given.thread):
             raise unknown_thread()
+        if (given.decision == "edit") != bool(given.changes):
+            raise Problem(
+                422, 'Changes go with the decision "edit", and only with it.', "Compare it with /openapi.json."
+            )
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
@@ -134,23 +133,23 @@ class Api:
         """The caller's own conversations."""
         return JSONResponse({"threads": self.agent.threads(prefix(request.state.who.name))})
 
-    def _ask(self, given: Query, who: Actor, thread: str, on_event: OnEvent, stop: Stop) -> dict[str, Any]:
+    def _ask(self, given: Query, who: Actor, thread: str, **follow: Any) -> dict[str, Any]:
         with image_file(given.image) as image:
             return self.agent.ask(
                 given.question, thread=thread, create=given.thread is None, image=image, patient=given.patient,
-                actor=who, on_event=on_event, stop=stop,
+                actor=who, **follow,
             )  # fmt: skip
 
-    def _resume(self, given: Resume, who: Actor, on_event: OnEvent, stop: Stop) -> dict[str, Any]:
+    def _resume(self, given: Resume, who: Actor, **follow: Any) -> dict[str, Any]:
         if given.decision is None:
-            return self.agent.proceed(given.thread, actor=who, on_event=on_event, stop=stop)
+            return self.agent.proceed(given.thread, actor=who, **follow)
         waiting = self.agent.pending(given.thread)
         if waiting and given.seen and waiting != given.seen:
             raise ThreadStateError("Another entry waits by now.")
         fields = list(self.agent.toolbox[waiting["name"]].args.model_fields) if waiting else []
         if waiting and set(given.changes or {}) - set(fields):
             raise Problem(422, "The entry has no such field.", f"Its fields: {', '.join(fields)}.")
-        return self.agent.decide(given.thread, given.decision, given.changes, actor=who, on_event=on_event, stop=stop)
+        return self.agent.decide(given.thread, given.decision, given.changes, actor=who, **follow)
 
     async def _turn(self, request: Request, who: Actor, thread: str, work: Work) -> Response:
         """Begin a turn, and answer with its report or as a stream."""
@@ -173,8 +172,10 @@ class Api:
 async def health(agent: Agent) -> dict[str, Any]:
     """What runs here and what it can reach, without an address, a path or a secret in it."""
     thread = RunnableConfig(configurable={"thread_id": NOBODY})
-    store = await _reach(lambda: agent.store.patient(NOBODY))
-    memory = await _reach(lambda: agent.memory.get_tuple(thread))
+    looks = (asyncio.to_thread(agent.store.patient, NOBODY), asyncio.to_thread(agent.memory.get_tuple, thread))
+    seen = await asyncio.gather(*(asyncio.wait_for(look, HEALTH_S) for look in looks), return_exceptions=True)
+    # whatever the error is: what cannot be read is not reachable, and the body says no more than that
+    store, memory = ("unreachable" if isinstance(found, BaseException) else "reachable" for found in seen)
     return {
         "status": "down" if memory == "unreachable" else "ok" if store == "reachable" else "degraded",
         "version": __version__,
@@ -185,14 +186,6 @@ async def health(agent: Agent) -> dict[str, Any]:
         "record_store": store,
         "memory": memory,
     }
-
-
-async def _reach(attempt: Callable[[], Any]) -> str:
-    try:
-        await asyncio.wait_for(asyncio.to_thread(attempt), HEALTH_S)
-    except Exception:  # whatever it is: what cannot be read is not reachable, and the body says no more than that
-        return "unreachable"
-    return "reachable"
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -21,16 +21,6 @@ READ_S = 60.0  # a body arrives within this, or somebody is holding the connecti
 FIELD_BYTES = 100_000  # of a form field that is no file
 ThreadId = Annotated[str, Field(max_length=120, description="A conversation to continue.")]
 ImageBytes = Annotated[bytes, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
-DECISIONS: list[JsonValue] = [  # changes go with one decision, and only with it
-    {
-        "title": "Change the entry", "required": ["decision", "changes"],
-        "properties": {"decision": {"const": "edit"}, "changes": {"type": "object", "minProperties": 1}},
-    },
-    {
-        "title": "Decide, or take up",
-        "properties": {"decision": {"enum": ["approve", "reject", None]}, "changes": {"type": "null"}},
-    },
-]  # fmt: skip
 
 
 class Body(BaseModel):
@@ -54,8 +44,6 @@ class Query(Body):
 class Resume(Body):
     """A decision on the record entry that waits; without one, a turn that was cut off is taken up."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": DECISIONS})
-
     thread: ThreadId
     decision: Optional[Literal["approve", "reject", "edit"]] = Field(
         default=None, description="None takes up a turn that was cut off, or reports the conversation as it stands."
@@ -67,12 +55,6 @@ class Resume(Body):
     seen: Optional[dict[str, Any]] = Field(
         default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."
     )
-
-    @model_validator(mode="after")
-    def _changes_go_with_edit(self) -> "Resume":
-        if (self.decision == "edit") != bool(self.changes):
-            raise ValueError('Changes go with the decision "edit", and only with it')
-        return self
 
 
 async def read(request: Request, model: type[M]) -> M:
@@ -110,12 +92,12 @@ def _valid(model: type[M], given: bytes | dict[str, Any]) -> M:
         return model.model_validate_json(given) if isinstance(given, bytes) else model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    said = first["msg"].removeprefix("Value error, ").removeprefix("Invalid JSON: ").rstrip(".")
+    said = first["msg"].removeprefix("Invalid JSON: ").rstrip(".")
     if first["type"] == "json_invalid":
         said = f"The body is not valid JSON: {said}"
-    elif first["type"] == "extra_forbidden" or (not first["loc"] and first["type"] != "value_error"):
+    elif first["type"] == "extra_forbidden" or not first["loc"]:
         said = f"The body is not an object of the known fields: {', '.join(model.model_fields)}"
-    elif first["loc"]:
+    else:
         said = f"The field `{first['loc'][0]}` cannot be used: {said}"
     raise Problem(422, f"{said}.", "Compare it with /openapi.json.")
 

@@ -48,14 +48,22 @@ class ProblemBody(BaseModel):
     request_id: str
 
 
-def problems(secured: bool) -> dict[int | str, Any]:
-    """What can come back from every route of the agent."""
-    return {code: _problem(code) for code in STATUSES if code != 401 or secured}
+def _problem(code: int) -> dict[str, Any]:
+    status = HTTPStatus(code)
+    example = Problem(code, f"{status.phrase}.", "What to do, in one sentence.").body("3f9a1c0b77de")
+    content = {"schema": ProblemBody.model_json_schema(), "example": example}
+    answer = {"description": status.description or status.phrase, "content": {MEDIA_TYPE: content}}
+    if code in (429, 503):
+        answer["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+    return answer
+
+
+PROBLEMS: dict[int | str, Any] = {code: _problem(code) for code in STATUSES}  # of every route of the agent
 
 
 def health() -> dict[str, Any]:
     answer = {"model": Health, **_answer("health")}
-    return {"responses": {200: answer, 503: answer, 403: _problem(403)}, "tags": ["server"]}
+    return {"responses": {200: answer, 503: answer, 403: PROBLEMS[403]}, "tags": ["server"]}
 
 
 def threads() -> dict[str, Any]:
@@ -84,16 +92,6 @@ def _turn(body: dict[str, Any], example: str) -> dict[str, Any]:
 
 def _answer(example: str, **schema: Any) -> dict[str, Any]:
     return {"description": "OK", "content": {"application/json": {"example": captured()[example], **schema}}}
-
-
-def _problem(code: int) -> dict[str, Any]:
-    status = HTTPStatus(code)
-    example = Problem(code, f"{status.phrase}.", "What to do, in one sentence.").body("3f9a1c0b77de")
-    content = {"schema": ProblemBody.model_json_schema(), "example": example}
-    answer = {"description": status.description or status.phrase, "content": {MEDIA_TYPE: content}}
-    if code in (429, 503):
-        answer["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
-    return answer
 
 
 def _examples(name: str) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What happens when somebody sends, chooses, decides, stops. Every handler yields only what changed on the screen."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from docgemma.agent import Agent, Decision, OnEvent
+from docgemma.agent import Agent, Decision
 from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
 from docgemma.demo.scenarios import load_scenarios, take
@@ -14,7 +15,7 @@ from docgemma.demo.screen import Screen, Session, Updates, entry_fields, problem
 from docgemma.ehr.base import PatientMatch
 from docgemma.ehr.open import seed_resources
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
-from docgemma.turns import BusyError, Stop, Turn, Turns, Work
+from docgemma.turns import BusyError, Turn, Turns, Work
 
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
@@ -105,11 +106,8 @@ class Handlers:
         if not self._enter(session, browser, request):
             yield self._moved(session)
             return
-        thread, actor = session.thread, session.actor
-        yield from self._run(
-            session, [view.said("Go on.")],
-            lambda on_event, stop: self.live.proceed(thread, actor=actor, on_event=on_event, stop=stop),
-        )  # fmt: skip
+        work = partial(self.live.proceed, session.thread, actor=session.actor)
+        yield from self._run(session, [view.said("Go on.")], work)
 
     def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
         self.turns.stop(session.thread or (browser if owns(request.username or "", browser, "web") else None))
@@ -144,12 +142,8 @@ class Handlers:
         title = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
         step = scenario.steps[number]
         opening = [view.note("caption", step.caption, title), self.screen.opening(step, session)]
-        thread, last, actor = session.thread, session.result, session.actor
-
-        def playing(on_event: OnEvent, stop: Stop) -> dict[str, Any]:
-            return take(self.agent, scenario, number, thread, last, on_event, stop, actor)
-
-        for updates in self._run(session, opening, playing):
+        work = partial(take, self.agent, scenario, number, session.thread, session.result, actor=session.actor)
+        for updates in self._run(session, opening, work):
             ended = self.screen.ui.trace in updates  # the last picture of a step
             if ended and session.step >= len(scenario.steps):
                 session.messages = [*session.messages, view.note("caption", scenario.notice, "What to notice")]
@@ -161,14 +155,14 @@ class Handlers:
 
     def _asking(self, session: Session, text: str, image: Path | None = None, patient: str | None = None) -> Work:
         """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
-        thread, actor = session.thread, session.actor
+        ask = partial(
+            self.live.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
+            actor=session.actor,
+        )  # fmt: skip
 
-        def work(on_event: OnEvent, stop: Stop) -> dict[str, Any]:
+        def work(**follow: Any) -> dict[str, Any]:
             try:
-                return self.live.ask(
-                    text, thread=thread, create=True, image=image, patient=patient or None, actor=actor,
-                    on_event=on_event, stop=stop,
-                )  # fmt: skip
+                return ask(**follow)
             finally:
                 if image:
                     image.unlink(missing_ok=True)
@@ -184,11 +178,11 @@ class Handlers:
             return
         seen, thread, actor = session.stands["pending"], session.thread, session.actor
 
-        def work(on_event: OnEvent, stop: Stop) -> dict[str, Any]:
+        def work(**follow: Any) -> dict[str, Any]:
             if self.live.pending(thread) != seen:
                 raise ThreadStateError(MOVED)
             try:
-                return self.live.decide(thread, decision, changes, actor=actor, on_event=on_event, stop=stop)
+                return self.live.decide(thread, decision, changes, actor=actor, **follow)
             except StoppedError as error:
                 if decision == "reject" or self.live.pending(thread):
                     raise

@@ -5,12 +5,12 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, TypeAdapter
 
 from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
@@ -25,8 +25,7 @@ PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(BaseModel):
     """One thing that a person does: ask, choose (1 is the first option), or decide."""
 
     caption: str
@@ -34,9 +33,9 @@ class Step:
     image: str = ""  # a file that pydicom ships
     choose: int = 0
     decide: Any = ""
-    change: dict[str, Any] = field(default_factory=dict)
-    fails: dict[str, Any] = field(default_factory=dict)  # {"error": a known error type, "times": how often}
-    expect: dict[str, Any] = field(default_factory=dict)  # {"status", "path", "tools", "says"}
+    change: dict[str, Any] = {}
+    fails: dict[str, Any] = {}  # {"error": a known error type, "times": how often}
+    expect: dict[str, Any] = {}  # {"status", "path", "tools", "says"}
 
     @property
     def image_path(self) -> Path | None:
@@ -53,21 +52,17 @@ class Step:
                         if words not in result["answer"]]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(BaseModel):
     id: str
     title: str
     notice: str
-    steps: tuple[Step, ...]
+    steps: list[Step]
 
 
 def load_scenarios() -> list[Scenario]:
     """All scenarios, in the order in which they are shown."""
     items = yaml.safe_load((FOLDER / "scenarios.yaml").read_text(encoding="utf-8"))
-    return [
-        Scenario(item["id"], item["title"], item["notice"], tuple(Step(**step) for step in item["steps"]))
-        for item in items
-    ]
+    return TypeAdapter(list[Scenario]).validate_python(items)
 
 
 def take(

@@ -53,7 +53,7 @@ class Stage:
     """One page of the demo.
 
     Args:
-        typing_ms: between two keys; 0 fills a field at once.
+        typing_ms: between two keys.
         wait_ms: the longest wait for the end of a turn.
     """
 
@@ -130,10 +130,7 @@ class Stage:
 
     def _type(self, field: "Locator", text: str) -> None:
         field.fill("")
-        if self.typing_ms:
-            field.press_sequentially(text, delay=self.typing_ms)
-        else:
-            field.fill(text)
+        field.press_sequentially(text, delay=self.typing_ms)
 
     def _tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()

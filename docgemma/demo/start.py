@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,11 +28,7 @@ CONTENT = (  # what a page may do: talk to its own server and to nobody else; th
     "media-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
     "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:"  # Gradio's start-up script and its templates
 )
-POLICY = [
-    (b"content-security-policy", CONTENT.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-]
+POLICY = {"content-security-policy": CONTENT, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
 ELSEWHERE = "This demo answers pages of this machine only. Open it as http://127.0.0.1, or start it with --share.\n"
 
 
@@ -102,16 +99,16 @@ def mount(app: Any, agent: Agent, path: str, auth: Callable[[str, str], bool] | 
     app.add_middleware(OwnServerOnly)
 
 
-def run_demo(share: bool | None = None, port: int | None = None, auth: Auth | None = None) -> None:
+def run_demo(share: bool | None = None, port: int | None = None) -> None:
     """`docgemma demo`: load the model, or replay where none can be loaded, and serve until Ctrl-C."""
     try:
         agent = Agent(on_progress=_say)
     except (ConfigError, ModelError) as error:
         _say(f"{DocGemmaError.line(error)} The demo replays recorded scenarios instead.")
-        launch(None, share, port, auth, block=True)
+        launch(None, share, port, block=True)
         return
     with closing(agent):
-        launch(agent, share, port, auth, block=True)
+        launch(agent, share, port, block=True)
 
 
 def on_kaggle() -> bool:
@@ -173,7 +170,7 @@ class OwnServerOnly:
 
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *POLICY]}
+                MutableHeaders(scope=message).update(POLICY)
             await send(message)
 
         await self.app(scope, receive, with_policy if scope["type"] == "http" else send)

@@ -23,11 +23,6 @@ from docgemma.turn_result import FIRST, approval_text
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
-SOURCES = {
-    "offline": ("Offline", "Facts come from the snapshot on this machine; nothing leaves it."),
-    "auto": ("Online", "Live sources, and the snapshot on this machine where they cannot be reached."),
-    "live": ("Online", "Live sources only."),
-}
 UNREACHABLE = "The record store cannot be reached. This is not an empty chart."
 
 
@@ -90,11 +85,10 @@ def note(kind: str, text: str, title: str = "") -> Message:
 
 def answer(result: dict[str, Any]) -> list[Message]:
     """A finished or stopped turn: how it was answered, then the answer with its sources and choices."""
-    shown = result["answer"]
-    if pending := result["pending_write"]:
-        waits = f"{pending['label']}: your decision is needed. Nothing has been written yet."
-        shown = shown.removesuffix(approval_text(pending)) + waits
-    body = html("answer", shown, result["sources"], len(result["grounding"]["removed"]))
+    shown, pending = result["answer"], result["pending_write"]
+    if pending:
+        shown = shown.removesuffix(approval_text(pending))  # the card shows it
+    body = html("answer", shown, result["sources"], len(result["grounding"]["removed"]), pending)
     message: Message = {"role": "assistant", "content": body}
     if result["options"]:
         message["options"] = [{"value": item["id"], "label": item["label"]} for item in result["options"]]
@@ -173,18 +167,10 @@ def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None,
         result: of the last turn; where the snapshot had to answer, the line says so.
         recorded: the date of what is replayed, where there is no agent.
     """
-    if not agent:
-        return html("badges", [("replay", f"Replay, recorded {recorded}", "No model is loaded.")], user)
-    mode = agent.settings.sources
-    snapshot = any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", []))
-    name, why = SOURCES["offline" if mode == "auto" and snapshot else mode]
-    shown = [
-        (name.lower(), name, why),
-        ("model", f"Model: {agent.llm.name}", "The language model that is loaded."),
-        ("store", agent.store.name, "Where patient records are read and written."),
-        ("device", "Decision support, not a medical device", "A clinician decides."),
-    ]
-    return html("badges", shown, user)
+    mode = agent.settings.sources if agent else ""
+    if mode == "auto" and any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", [])):
+        mode = "offline"
+    return html("badges", agent, mode, user, recorded)
 
 
 def trace(result: dict[str, Any] | None) -> str:
