@@ -75,12 +75,8 @@ class Rate:
 
 
 def prefix(owner: str, door: str = "api") -> str:
-    """How the ids of somebody's conversations begin, so that nobody else's id opens anything.
-
-    Args:
-        owner: the name of a token or login; "" where nobody signs in.
-        door: "api", or "web" for the demo.
-    """
+    """How the ids of somebody's conversations begin, so that nobody else's id opens anything. `owner`: the name of a
+    token or login, "" where nobody signs in; `door`: "api", or "web" for the demo."""
     return f"{door}.{quote(owner, safe='')}."
 
 

@@ -20,8 +20,8 @@ from docgemma.api import docs, stream
 from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
 from docgemma.api.body import Query, Resume, image_file, read
 from docgemma.api.guard import Guard
-from docgemma.api.problems import Problem, problem_of, unknown_thread
-from docgemma.errors import ThreadStateError
+from docgemma.api.problems import Problem
+from docgemma.errors import ThreadStateError, UnknownThreadError
 from docgemma.nodes.context import Actor
 from docgemma.turns import Turns, Work
 
@@ -33,14 +33,10 @@ NOBODY = "docgemma-health"  # no patient and no conversation has this id
 
 
 def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
-    """The API over one agent, for any ASGI server. The agent stays the caller's to close.
+    """The API over one agent, for any ASGI server, with the demo at /demo. The agent stays the caller's to close.
 
     Args:
-        tokens: who may call; without any, everybody who can connect may read and write.
-        demo: mount the Gradio demo at /demo; with tokens it asks for a name and secret with the role write.
-
-    Raises:
-        ConfigError: `demo`, and Gradio is not installed.
+        tokens: who may call, and with the role write sign in to the demo; without any, everybody who can connect.
     """
     api = Api(agent, tokens)
     app = FastAPI(
@@ -107,7 +103,7 @@ class Api:
         `Accept: text/event-stream`. A record entry is never made here: it waits for /agent/resume."""
         who, given = request.state.who, await read(request, Query)
         if given.thread is not None and not owns(who.name, given.thread):
-            raise unknown_thread()
+            raise UnknownThreadError("")
         if len(given.question) > self.settings.api_question:
             detail = f"The question is longer than {self.settings.api_question:,} characters."
             raise Problem(422, detail, "Ask about one part at a time.")
@@ -120,11 +116,9 @@ class Api:
         """Approve, edit or reject the record entry that waits; or take up a turn that was cut off."""
         who, given = request.state.who, await read(request, Resume)
         if not owns(who.name, given.thread):
-            raise unknown_thread()
+            raise UnknownThreadError("")
         if (given.decision == "edit") != bool(given.changes):
-            raise Problem(
-                422, 'Changes go with the decision "edit", and only with it.', "Compare it with /openapi.json."
-            )
+            raise Problem(422, 'Changes go with the decision "edit", and only with it.', "Correct the decision.")
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
@@ -191,10 +185,7 @@ async def health(agent: Agent) -> dict[str, Any]:
 async def _no_route(request: Request, error: Exception) -> Response:
     """Of the router itself: no such path, or not by this method."""
     assert isinstance(error, HTTPException)
-    what = {404: "There is nothing at this path.", 405: "This path does not answer that method."}
-    if error.status_code in what:
-        problem = Problem(error.status_code, what[error.status_code], "Compare it with /openapi.json.")
-    else:
-        problem = problem_of(error)
+    what = "This path does not answer that method." if error.status_code == 405 else "There is nothing at this path."
+    problem = Problem(error.status_code, what, "Compare it with /openapi.json.")
     problem.headers |= error.headers or {}
     return problem.response(request.scope["docgemma"]["request_id"])

@@ -24,8 +24,7 @@ class Guard:
     """ASGI middleware.
 
     Args:
-        local_only: no token protects this server, so a request must come from this machine in name too: a page of
-            another site, opened in a browser here, must reach nothing.
+        local_only: no token protects this server, so a page of another site, opened in a browser here, reaches nothing.
         max_bytes: of a body; Gradio bounds the uploads of the demo itself.
     """
 

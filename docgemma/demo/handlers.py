@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
@@ -23,22 +23,13 @@ FOUND = 20  # patients of a name
 
 
 class Handlers:
-    """The handlers of one demo, for all its users. What the screen then shows is `screen`'s.
-
-    Args:
-        agent: None replays stored traces and answers nothing else.
-    """
+    """The handlers of one demo, for all its users. Without an agent it replays stored traces, and nothing else."""
 
     def __init__(self, agent: Agent | None, turns: Turns):
         self.agent, self.turns = agent, turns
+        self.live = cast(Agent, agent)  # where traces are replayed, nothing that needs one is wired
         self.scenarios = {item.id: item for item in load_scenarios()}
         self.screen = Screen(agent, self.scenarios)
-
-    @property
-    def live(self) -> Agent:
-        """The agent; where traces are replayed, nothing that needs one is wired."""
-        assert self.agent
-        return self.agent
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
@@ -217,11 +208,8 @@ class Handlers:
         yield self.screen.rest(session)
 
     def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
-        """Take up the conversation that this browser holds, if it was given to this person, as it stands now.
-
-        Returns:
-            Whether this window had shown it so; otherwise what was clicked may mean something else by now.
-        """
+        """Take up the conversation that this browser holds, if it was given to this person, as it stands now. Was it
+        shown so? If not, what was clicked may mean something else by now."""
         user = request.username or ""
         if session.thread and not owns(user, session.thread, "web"):  # somebody else has signed in here
             session.__dict__.update(Session().__dict__)
@@ -239,11 +227,7 @@ class Handlers:
 
 
 def reopen(agent: Agent, session: Session, thread: str) -> None:
-    """Show a stored conversation: its last turns, what waits for a decision, what was never finished.
-
-    Raises:
-        StoreError: the memory cannot be read.
-    """
+    """Show a stored conversation: its last turns, what waits for a decision, what was never finished."""
     session.thread, session.messages, session.result = thread, [], None
     stored = session.stands = standing(agent, session)
     if not stored["message"]:

@@ -57,8 +57,7 @@ def record(
     Args:
         chosen: ids of scenarios; none means all.
         media: a folder for a small animation and a screenshot, as a README shows them.
-        model: as `docgemma demo` takes it from DOCGEMMA_MODEL.
-        llm: a loaded model, instead of loading one.
+        llm: a loaded model, instead of loading `model`.
 
     Raises:
         ConfigError: Chromium, Playwright or the encoder is missing; the line says how to install it.

@@ -69,11 +69,7 @@ def take(
     agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None,
     on_event: OnEvent | None = None, stop: Stop = never_stop, actor: Actor = CLINICIAN,
 ) -> Result:  # fmt: skip
-    """Play step `number` (from 0): live with an agent, from the stored trace without.
-
-    Args:
-        last: the result of the step before.
-    """
+    """Play step `number` (from 0), after the result of the `last`: with an agent live, without from the trace."""
     if agent is None:
         return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
     step = scenario.steps[number]
@@ -107,11 +103,7 @@ def replay(scenario: Scenario) -> list[Result]:
 
 
 def load_trace(scenario: str) -> dict[str, Any]:
-    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each).
-
-    Raises:
-        UsageError: this scenario was never recorded.
-    """
+    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each). Raises UsageError."""
     path = TRACES / f"{scenario}.json"
     if not path.is_file():
         raise UsageError("There is no recording of this scenario.", hint="Load a model to play it live.")

@@ -84,11 +84,7 @@ def problem(error: BaseException | None) -> str:
 
 
 class Screen:
-    """The components by name (`ui`, made in app.py) and what belongs on them.
-
-    Args:
-        agent: None where stored traces are replayed.
-    """
+    """The components by name (`ui`, made in app.py) and what belongs on them."""
 
     def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario]):
         self.agent, self.scenarios = agent, scenarios

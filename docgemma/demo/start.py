@@ -42,18 +42,13 @@ def launch(
     quiet: bool = False,
     inline: bool | None = None,
 ) -> Any:
-    """Start the demo; inside a notebook it opens in the cell's output.
+    """Start the demo; inside a notebook it opens in the cell's output. Returns the running `gradio.Blocks`.
 
     Args:
         agent: None replays the recorded scenarios, plainly marked as a replay.
         share: a public link through Gradio's tunnel; None makes one on Kaggle and nowhere else.
         port: None or 0 takes the first free one from 7860.
         auth: (name, password), several of them, or a function that checks them.
-        block: return only when the server ends.
-        inline: whether a notebook's cell shows it; None asks Gradio.
-
-    Returns:
-        The running `gradio.Blocks`; `.local_url`, `.share_url`, `.close()`.
 
     Raises:
         ConfigError: Gradio is not installed.
@@ -87,11 +82,7 @@ def open_in_notebook(agent: Agent) -> Any:
 
 
 def mount(app: Any, agent: Agent, path: str, auth: Callable[[str, str], bool] | None, sign_in: str) -> None:
-    """The demo as a part of a FastAPI server. With `auth`, a page asks for a name and secret, saying `sign_in`.
-
-    Raises:
-        ConfigError: Gradio is not installed.
-    """
+    """The demo as a part of a FastAPI server. With `auth`, a page asks for a name and secret, saying `sign_in`."""
     blocks = _build(agent, Turns(SLOTS))
     import gradio
 
@@ -153,12 +144,8 @@ def _say(line: str) -> None:
 
 
 class OwnServerOnly:
-    """ASGI middleware that adds the policy to every answer.
-
-    Args:
-        local_only: nobody signs in and no link is shared, so a page of another site, opened in a browser here, must
-            reach nothing.
-    """
+    """ASGI middleware that adds the policy to every answer. `local_only`: nobody signs in and no link is shared, so a
+    page of another site, opened in a browser here, reaches nothing."""
 
     def __init__(self, app: ASGIApp, local_only: bool = False):
         self.app, self.local_only = app, local_only

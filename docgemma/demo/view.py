@@ -56,11 +56,7 @@ def field_label(name: str) -> str:
 
 
 def said(text: str, image: str | Path | None = None) -> Message:
-    """What the clinician sent. The picture is shown small, from memory: no address serves it.
-
-    Raises:
-        UsageError: the image cannot be read.
-    """
+    """What the clinician sent. The picture is shown small, from memory: no address serves it. Raises UsageError."""
     if image is None:
         return {"role": "user", "content": html("said", text)}
     picture, header = load_image(image)
@@ -161,12 +157,8 @@ def chart(agent: Agent | None, patient_id: str | None) -> str:
 
 
 def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None, recorded: str = "") -> str:
-    """The line at the top: which model, where facts come from, and that this is no medical device.
-
-    Args:
-        result: of the last turn; where the snapshot had to answer, the line says so.
-        recorded: the date of what is replayed, where there is no agent.
-    """
+    """The line at the top. Where the snapshot had to answer in the last turn it says so, and without an agent when
+    what is replayed was recorded."""
     mode = agent.settings.sources if agent else ""
     if mode == "auto" and any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", [])):
         mode = "offline"
