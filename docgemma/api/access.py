@@ -14,7 +14,7 @@ from docgemma.nodes.context import Actor
 LOCAL = Actor("local")  # everybody, where no token is set and only this machine can connect
 TOKEN = re.compile(r"([a-z0-9_-]{1,32}):(read|write):([A-Za-z0-9._~+/=-]{16,200})")
 RANDOM = re.compile(r"[A-Za-z0-9_-]{24}")
-EXAMPLE = "Write it as ward:write:SECRET, with a secret of at least 16 letters and digits."
+EXAMPLE = "Write it as ward:write:SECRET, with a secret of at least 16 letters and digits and a name that is not local."
 
 
 class Tokens(dict[bytes, Actor]):
@@ -39,14 +39,10 @@ def read_tokens(text: str | None) -> Tokens:
     names = {LOCAL.name}
     for number, entry in enumerate((text or "").replace(",", " ").split(), 1):
         found = TOKEN.fullmatch(entry)
-        if found is None:
-            raise ConfigError(f"Token {number} of DOCGEMMA_API_TOKENS cannot be read.", hint=EXAMPLE)
-        name, role, secret = found.groups()
-        if name in names or _digest(secret) in known:
-            raise ConfigError(
-                f"Token {number} of DOCGEMMA_API_TOKENS has a name or a secret that is taken.",
-                hint='Give each its own; "local" is kept for use without tokens.',
-            )
+        name, role, secret = found.groups() if found else ("", "", "")
+        if not found or name in names or _digest(secret) in known:
+            line = f"Token {number} of DOCGEMMA_API_TOKENS cannot be read, or its name or secret is taken."
+            raise ConfigError(line, hint=EXAMPLE)
         names.add(name)
         known[_digest(secret)] = Actor(name, role == "write")
     return known

@@ -117,8 +117,6 @@ class Api:
         who, given = request.state.who, await read(request, Resume)
         if not owns(who.name, given.thread):
             raise UnknownThreadError("")
-        if (given.decision == "edit") != bool(given.changes):
-            raise Problem(422, 'Changes go with the decision "edit", and only with it.', "Correct the decision.")
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
@@ -135,6 +133,8 @@ class Api:
             )  # fmt: skip
 
     def _resume(self, given: Resume, who: Actor, **follow: Any) -> dict[str, Any]:
+        if (given.decision == "edit") != bool(given.changes) and self.agent.conversation(given.thread):
+            raise Problem(422, 'Changes go with the decision "edit", and only with it.', "Correct the decision.")
         if given.decision is None:
             return self.agent.proceed(given.thread, actor=who, **follow)
         waiting = self.agent.pending(given.thread)

@@ -28,13 +28,10 @@ class Health(BaseModel):
     memory: Literal["reachable", "unreachable"]
 
 
-class Thread(BaseModel):
-    thread: str
-    question: str = Field(description="What was last asked there.")
-
-
 class Threads(BaseModel):
-    threads: list[Thread] = Field(description="The caller's own conversations, at most 20, the newest first.")
+    threads: list[dict[Literal["thread", "question"], str]] = Field(
+        description="The caller's own conversations, at most 20, the newest first, and what was last asked there."
+    )
 
 
 class ProblemBody(BaseModel):

@@ -49,7 +49,7 @@ class Guard:
             if self.local_only and not from_this_machine(scope["headers"]):
                 detail = "Without tokens this server answers only pages and programs of this machine."
                 raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
-            await self.app(scope, receive if _is_demo(scope) else _bounded(scope, receive, self.max_bytes), answer)
+            await self.app(scope, receive if _is_demo(scope) else _bounded(receive, self.max_bytes), answer)
         except ClientDisconnect:
             seen["status"] = CLIENT_LEFT
         except Exception as error:
@@ -62,17 +62,15 @@ class Guard:
             _write(scope, seen, time.perf_counter() - start)
 
 
-def _bounded(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
-    """`receive` for a body that ends with a Problem where it grows too large, or says that it will."""
-    declared = dict(scope["headers"]).get(b"content-length", b"0")
-    size = int(declared) if declared.isdigit() else 0
+def _bounded(receive: Receive, max_bytes: int) -> Receive:
+    """`receive` for a body that ends with a Problem where it grows too large."""
     received = 0
 
     async def receive_some() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if max(size, received) > max_bytes:
+        if received > max_bytes:
             detail = f"The body is larger than {max_bytes / 1e6:g} MB."
             raise Problem(413, detail, "Send a smaller image, or ask about one part.")
         return message

@@ -97,7 +97,7 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
             ui.chart = gr.HTML(view.chart(agent, None), elem_id="dg-chart")
         with gr.Tab("Reasoning", id="trace"):
             ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
-            ui.trace = gr.HTML(view.trace(None), elem_id="dg-trace")
+            ui.trace = gr.HTML(view.html("trace", None), elem_id="dg-trace")
         with gr.Tab("Scenarios", id="scenarios"):
             choices = [(item.title, item.id) for item in scenarios]
             ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
@@ -128,23 +128,13 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Age
     turn(ui.reject.click, handlers.reject, who)
     turn(ui.save.click, handlers.change, [*who, *ui.fields])
     turn(ui.take_up.click, handlers.take_up, who)
-    ui.change.click(_editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
+    # the fields instead of a button that would approve the entry as it was
+    editing = (gr.update(visible=True), gr.update(visible=False))
+    ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
     ui.patient.input(handlers.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
     if not ui.listed:
         ui.patient.key_up(handlers.find, None, ui.patient, **QUICK)
 
 
-def _editing() -> tuple[Any, Any]:
-    """The fields instead of a button that would approve the entry as it was."""
-    return gr.update(visible=True), gr.update(visible=False)
-
-
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:
     return {"text": str(event.value["text"])[:400], "files": []}
-
-
-def theme() -> gr.themes.Base:
-    """Fonts of the reader's own machine; the colours that need more contrast are in style.css."""
-    fonts = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
-    mono = ("ui-monospace", "Consolas", "monospace")
-    return gr.themes.Base(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=fonts, font_mono=mono)

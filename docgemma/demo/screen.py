@@ -66,10 +66,8 @@ def standing(agent: Agent | None, session: Session) -> dict[str, Any]:
 def entry_fields(agent: Agent | None, pending: dict[str, Any]) -> dict[str, str | None]:
     """The fields of an entry that can be changed, empty ones too. The patient cannot: reject, and ask for the right
     one."""
-    known = pending["args"]
-    if agent:
-        known = {name: known.get(name) for name in agent.toolbox[pending["name"]].args.model_fields}
-    return {name: value for name, value in known.items() if name != "patient_id"}
+    names = agent.toolbox[pending["name"]].args.model_fields if agent else {}
+    return {name: pending["args"].get(name) for name in names if name != "patient_id"}
 
 
 def problem(error: BaseException | None) -> str:
@@ -122,7 +120,7 @@ class Screen:
             ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
             **self._card(pending), ui.edit: gr.update(visible=False),
             ui.patient: gr.update(value=session.patient), ui.chart: view.chart(self.agent, session.patient),
-            ui.trace: view.trace(session.result), ui.export: self._export(session),
+            ui.trace: view.html("trace", session.result), ui.export: self._export(session),
             ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
             ui.anew: gr.update(interactive=True),

@@ -65,7 +65,10 @@ class Stage:
         """Play step `number` (from 0) until its outcome can be read."""
         step = scenario.steps[number]
         if step.fails or self.page.locator(".dg-replay").count():
-            self.does(self._from_the_list(scenario, number))
+            self._tab("Scenarios")
+            if number == 0:
+                self.page.get_by_label(scenario.title).check()
+            self.does(self.page.locator("#dg-play").click)
         else:
             self.does(self._by_hand(step))
         self.show_outcome()
@@ -94,12 +97,6 @@ class Stage:
         card = self.page.locator("#dg-card")
         if card.is_visible():
             card.scroll_into_view_if_needed()
-
-    def _from_the_list(self, scenario: Scenario, number: int) -> Callable[[], object]:
-        self._tab("Scenarios")
-        if number == 0:
-            self.page.get_by_label(scenario.title).check()
-        return self.page.locator("#dg-play").click
 
     def _by_hand(self, step: Step) -> Callable[[], object]:
         """Everything up to the last click or key, which begins the turn and is handed back."""

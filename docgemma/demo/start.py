@@ -121,11 +121,13 @@ def _build(agent: Agent | None, turns: Turns) -> Any:
 def _options() -> dict[str, Any]:
     """How it is served: no font or script from the network, and no history of runs, which would keep patient data in
     the browser."""
-    from docgemma.demo.app import theme
+    from gradio.themes import Base
 
+    fonts, mono = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"), ("ui-monospace", "monospace")
+    theme = Base(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=fonts, font_mono=mono)
     return {
         "show_error": False, "ssr_mode": False, "enable_monitoring": False, "max_file_size": MAX_BYTES,
-        "theme": theme(), "css_paths": Path(__file__).with_name("style.css"), "footer_links": [], "run_history": False,
+        "theme": theme, "css_paths": Path(__file__).with_name("style.css"), "footer_links": [], "run_history": False,
     }  # fmt: skip
 
 

@@ -34,17 +34,13 @@ def html(part: str, *values: Any) -> str:
 @cache
 def _template() -> Template:
     page = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    page.filters |= {"lines": _lines, "words": _words, "field_label": field_label, "source_line": source_line}
+    page.filters |= {"lines": _lines, "field_label": field_label, "source_line": source_line}
     page.tests["web"] = _is_web
     return page.get_template("page.html")
 
 
 def _lines(text: object) -> Markup:
     return Markup("<br>").join(str(text).strip().splitlines())
-
-
-def _words(item: dict[str, Any], *keys: str) -> str:
-    return ", ".join(str(item[key]) for key in keys if item.get(key))
 
 
 def _is_web(url: object) -> bool:
@@ -163,8 +159,3 @@ def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None,
     if mode == "auto" and any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", [])):
         mode = "offline"
     return html("badges", agent, mode, user, recorded)
-
-
-def trace(result: dict[str, Any] | None) -> str:
-    """The last turn in full, for whoever wants to check it."""
-    return html("trace", result)
