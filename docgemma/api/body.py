@@ -87,19 +87,15 @@ async def _form(request: Request) -> dict[str, Any]:
 
 
 def _valid(model: type[M], given: bytes | dict[str, Any]) -> M:
-    """Name the first thing that is wrong in one line that does not repeat what was sent."""
+    """Check a body. What is wrong first is named in one line that does not repeat what was sent."""
     try:
         return model.model_validate_json(given) if isinstance(given, bytes) else model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    said = first["msg"].removeprefix("Invalid JSON: ").rstrip(".")
-    if first["type"] == "json_invalid":
-        said = f"The body is not valid JSON: {said}"
-    elif first["type"] == "extra_forbidden" or not first["loc"]:
-        said = f"The body is not an object of the known fields: {', '.join(model.model_fields)}"
-    else:
-        said = f"The field `{first['loc'][0]}` cannot be used: {said}"
-    raise Problem(422, f"{said}.", "Compare it with /openapi.json.")
+    field = first["loc"][0] if first["loc"] else ""
+    known = field in model.model_fields
+    what = f"The field `{field}`" if known else f"The body (fields: {', '.join(model.model_fields)})"
+    raise Problem(422, f"{what} cannot be used: {first['msg'].rstrip('.')}.", "Compare it with /openapi.json.")
 
 
 @contextmanager
