@@ -107,7 +107,8 @@ def test_an_unreachable_record_store_is_not_an_empty_chart(agent, monkeypatch) -
     assert "not an empty chart" in view.chart(agent, "ghi-789")
 
 
-def test_ids_open_only_for_the_person_they_were_given_to() -> None:
+def test_ids_open_only_for_the_person_they_were_given_to_and_after_a_restart() -> None:
+    """Whose an id is stands in it; no key is kept that could be lost."""
     for user in ("dr-a", "", "Dr. Ä/1"):
         mine = new_thread(user, "web")
         assert owns(user, mine, "web") and not owns("dr-b", mine, "web") and not owns(user, mine, "api")
