@@ -56,6 +56,8 @@ class Handlers:
         try:
             if session.stands["pending"]:
                 raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
+            if len(files) > 1:
+                raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
             opening = [view.said(text, image)]
         except DocGemmaError as error:
             session.messages = [*session.settle(), view.said(text), view.note("notice", problem(error))]
