@@ -160,7 +160,12 @@ class Agent:
             self._check_known(thread)
             pending = self.pending(thread)
             if not pending:
-                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}.")
+                stored = self._stored(thread)
+                if stored.tasks and decision == "approve":  # approved before a crash: what it led to is said
+                    return self._run(None, self._context(thread, actor, stop), on_event)
+                done = any(result["writes"] and not result["error"] for result in stored.values.get("tool_results", []))
+                also = ": its entry is recorded" if done else ""
+                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}{also}.")
             fields = self.toolbox[pending["name"]].args.model_fields
             unknown = set(args or {}) - set(fields)
             if unknown or (decision == "edit" and not args):
