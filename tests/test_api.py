@@ -27,6 +27,7 @@ from docgemma.api.problems import Problem, problem_of
 from docgemma.api.stream import events as event_stream
 from docgemma.ehr.open import open_store
 from docgemma.errors import ConfigError, DocGemmaError, StoppedError
+from docgemma.listening import listen
 from docgemma.nodes.context import Actor
 from docgemma.settings import Settings
 from docgemma.turns import Turns
@@ -622,3 +623,43 @@ def who_wrote(home: Path, resources: list[dict]) -> str:
     ]
     assert len(authors) == 1
     return authors[0]
+
+
+# -- forgetting, and connections ---------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_forgotten_by_its_owner_alone(server: Server) -> None:
+    with server.client("ward") as ward, server.client("clinic") as clinic:
+        thread = ask(ward, SAFETY)["thread"]
+        kept = ask(clinic, SAFETY)["thread"]
+        problem(clinic.post("/agent/forget", json={"thread": thread}), 404)
+        gone = ward.post("/agent/forget", json={"thread": thread}).json()
+        assert gone["forgotten"] == 1 and "approved stay" in gone["note"]
+        problem(ward.post("/agent/forget", json={"thread": thread}), 404)
+        problem(ward.post("/agent/query", json={"question": SAFETY, "thread": thread}), 404)
+        problem(ward.post("/agent/forget", json={"before": "yesterday"}), 422, "before")
+        problem(ward.post("/agent/forget", json={}), 404)
+        assert ward.post("/agent/forget", json={"before": "2020-01-01"}).json()["forgotten"] == 0
+        assert ward.post("/agent/forget", json={"before": "2999-01-01"}).json()["forgotten"] >= 0
+        assert ward.get("/agent/threads").json()["threads"] == []
+        assert kept in [item["thread"] for item in clinic.get("/agent/threads").json()["threads"]]
+
+
+def test_small_answers_are_not_held_back_on_a_kept_connection() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as caller:
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) and caller
+
+
+def test_connections_without_a_request_neither_lock_others_out_nor_stay(server: Server) -> None:
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(600)]
+        for connection in idle[::2]:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0")
+        with server.client("ward") as client:
+            assert client.get("/health").status_code == 200
+            assert ask(client, SAFETY)["status"] == "answered"
+        for connection in (idle[0], idle[1]):
+            connection.settimeout(60)
+            assert connection.recv(100) == b""  # closed by the server

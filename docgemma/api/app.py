@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from docgemma import __version__
 from docgemma.agent import Agent
 from docgemma.api import docs, stream
 from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
-from docgemma.api.body import Query, Resume, image_file, read
+from docgemma.api.body import Forget, Query, Resume, image_file, read
 from docgemma.api.guard import Guard
 from docgemma.api.problems import Problem
 from docgemma.errors import ThreadStateError, UnknownThreadError
+from docgemma.forget import STAYS
 from docgemma.nodes.context import Actor
 from docgemma.turns import Turns, Work
 
@@ -50,6 +52,7 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
     routes.post("/resume", **docs.resume())(api.resume)
     routes.get("/threads", **docs.threads())(api.threads)
+    routes.post("/forget", **docs.forget())(api.forget)
     app.include_router(routes)
     if demo:
         from docgemma.demo.start import mount
@@ -124,6 +127,20 @@ class Api:
     def threads(self, request: Request) -> Response:
         """The caller's own conversations."""
         return JSONResponse({"threads": self.agent.threads(prefix(request.state.who.name))})
+
+    async def forget(self, request: Request) -> Response:
+        """Forget a conversation of the caller's, or all that were not continued since the beginning of a day (UTC):
+        what was said, the entry that waits, the image. What was approved stays in the patient record."""
+        who, given = request.state.who, await read(request, Forget)
+        if given.before:
+            start = datetime.combine(given.before, datetime.min.time(), UTC)
+            count = await asyncio.to_thread(self.agent.forget, before=start, prefix=prefix(who.name))
+            return JSONResponse({"forgotten": count, "note": STAYS})
+        if given.thread is None or not owns(who.name, given.thread):
+            raise UnknownThreadError("")
+        if self.turns.running(given.thread):
+            raise ThreadStateError("This conversation is being worked on.")
+        return JSONResponse({"forgotten": await asyncio.to_thread(self.agent.forget, given.thread), "note": STAYS})
 
     def _ask(self, given: Query, who: Actor, thread: str, **follow: Any) -> dict[str, Any]:
         with image_file(given.image) as image:

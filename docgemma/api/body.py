@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -55,6 +56,13 @@ class Resume(Body):
     seen: Optional[dict[str, Any]] = Field(
         default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."
     )
+
+
+class Forget(Body):
+    """Which conversations of the caller's to delete: one, or those not continued since a day."""
+
+    thread: Optional[ThreadId] = None
+    before: Optional[date] = Field(default=None, strict=True, description="The day, in UTC; `thread` is not read then.")
 
 
 async def read(request: Request, model: type[M]) -> M:

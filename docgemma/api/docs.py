@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from docgemma.api import stream
-from docgemma.api.body import Query, Resume
+from docgemma.api.body import Forget, Query, Resume
 from docgemma.api.problems import MEDIA_TYPE, Problem
 
 STATUSES = (401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
@@ -32,6 +32,11 @@ class Threads(BaseModel):
     threads: list[dict[Literal["thread", "question"], str]] = Field(
         description="The caller's own conversations, at most 20, the newest first, and what was last asked there."
     )
+
+
+class Forgotten(BaseModel):
+    forgotten: int = Field(description="How many conversations.")
+    note: str
 
 
 class ProblemBody(BaseModel):
@@ -65,6 +70,12 @@ def health() -> dict[str, Any]:
 
 def threads() -> dict[str, Any]:
     return {"responses": {200: {"model": Threads, **_answer("threads")}}}
+
+
+def forget() -> dict[str, Any]:
+    body = {"content": {"application/json": {"schema": Forget.model_json_schema(), "examples": _examples("forget")}}}
+    responses = {200: {"model": Forgotten, **_answer("forgotten")}}
+    return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, **body}}}
 
 
 def query(max_question: int) -> dict[str, Any]:

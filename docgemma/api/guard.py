@@ -7,6 +7,7 @@ conversation, a question or an error's text: each may name a patient.
 import logging
 import secrets
 import time
+from http import HTTPMethod
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -17,6 +18,7 @@ from docgemma.errors import kind_and_place
 from docgemma.listening import from_this_machine
 
 log = logging.getLogger("docgemma.api")
+METHODS = frozenset(HTTPMethod)
 PRIVATE = [(b"cache-control", b"no-store")]
 
 
@@ -86,10 +88,11 @@ def _is_demo(scope: Scope) -> bool:
 def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:
     if _is_demo(scope) and seen["status"] < 500:
         return  # a page of the demo is dozens of requests
+    method = scope["method"] if scope["method"] in METHODS else "?"  # anything may be sent as one
     route = "/demo" if _is_demo(scope) else getattr(scope.get("route"), "path", "(no such path)")
     failed = f" {kind_and_place(seen['error'])}" if seen["error"] is not None and seen["status"] >= 500 else ""
     log.log(
         logging.ERROR if seen["status"] >= 500 else logging.INFO,
         "%s %s %s %.2f s %s %s%s",
-        scope["method"], route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
+        method, route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
     )  # fmt: skip

@@ -1,6 +1,8 @@
 """`docgemma serve`: the API on uvicorn, on this machine alone unless tokens are set, ended without losing a turn."""
 
+import asyncio
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -14,7 +16,8 @@ from docgemma.listening import is_loopback, listen
 from docgemma.settings import read_settings
 
 GRACE_S = 10  # what is being answered may end within it; the rest is stopped and can be taken up
-CONNECTIONS = 512
+REQUEST_S = 20.0  # a connection that has sent no whole request by then is closed
+FILES = 4096  # connections and files that may be open at once, where the system allows it
 
 
 def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, model: str | None = None) -> None:
@@ -57,9 +60,19 @@ def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, mod
 def run_app(app: Any, listener: socket.socket) -> None:
     """Serve until a signal. Whatever runs then has `GRACE_S` to end."""
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
+    class Protocol(H11Protocol):
+        """HTTP/1.1 in which nobody holds a connection without a request."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(REQUEST_S, lambda: None if self.cycle else transport.close())
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if most < 0 else min(FILES, most), most))  # below 0: no limit
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, server_header=False, ws="none", limit_concurrency=CONNECTIONS,
+        app, log_level="critical", access_log=False, server_header=False, ws="none", http=Protocol,
         timeout_graceful_shutdown=GRACE_S, lifespan="on",
     )  # fmt: skip
     server = uvicorn.Server(config)
