@@ -136,34 +136,17 @@ def test_a_closed_model_says_so_and_can_be_closed_again():
         llm.text(Prompt("Hi"), SHORT, node="x")
 
 
-def test_weights_that_nobody_waits_for_are_loaded_by_the_first_answer_and_not_after_closing():
-    llm = LlamaCppLLM("small", models.smollm2_weights(), context=512, wait=False)
-    assert llm._server is None
-    assert llm.text(Prompt("Say hi."), SHORT, node="x").value
-    loaded = llm._server
-    assert llm.text(Prompt("Say hi."), SHORT, node="x").value and llm._server is loaded
-    llm.close()
-    unused = LlamaCppLLM("small", models.smollm2_weights(), context=512, wait=False)
-    unused.close()
-    with pytest.raises(ModelError, match="closed"):
-        unused.text(Prompt("Hi"), SHORT, node="x")
-
-
 def test_what_was_loaded_is_described():
     facts = models.smollm2().describe()
     assert facts["weights"].endswith("Q4_1.gguf")
     assert "threads" in facts["compute"]
 
 
-def test_a_file_that_llama_cpp_refuses_is_a_typed_error_also_when_asked_again(tmp_path):
+def test_a_file_that_llama_cpp_refuses_is_a_typed_error(tmp_path):
     path = tmp_path / "cut.gguf"
     path.write_bytes(models.smollm2_weights().read_bytes()[:5_000_000])  # its header can be read
     with pytest.raises(ModelError, match="cannot load"):
         LlamaCppLLM("cut", path, context=512)
-    later = LlamaCppLLM("cut", path, context=512, wait=False)
-    for _ in range(2):  # no half-loaded model
-        with pytest.raises(ModelError, match="cannot load"):
-            later.text(Prompt("Hi"), SHORT, node="x")
 
 
 # Gemma 3

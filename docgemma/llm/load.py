@@ -20,8 +20,6 @@ def load_llm(
     name: str | None = None,
     settings: Settings | None = None,
     on_progress: OnProgress | None = None,
-    *,
-    wait: bool = True,
 ) -> LLM:
     """Load a language model.
 
@@ -30,7 +28,6 @@ def load_llm(
             `settings.model`, else `medgemma` where an NVIDIA GPU and its weights are found, else `edge`.
         settings: None reads DOCGEMMA_* from the environment.
         on_progress: gets one line a step; None prints to stderr where loading takes long.
-        wait: False leaves the weights to the first generation, on llama.cpp; its files are looked at now all the same.
 
     Raises:
         UsageError: there is no such model.
@@ -48,7 +45,7 @@ def load_llm(
 
         return ServerLLM(settings.llm_url or "", model=settings.llm_name, key=settings.llm_key)
     if name.lower().endswith(".gguf"):
-        return _load_gguf(name, settings, wait)
+        return _load_gguf(name, settings)
     if name == "medgemma" or HUB_ID.fullmatch(name) or Path(name).is_dir():
         from docgemma.llm.pool import load_copies
 
@@ -61,11 +58,11 @@ def default_model(settings: Settings) -> str:
     return "medgemma" if nvidia_device() and find_weights(settings.home) else "edge"
 
 
-def _load_gguf(name: str, settings: Settings, wait: bool) -> LLM:
+def _load_gguf(name: str, settings: Settings) -> LLM:
     from docgemma.llm.llamacpp import LlamaCppLLM
 
     weights = Path(name).expanduser()
     for path in (weights, settings.mmproj):
         if path is not None and not path.is_file():
             raise UsageError(f"There is no model file {path}.", hint=POSSIBLE)
-    return LlamaCppLLM(weights.stem, weights, mmproj=settings.mmproj, threads=settings.threads, wait=wait)
+    return LlamaCppLLM(weights.stem, weights, mmproj=settings.mmproj, threads=settings.threads)

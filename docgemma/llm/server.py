@@ -19,6 +19,7 @@ from docgemma.llm.chat import Chunks, collect, openai_messages
 from docgemma.llm.grammar import json_schema
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ATTEMPTS = 3
 EXAMPLE = "e.g. http://127.0.0.1:8000/v1"
 
@@ -56,7 +57,8 @@ class ServerLLM(LLM):
         base = base if base.path.strip("/") else base.copy_with(path="/v1")
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout)
+        own = base.host in LOOPBACK  # a proxy must not see such a call
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout, trust_env=not own)
         self.prefills_schemas = True  # until the server refuses it
         try:
             self.model, self.vision = self._choose(model)
