@@ -65,13 +65,6 @@ class PromptCache:
     def nbytes(self) -> int:
         return sum(kept.nbytes for kept in self._kept)
 
-    def describe(self) -> dict[str, Any]:
-        tokens = sum(len(kept.tokens) for kept in self._kept)
-        return {"bytes": self.nbytes, "limit_bytes": self.limit_bytes, "tokens": tokens}
-
-    def clear(self) -> None:
-        self._kept.clear()
-
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
     """How many tokens two sequences share from their beginning."""
