@@ -16,10 +16,9 @@ from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError
 from docgemma.llm.base import CONTEXT, OPEN_THINKING, GenConfig, Prompt
-from docgemma.llm.chat import Chunks
 from docgemma.llm.cpu_threads import threads_to_use
 from docgemma.llm.grammar import grammar
-from docgemma.llm.server import ServerLLM
+from docgemma.llm.server import Chunks, ServerLLM
 
 SLOTS = 4  # prompts whose key values are kept ready, and generations at a time
 PROMPT_CACHE_MIB = 256  # key values of further prompts; llama.cpp's own default is 8 GB

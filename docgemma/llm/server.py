@@ -5,6 +5,7 @@ What fails says how: unreachable, not allowed, no such model, busy, broken, cut 
 
 import json
 import logging
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -15,8 +16,10 @@ from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError, NoVisionError
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
-from docgemma.llm.chat import Chunks, collect, openai_messages
+from docgemma.llm.chat import openai_messages
 from docgemma.llm.grammar import json_schema
+
+Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -91,10 +94,27 @@ class ServerLLM(LLM):
         schema: type[BaseModel] | None = None,
         on_token: OnToken | None = None,
     ) -> Completion:
-        done = collect(self._answer(prompt, config, schema), on_token)
-        if done is None:
+        pieces: list[str] = []
+        finish: str | None = None
+        usage: dict[str, Any] = {}
+        with closing(self._answer(prompt, config, schema)) as chunks:  # at once, whatever a listener raises
+            for chunk in chunks:
+                usage = chunk.get("usage") or usage
+                for choice in chunk.get("choices", []):
+                    finish = choice.get("finish_reason") or finish
+                    if piece := (choice.get("delta") or {}).get("content"):
+                        pieces.append(piece)
+                        if on_token:
+                            on_token(piece)
+        if finish is None:
             raise self._broken_off()
-        return done
+        return Completion(
+            "".join(pieces),
+            prompt_tokens=usage.get("prompt_tokens", 0),
+            completion_tokens=usage.get("completion_tokens", len(pieces)),
+            truncated=finish == "length",
+            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+        )
 
     def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
         """The events of one answer. llama.cpp cannot hold an answer that it did not begin itself to a schema: then the
