@@ -60,7 +60,7 @@ def test_the_pieces_that_are_streamed_are_the_text():
 
 def test_an_answer_that_its_budget_cut_says_so():
     made = models.smollm2().text(Prompt("Tell me a long story."), GenConfig(max_tokens=5), node="x")
-    assert made.truncated
+    assert made.calls[0].truncated
     assert made.calls[0].completion_tokens == 5
 
 
@@ -205,7 +205,7 @@ def test_an_image_is_seen_through_its_projector(seeing):
     blind = seeing.text(SHOWN, GenConfig(max_tokens=6), node="x")
     assert "".join(pieces).strip() == made.value
     assert made.calls[0].prompt_tokens >= blind.calls[0].prompt_tokens + 256
-    assert made.calls[0].completion_tokens == 6 and made.truncated
+    assert made.calls[0].completion_tokens == 6 and made.calls[0].truncated
 
 
 @pytest.mark.slow

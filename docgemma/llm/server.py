@@ -4,7 +4,6 @@ What fails says how: unreachable, not allowed, no such model, busy, broken, cut 
 """
 
 import json
-import logging
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
@@ -24,17 +23,10 @@ Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ATTEMPTS = 3
-EXAMPLE = "e.g. http://127.0.0.1:8000/v1"
-
-logger = logging.getLogger(__name__)
 
 
 class RefusedError(ModelError):
     """The server understood the request and will not serve it."""
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, ModelError) and error.retryable
 
 
 class ServerLLM(LLM):
@@ -56,7 +48,8 @@ class ServerLLM(LLM):
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):
         base = httpx.URL(url.strip())
         if base.scheme not in ("http", "https") or not base.host:
-            raise ConfigError("The model server needs an http(s) address.", hint=f"Set DOCGEMMA_LLM_URL, {EXAMPLE}.")
+            hint = "Set DOCGEMMA_LLM_URL, e.g. http://127.0.0.1:8000/v1."
+            raise ConfigError("The model server needs an http(s) address.", hint=hint)
         base = base if base.path.strip("/") else base.copy_with(path="/v1")
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -123,11 +116,10 @@ class ServerLLM(LLM):
             prompt = replace(prompt, prefix="")
         try:
             yield from self._events(self._body(prompt, config, schema))
-        except RefusedError as error:
+        except RefusedError:
             if not (schema and prompt.prefix):
                 raise
             self.prefills_schemas = False
-            logger.info("%s cannot open a constrained answer (%s); going on without", self.address, error)
             yield from self._answer(prompt, config, schema)
 
     def _body(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> dict[str, Any]:
@@ -163,7 +155,9 @@ class ServerLLM(LLM):
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from error
 
-    @stamina.retry(on=_may_pass, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2)
+    @stamina.retry(
+        on=lambda error: getattr(error, "retryable", False), attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2
+    )
     def _open(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         """An open response of status 200. What may pass (busy, restarting) is tried again, before the first byte."""
         try:
