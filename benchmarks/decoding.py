@@ -159,8 +159,7 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> 
             middle([item.passes for item in fast]), middle([item.forced for item in fast]),
         ])  # fmt: skip
     head = "call|n|plain s|fast s|fast/plain|cpu fast/plain|identical|prompt tokens|of these kept"
-    kept = paths.prompts.describe()
-    note = f"Kept key values at the end: {kept['tokens']} tokens, {kept['bytes'] / 1e6:.0f} MB."
+    note = f"Kept key values at the end: {paths.prompts.nbytes / 1e6:.0f} MB."
     table([*head.split("|"), "plain passes", "fast passes", "forced tokens"], rows, note)
 
 

@@ -52,7 +52,6 @@ class Agent:
         model: overrides `settings.model`.
         llm: a loaded model, instead of loading one.
         graph: "v3".
-        wait: False returns before the model's weights are loaded, where it can; the first generation loads them.
         on_progress: called with one line for each slow step of start-up.
     """
 
@@ -63,7 +62,6 @@ class Agent:
         model: str | None = None,
         llm: LLM | None = None,
         graph: str = "v3",
-        wait: bool = True,
         on_progress: Callable[[str], Any] | None = None,
     ):
         self.settings = settings or read_settings()
@@ -77,7 +75,7 @@ class Agent:
         keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
-        self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
+        self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()

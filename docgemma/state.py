@@ -92,6 +92,7 @@ class ToolResult(TypedDict):
     seconds: float
     retries: int
     writes: bool  # the tool changes the record
+    no_answer: NotRequired[str]  # of a failed call: `Tool.no_answer`
 
 
 class Clarification(TypedDict):

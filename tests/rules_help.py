@@ -53,7 +53,7 @@ def result(tool: str, args: dict[str, Any] | None = None, **given: Any) -> ToolR
         formatted_result=given.get("text", given.get("error") or ""), error=given.get("error"),
         error_type=given.get("error_type"), details=given.get("details", {}), empty=given.get("empty", False),
         source="test", as_of=None, links=[], seconds=0.0, retries=given.get("retries", 0),
-        writes=TOOLS[tool].writes,
+        writes=TOOLS[tool].writes, no_answer=TOOLS[tool].no_answer,
     )  # fmt: skip
 
 

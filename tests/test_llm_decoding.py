@@ -324,7 +324,7 @@ def resume(decoder: Decoder, known: Sequence[int], prompt: Sequence[int]):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_cut_of_a_prefix_gives_the_logits_of_a_fresh_pass(kind: str) -> None:
     decoder, prompt = small(kind), [(7 * i * i + 3) % 256 for i in range(3 * WINDOW)]
-    decoder.prompts.clear()
+    decoder.prompts = PromptCache(2**30)
     decoder.generate(Request([*prompt, 1], 1))
     with torch.inference_mode():
         fresh = decoder.model(input_ids=torch.tensor([prompt])).logits[0, -1]
@@ -335,7 +335,7 @@ def test_every_cut_of_a_prefix_gives_the_logits_of_a_fresh_pass(kind: str) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_generating_leaves_what_is_kept_as_it_was(kind: str) -> None:
     decoder = small(kind)
-    decoder.prompts.clear()
+    decoder.prompts = PromptCache(2**30)
     first, other = list(range(40)), [*range(30), 200, 201]
     once = decoder.generate(Request(first, 20)).ids
     before = [layer.keys.clone() for layer in decoder.prompts.find(first)[1].layers]
@@ -363,7 +363,7 @@ def test_without_room_for_prompts_answers_stay_the_same() -> None:
 @pytest.mark.parametrize("rules", [None, grammar(schemas.ToolSelection)], ids=["text", "schema"])
 def test_an_image_is_seen_and_its_prompt_is_not_taken_for_another_images(rules: str | None) -> None:
     decoder, prompt = small("vision"), [*b"look: ", *[IMAGE_TOKEN] * 4, *b" what is it? Answer in a word."]
-    decoder.prompts.clear()
+    decoder.prompts = PromptCache(2**30)
     kinds = torch.tensor([[int(token == IMAGE_TOKEN) for token in prompt]])
     seen = []
     for seed in (1, 2):

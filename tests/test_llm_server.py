@@ -156,7 +156,7 @@ def test_an_unclosed_thinking_span_is_gone_on_from_once(odd):
     pieces: list[str] = []
     made = llm.text(Prompt("Hi"), SHORT, node="x", on_token=pieces.append)
     assert made.value == "".join(pieces) == "Safe. Take it with food."
-    assert not made.truncated and len(made.calls) == 2
+    assert not made.calls[-1].truncated and len(made.calls) == 2
     opened = llm.httpserver.log[-1][0].get_json()["messages"][-1]
     assert opened == {"role": "assistant", "content": "Safe. <unused94>thought\n<unused95>"}
 

@@ -25,7 +25,7 @@ class BedArgs(Schema):
 
 BEDS = Tool(
     name=NAME, label=LABEL, signature="(ward: str)", description="Count the free beds of a ward.", args=BedArgs,
-    example="Is there a bed on ward 3?", entity="ward", run=lambda args, context: ToolOutput({"free": 4}, "Ward list"),
+    example="Is there a bed on ward 3?", run=lambda args, context: ToolOutput({"free": 4}, "Ward list"),
     format=lambda data: f"Ward 7 has {data['free']} free beds.",
 )  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_its_name_and_label_cannot_be_planted_in_a_result(eleventh) -> None:
 @pytest.mark.parametrize(
     ("changed", "line"),
     [({"name": "search_patient"}, "taken"), ({"label": "Patient Record"}, "taken"), ({"example": ""}, "example"),
-     ({"entity": "bed"}, "entity 'bed'"), ({"needs": "luck"}, "'luck'"), ({"writes": True}, "patient_id")],
+     ({"needs": "luck"}, "'luck'"), ({"writes": True}, "patient_id")],
 )  # fmt: skip
 def test_a_tool_that_is_declared_wrongly_stops_the_start(changed, line) -> None:
     with pytest.raises(ConfigError, match=line):

@@ -4,8 +4,7 @@ import pytest
 
 from docgemma.knowledge import open_knowledge
 from docgemma.tools import ToolContext, toolbox
-from docgemma.tools.literature import LITERATURE
-from docgemma.tools.trials import TRIALS
+from docgemma.tools.literature_and_trials import LITERATURE, TRIALS
 
 LONG = "Words of an abstract that goes on and on without an end. " * 99
 

@@ -39,7 +39,7 @@ def ask(
     if question is None and not thread:
         hint = 'Try: docgemma ask "What is hypertension?"'
         raise UsageError("Nothing to do: no question and no --thread.", hint=hint)
-    with _agent(graph, model, wait=False) as agent:
+    with _agent(graph, model) as agent:
         from docgemma.cli.screen import Screen, settle
 
         screen = Screen(live=not as_json)
@@ -89,8 +89,8 @@ def _decision(approve: bool, reject: bool, edit: str | None) -> "tuple[Decision,
     return "edit", changes
 
 
-def _agent(graph: str, model: str | None, wait: bool = True) -> "Agent":
+def _agent(graph: str, model: str | None) -> "Agent":
     with quick_start():
         from docgemma.agent import Agent
 
-        return Agent(model=model, graph=graph, on_progress=progress, wait=wait)
+        return Agent(model=model, graph=graph, on_progress=progress)

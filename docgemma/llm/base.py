@@ -81,7 +81,6 @@ class Generation(Generic[T]):
 
     value: T
     calls: list[Call] = field(default_factory=list)
-    truncated: bool = False
 
 
 class LLM(ABC):
@@ -164,7 +163,7 @@ class LLM(ABC):
             if done.text.rfind(OPEN_THINKING) <= done.text.rfind(CLOSE_THINKING):
                 break
             prompt = replace(prompt, prefix=prompt.prefix + written + NO_THOUGHT)
-        return Generation(value.strip(), calls, done.truncated)
+        return Generation(value.strip(), calls)
 
     def _record(
         self,
@@ -211,12 +210,10 @@ class ThinkingFilter:
             else:
                 self._pass(part)
         longest = min(len(OPEN_THINKING), len(self.held))
-        keep = next((n for n in range(longest, 0, -1) if self._may_begin_a_mark(self.held[-n:])), 0)
+        marks = (OPEN_THINKING, CLOSE_THINKING)
+        keep = next((n for n in range(longest, 0, -1) if any(mark.startswith(self.held[-n:]) for mark in marks)), 0)
         ready, self.held = self.held[: len(self.held) - keep], self.held[len(self.held) - keep :]
         self._pass(ready)
-
-    def _may_begin_a_mark(self, tail: str) -> bool:
-        return OPEN_THINKING.startswith(tail) or CLOSE_THINKING.startswith(tail)
 
     def _pass(self, text: str) -> None:
         if text and not self.inside:

@@ -1,4 +1,4 @@
-"""Chat messages as all back ends take them, and the answer from the chunks that OpenAI-compatible ones give.
+"""Chat messages as all back ends take them.
 
 Text inside a turn is data: a control token written into it ("<|im_end|>") is broken up, so that a question or a tool's
 result cannot close its turn and open another.
@@ -7,16 +7,13 @@ result cannot close its turn and open another.
 import base64
 import io
 import re
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from docgemma.llm.base import Completion, OnToken, Prompt
+from docgemma.llm.base import Prompt
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 
 # every control token of the models in use: <bos>, <unused94>, <|im_end|>, </s>, [INST]; also a few harmless words
 CONTROL_TOKEN = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
@@ -48,28 +45,3 @@ def data_uri(image: "Image") -> dict[str, Any]:
     image.convert("RGB").save(buffer, format="PNG")
     png = base64.b64encode(buffer.getvalue()).decode("ascii")
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}
-
-
-def collect(chunks: Chunks, on_token: OnToken | None) -> Completion | None:
-    """One answer from OpenAI's chat chunks; None where the stream ended before the answer did."""
-    pieces: list[str] = []
-    finish: str | None = None
-    usage: dict[str, Any] = {}
-    with closing(chunks):  # at once, also where a traceback would keep the stream alive
-        for chunk in chunks:
-            usage = chunk.get("usage") or usage
-            for choice in chunk.get("choices", []):
-                finish = choice.get("finish_reason") or finish
-                if piece := (choice.get("delta") or {}).get("content"):
-                    pieces.append(piece)
-                    if on_token:
-                        on_token(piece)
-    if finish is None:
-        return None
-    return Completion(
-        "".join(pieces),
-        prompt_tokens=usage.get("prompt_tokens", 0),
-        completion_tokens=usage.get("completion_tokens", len(pieces)),
-        truncated=finish == "length",
-        cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-    )

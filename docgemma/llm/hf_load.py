@@ -87,12 +87,9 @@ def _load(source: str, place: int | str, compute: ComputeType, nf4: bool) -> Loa
             f"{source} does not fit into this GPU's memory.", hint="Close other programs on it."
         ) from error
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise ModelError(f"The model {source} cannot be loaded ({_first_line(error)}).", hint=_advice(error)) from error
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise ModelError(f"The model {source} cannot be loaded ({line}).", hint=_advice(error)) from error
     return Loaded(model, tokenizer, processor, source, "NF4, double quantization" if nf4 else "none", compute)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def _advice(error: Exception) -> str:

@@ -54,11 +54,8 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
 
 
 def hub_token() -> str | None:
-    """The hub's access token: from the environment, else from Kaggle's secrets."""
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
-        if token := os.environ.get(name):
-            return token
-    if not KAGGLE_INPUT.is_dir():
+    """The hub's access token from Kaggle's secrets; the hub's client itself looks into the environment and its file."""
+    if os.environ.get("HF_TOKEN") or not KAGGLE_INPUT.is_dir():
         return None
     try:
         from kaggle_secrets import UserSecretsClient

@@ -19,10 +19,6 @@ class Kept:
     tokens: list[int]
     layers: list[tuple[torch.Tensor, torch.Tensor]]
 
-    @property
-    def nbytes(self) -> int:
-        return sum(tensor.numel() * tensor.element_size() for pair in self.layers for tensor in pair)
-
 
 class PromptCache:
     """Not thread-safe: its owner generates one text at a time.
@@ -63,14 +59,7 @@ class PromptCache:
 
     @property
     def nbytes(self) -> int:
-        return sum(kept.nbytes for kept in self._kept)
-
-    def describe(self) -> dict[str, Any]:
-        tokens = sum(len(kept.tokens) for kept in self._kept)
-        return {"bytes": self.nbytes, "limit_bytes": self.limit_bytes, "tokens": tokens}
-
-    def clear(self) -> None:
-        self._kept.clear()
+        return sum(tensor.nbytes for kept in self._kept for pair in kept.layers for tensor in pair)
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:

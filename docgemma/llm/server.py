@@ -4,7 +4,7 @@ What fails says how: unreachable, not allowed, no such model, busy, broken, cut 
 """
 
 import json
-import logging
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -15,22 +15,18 @@ from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError, NoVisionError
 from docgemma.llm.base import LLM, Completion, GenConfig, OnToken, Prompt
-from docgemma.llm.chat import Chunks, collect, openai_messages
+from docgemma.llm.chat import openai_messages
 from docgemma.llm.grammar import json_schema
 
-TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
-ATTEMPTS = 3
-EXAMPLE = "e.g. http://127.0.0.1:8000/v1"
+Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 
-logger = logging.getLogger(__name__)
+TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ATTEMPTS = 3
 
 
 class RefusedError(ModelError):
     """The server understood the request and will not serve it."""
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, ModelError) and error.retryable
 
 
 class ServerLLM(LLM):
@@ -52,11 +48,13 @@ class ServerLLM(LLM):
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):
         base = httpx.URL(url.strip())
         if base.scheme not in ("http", "https") or not base.host:
-            raise ConfigError("The model server needs an http(s) address.", hint=f"Set DOCGEMMA_LLM_URL, {EXAMPLE}.")
+            hint = "Set DOCGEMMA_LLM_URL, e.g. http://127.0.0.1:8000/v1."
+            raise ConfigError("The model server needs an http(s) address.", hint=hint)
         base = base if base.path.strip("/") else base.copy_with(path="/v1")
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout)
+        own = base.host in LOOPBACK  # a proxy must not see such a call
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout, trust_env=not own)
         self.prefills_schemas = True  # until the server refuses it
         try:
             self.model, self.vision = self._choose(model)
@@ -89,10 +87,27 @@ class ServerLLM(LLM):
         schema: type[BaseModel] | None = None,
         on_token: OnToken | None = None,
     ) -> Completion:
-        done = collect(self._answer(prompt, config, schema), on_token)
-        if done is None:
+        pieces: list[str] = []
+        finish: str | None = None
+        usage: dict[str, Any] = {}
+        with closing(self._answer(prompt, config, schema)) as chunks:  # at once, whatever a listener raises
+            for chunk in chunks:
+                usage = chunk.get("usage") or usage
+                for choice in chunk.get("choices", []):
+                    finish = choice.get("finish_reason") or finish
+                    if piece := (choice.get("delta") or {}).get("content"):
+                        pieces.append(piece)
+                        if on_token:
+                            on_token(piece)
+        if finish is None:
             raise self._broken_off()
-        return done
+        return Completion(
+            "".join(pieces),
+            prompt_tokens=usage.get("prompt_tokens", 0),
+            completion_tokens=usage.get("completion_tokens", len(pieces)),
+            truncated=finish == "length",
+            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+        )
 
     def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
         """The events of one answer. llama.cpp cannot hold an answer that it did not begin itself to a schema: then the
@@ -101,11 +116,10 @@ class ServerLLM(LLM):
             prompt = replace(prompt, prefix="")
         try:
             yield from self._events(self._body(prompt, config, schema))
-        except RefusedError as error:
+        except RefusedError:
             if not (schema and prompt.prefix):
                 raise
             self.prefills_schemas = False
-            logger.info("%s cannot open a constrained answer (%s); going on without", self.address, error)
             yield from self._answer(prompt, config, schema)
 
     def _body(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> dict[str, Any]:
@@ -141,7 +155,9 @@ class ServerLLM(LLM):
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from error
 
-    @stamina.retry(on=_may_pass, attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2)
+    @stamina.retry(
+        on=lambda error: getattr(error, "retryable", False), attempts=ATTEMPTS, wait_initial=0.2, wait_jitter=0.2
+    )
     def _open(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         """An open response of status 200. What may pass (busy, restarting) is tried again, before the first byte."""
         try:

@@ -32,21 +32,10 @@ ERROR_TEMPLATES: dict[str, str] = {
     "generic": "The {tool_label} could not be completed.",
 }
 
-# instead of "max_retries": the service behind a tool, by the tool's label, and what is missing without it
+# instead of "max_retries", for a write
 WRITE_LOST = (
     "The record system did not respond, so it is not certain whether the entry was made. Check the chart first."
 )
-NO_ANSWER = {
-    "Drug Safety Report": "The drug label service did not respond. Nothing was checked.",
-    "Drug Interaction Check": "The drug interaction service did not respond. Nothing was checked.",
-    "Medical Literature": "The literature service did not respond. Nothing was searched.",
-    "Clinical Trials": "The trial registry did not respond. Nothing was searched.",
-    "Patient Search": "The record system did not respond. No patient was looked up.",
-    "Patient Record": "The record system did not respond. The chart was not read.",
-    "Prescription": f"Prescription: {WRITE_LOST}",
-    "Allergy Documentation": f"Allergy Documentation: {WRITE_LOST}",
-    "Clinical Note": f"Clinical Note: {WRITE_LOST}",
-}
 
 # asking again cannot change these, whoever asks
 FINAL = frozenset({ErrorType.NOT_PERMITTED, ErrorType.NO_VISION, ErrorType.DRUG_NOT_IN_DATABASE})
@@ -138,16 +127,19 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     if kind in FINAL or wrong_patient:
         return ErrorDecision("skip", message)
     if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
-        return ErrorDecision("skip", message if kind in WORDING else no_answer(result["tool_label"]))
+        return ErrorDecision("skip", message if kind in WORDING else no_answer(result))
     down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
     if kind not in RETRYABLE | WORDING or down:  # an error nobody knows is not retried blindly
         return ErrorDecision("skip", message)
     return ErrorDecision("retry", message)
 
 
-def no_answer(tool_label: str) -> str:
+def no_answer(result: ToolResult) -> str:
     """What a clinician reads once every retry has failed: which service is silent, and what was therefore not done."""
-    return NO_ANSWER.get(tool_label) or ERROR_TEMPLATES["max_retries"].format(tool_label=tool_label)
+    label = result["tool_label"]
+    if result["writes"]:
+        return f"{label}: {WRITE_LOST}"
+    return result.get("no_answer") or ERROR_TEMPLATES["max_retries"].format(tool_label=label)
 
 
 def _clarification(result: ToolResult) -> Clarification | None:

@@ -18,13 +18,13 @@ def toolbox(settings: Settings | None = None) -> Toolbox:
 
 def registered() -> tuple[Tool, ...]:
     """The registry: a new tool is one more line. Order: v3 specification, section 16."""
-    from docgemma.tools import drugs, images, literature, records, trials, writes
+    from docgemma.tools import drugs, images, literature_and_trials, records, writes
 
     return (
         drugs.DRUG_SAFETY,
         drugs.DRUG_INTERACTIONS,
-        literature.LITERATURE,
-        trials.TRIALS,
+        literature_and_trials.LITERATURE,
+        literature_and_trials.TRIALS,
         records.PATIENT_SEARCH,
         records.PATIENT_CHART,
         writes.PRESCRIBE,

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 # What must be known before a model may choose the tool: a patient, a drug, two drugs, or that no patient is named (the
 # text goes to an outside service). "image" and "plan": a model may not, only the plan of what was plainly asked for.
 Needs = Literal["nothing", "patient", "drug", "drugs", "no patient", "image", "plan"]
+FORMATTED = 1500  # characters of a result as text
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,6 @@ class ToolContext:
     approved: tuple[str, ...] | None = None
 
 
-# the safety check of a write, given its arguments; None where nothing is checked
-Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
-
-
 @dataclass(frozen=True)
 class Tool:
     """One tool. Everything that other parts have to know of it stands here.
@@ -70,11 +67,11 @@ class Tool:
         name: internal; never shown to a clinician.
         label: what a clinician reads, "Drug Safety Report".
         signature, description: v3 spec section 16, the measured wording.
-        args: the argument schema, required and decision-critical fields first.
+        args: the argument schema, required and decision-critical fields first; the first says what is looked for.
         example: a question this tool answers, the one-shot of stage 1.
         run: does the work; raises ToolError in the known ways and nothing else on purpose.
         format: payload to text for models and clinicians: one finding a line, the most critical first, bounded.
-        entity: the argument that says what was looked for, used in error messages.
+        no_answer: what a clinician reads once every retry has failed; "" says it with the label.
         needs: what must be known before a model may choose it.
         writes: changes the record, so a person decides first.
         outside: may ask a live service outside.
@@ -88,7 +85,7 @@ class Tool:
     example: str
     run: Callable[[Any, ToolContext], ToolOutput]
     format: Callable[[dict[str, Any]], str]
-    entity: str
+    no_answer: str = ""
     needs: Needs = "nothing"
     writes: bool = False
     outside: bool = False
@@ -99,6 +96,11 @@ class Tool:
     @property
     def full_description(self) -> str:
         return f"{self.name}{self.signature} — {self.description}"
+
+    @property
+    def entity(self) -> str:
+        """The argument that says what is looked for, named in error messages."""
+        return next(iter(self.args.model_fields))
 
 
 class Toolbox:
@@ -131,14 +133,8 @@ class Toolbox:
             output = self.run(tool, given, context)
             data = clean(output.data)  # before anything reads it: what a tool returns was written by others
             text = tool.format(data)
-        except DocGemmaError as error:
-            # of other stages: an unreachable record store is an outage, not an empty chart
-            known = error if isinstance(error, ToolError) else ToolError(ErrorType.SERVICE_UNAVAILABLE, str(error))
-            return self.failed(name, args, known, start)
         except Exception as error:
-            # the kind and the place; the text of an unknown error may hold patient data
-            log.error("%s failed: %s", tool.name, kind_and_place(error))
-            return self.failed(name, args, ToolError(ErrorType.SERVER_ERROR), start)
+            return self.failed(name, args, error, start)
         if output.calls:
             data["calls"] = output.calls
         return ToolResult(
@@ -151,14 +147,21 @@ class Toolbox:
         """Do the work of one call; raises ToolError in the known ways."""
         return tool.run(args, context)
 
-    def failed(self, name: str, args: dict[str, Any], error: ToolError, start: float | None = None) -> ToolResult:
+    def failed(self, name: str, args: dict[str, Any], error: Exception, start: float | None = None) -> ToolResult:
         """A call that failed, as a result: what the rules and the clinician get instead of an exception."""
-        tool, details = self.tools[name], clean(error.details)
+        tool = self.tools[name]
+        if not isinstance(error, DocGemmaError):
+            # the kind and the place; the text of an unknown error may hold patient data
+            log.error("%s failed: %s", tool.name, kind_and_place(error))
+        if not isinstance(error, ToolError):  # of other stages: an unreachable record store is an outage, not empty
+            known = isinstance(error, DocGemmaError)
+            error = ToolError(ErrorType.SERVICE_UNAVAILABLE if known else ErrorType.SERVER_ERROR)
+        details = clean(error.details)
         message = error_message(error.error_type, tool.label, args, tool.entity, details)
         return ToolResult(
             tool_name=name, tool_label=tool.label, args=args, result={}, formatted_result=message, error=message,
             error_type=error.error_type.value, details=details, empty=False, source=None, as_of=None, links=[],
-            seconds=_since(start) if start else 0.0, retries=0, writes=tool.writes,
+            seconds=_since(start) if start else 0.0, retries=0, writes=tool.writes, no_answer=tool.no_answer,
         )  # fmt: skip
 
 
@@ -181,19 +184,61 @@ def validate(tool: Tool, args: dict[str, Any]) -> BaseModel:
 
 def _problem(tool: Tool, others: Iterable[Tool]) -> str:
     """What is wrong with a declaration, "" if nothing is."""
-    fields = tool.args.model_fields
     if any(tool.name == other.name or tool.label == other.label for other in others):
         return "its name or label is taken"
     if not (tool.label and tool.description and tool.example):
         return "it has no label, description or example"
-    if tool.entity not in fields:
-        return f"entity {tool.entity!r} is none of its arguments"
     if tool.needs not in get_args(Needs):
         return f"it cannot need {tool.needs!r}"
-    if tool.writes and "patient_id" not in fields:
+    if tool.writes and "patient_id" not in tool.args.model_fields:
         return "a write needs the argument patient_id"
     return ""
 
 
 def _since(start: float) -> float:
     return round(time.perf_counter() - start, 4)
+
+
+def bound(lines: Iterable[str], closing: Iterable[str] = (), line_limit: int = 600) -> str:
+    """Whole lines while they fit, then how many are missing, so that nothing is dropped in silence; then `closing`,
+    which is never dropped."""
+    lines = [clip(line, line_limit) for line in lines if line]
+    last = [line for line in closing if line]
+    left = FORMATTED - sum(len(line) + 1 for line in last)
+    kept: list[str] = []
+    for index, line in enumerate(lines):
+        rest = len(lines) - index
+        reserve = 0 if rest == 1 else 32  # room for saying how many are missing
+        if len(line) + 1 + reserve > left:
+            kept.append(f"{rest} further findings not shown.")
+            break
+        kept.append(line)
+        left -= len(line) + 1
+    return "\n".join([*kept, *last])
+
+
+def clip(text: str, limit: int) -> str:
+    """The head of a text, cut at the end of a sentence where one is near, else at a word."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 2]
+    stop = max(head.rfind(". "), head.rfind("; "))
+    if stop > limit // 2:
+        return head[: stop + 1] + " …"
+    return head.rsplit(" ", 1)[0].rstrip(" ,;") + " …"
+
+
+def sentence(text: str) -> str:
+    """With a full stop at its end."""
+    text = text.strip()
+    return text if not text or text.endswith((".", "…", "!", "?")) else text + "."
+
+
+def joined(items: list[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+def fallback_line(data: dict[str, Any]) -> str:
+    """Says that the live service was not used, where it was tried."""
+    return "The live service could not be reached; this is from the offline snapshot." if data.get("fell_back") else ""

@@ -1,6 +1,5 @@
 """The two drug tools: label safety, and interactions of every pair."""
 
-import re
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
-from docgemma.tools.base import Tool, ToolContext, ToolOutput
-from docgemma.tools.text import bound, clip, joined, sentence
+from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
 # gravest first; a curated source uses the single words, a label its own
 GRAVITY = (
@@ -18,12 +16,11 @@ GRAVITY = (
     ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
     ("minor", "monitor", "caution", "increase", "risk"),
 )
-HEADING = re.compile(r"^(?:boxed )?warnings?:\s*", re.IGNORECASE)  # of a label's own box
 LABEL_FACTS = (
     "brand_names", "drug_classes", "boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose",
     "reference", "effective", "basis",
 )  # fmt: skip
-GRADES = frozenset({"contraindicated", "major", "moderate", "minor"})
+NONE_LISTED = "none listed in this source, which does not prove that there is none."
 
 
 def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
@@ -49,14 +46,13 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
 
 def format_safety(data: dict[str, Any]) -> str:
     drug = _title(data["drug"])
-    if data["has_boxed_warning"]:
-        text = HEADING.sub("", data["boxed_warning"])
+    if box := data["boxed_warning"]:
+        head, colon, rest = box.partition(":")  # a label's own box begins with its heading
+        text = rest if colon and head.lower() in ("warning", "warnings", "boxed warning", "boxed warnings") else box
         first = f"{drug} has an FDA boxed warning: {clip(sentence(text), 480)}"
     else:
         first = f"{drug} has no boxed warning ({data['basis']})."
-    dose = data["max_daily_dose"]
-    names = joined(data["brand_names"][:4])
-    kind = joined(data["drug_classes"][:3])
+    dose, names, kind = data["max_daily_dose"], joined(data["brand_names"][:4]), joined(data["drug_classes"][:3])
     return bound(
         [
             first,
@@ -87,13 +83,22 @@ def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> 
     """
     asked = list(dict.fromkeys(" ".join(name.split()) for name in args.drug_names))
     answer, not_checked = interactions_of_known(asked, context.knowledge)
-    names = [name for name in asked if name not in not_checked]
-    drugs = list(dict.fromkeys(generic(name, context) for name in names))
+    drugs = list(dict.fromkeys(_generic(name, context) for name in asked if name not in not_checked))
     if len(drugs) < 2:
-        raise ToolError(
-            ErrorType.MISSING_REQUIRED_ARGS, "fewer than two different drugs", missing_fields=["drug_names"]
-        )
-    return _interaction_output(args, drugs, not_checked, answer, context)
+        raise ToolError(ErrorType.MISSING_REQUIRED_ARGS, "fewer than two drugs", missing_fields=["drug_names"])
+    found = sorted(answer.records, key=lambda item: gravity(item.severity))
+    data = {
+        "drugs": drugs,
+        "asked": args.drug_names,
+        "interactions": [{**asdict(item), "drugs": list(item.drugs)} for item in found],
+        "none_listed": _none_listed([name for name in drugs if name not in answer.not_covered], found, context),
+        "not_checked": not_checked,
+        "not_covered": list(answer.not_covered),
+        "fell_back": answer.fell_back,
+    }
+    empty = not (found or not_checked or answer.not_covered)
+    links = _links([(" + ".join(item.drugs), item.reference) for item in found])
+    return ToolOutput(data, answer.source, answer.as_of, empty, links)
 
 
 def interactions_of_known(names: list[str], knowledge: Knowledge) -> tuple[Answer[Interaction], list[str]]:
@@ -114,32 +119,9 @@ def interactions_of_known(names: list[str], knowledge: Knowledge) -> tuple[Answe
             unknown.append(name)
 
 
-def _interaction_output(
-    args: DrugInteractionArgs,
-    drugs: list[str],
-    not_checked: list[str],
-    answer: Answer[Interaction],
-    context: ToolContext,
-) -> ToolOutput:
-    found = sorted(answer.records, key=lambda item: gravity(item.severity))
-    data = {
-        "drugs": drugs,
-        "asked": args.drug_names,
-        "interactions": [{**asdict(item), "drugs": list(item.drugs)} for item in found],
-        "none_listed": _none_listed([name for name in drugs if name not in answer.not_covered], found, context),
-        "not_checked": not_checked,
-        "not_covered": list(answer.not_covered),
-        "fell_back": answer.fell_back,
-    }
-    links = _links([(" + ".join(item.drugs), item.reference) for item in found])
-    return ToolOutput(
-        data, answer.source, answer.as_of, empty=not found and not not_checked and not answer.not_covered, links=links
-    )
-
-
 def _none_listed(drugs: list[str], found: list[Interaction], context: ToolContext) -> list[list[str]]:
     """Pairs without an entry. Where the source names a drug in a way that cannot be matched, none is claimed."""
-    listed = {frozenset(generic(name, context) for name in item.drugs) for item in found}
+    listed = {frozenset(_generic(name, context) for name in item.drugs) for item in found}
     if not frozenset().union(*listed) <= set(drugs):
         return []
     return [list(pair) for pair in combinations(drugs, 2) if frozenset(pair) not in listed]
@@ -149,28 +131,23 @@ def format_interactions(data: dict[str, Any]) -> str:
     lines, left = [], 1150
     for index, item in enumerate(data["interactions"], 1):
         reserve = 95 * (len(data["interactions"]) - index)  # every pair keeps its severity; the worst keep their reason
-        line = clip(_pair_line(item), max(95, min(420, left - reserve)))
-        left -= len(line)
-        lines.append(line)
+        lines.append(clip(_pair_line(item), max(95, min(420, left - reserve))))
+        left -= len(lines[-1])
     unknown = [f"{_title(name)} was not found in this source; its interactions were not checked."
                for name in data["not_checked"]]  # fmt: skip
     unknown += [f"{_title(name)} is not covered: this source holds no interaction of it, so nothing was compared."
                 for name in data["not_covered"]]  # fmt: skip
-    return bound([*lines, *unknown, *_none_lines(data["none_listed"])], closing=[fallback_line(data)])
+    pairs = [f"{a} with {b}" for a, b in data["none_listed"]]
+    groups = pairs if len(pairs) <= 2 else ["; ".join(pairs)]
+    none = [f"{_title(group)}: {NONE_LISTED}" for group in groups]
+    return bound([*lines, *unknown, *none], closing=[fallback_line(data)])
 
 
 def _pair_line(item: dict[str, Any]) -> str:
-    severity = item["severity"]
-    grade = f"{severity} interaction." if severity.lower() in GRADES else f"label wording: {severity}."
+    severity, curated = item["severity"], [words[0] for words in GRAVITY]
+    grade = f"{severity} interaction." if severity.lower() in curated else f"label wording: {severity}."
     parts = (grade, sentence(item["mechanism"]), sentence(item["management"]))
     return f"{_title(item['drugs'][0])} with {item['drugs'][1]}: {' '.join(part for part in parts if part)}"
-
-
-def _none_lines(pairs: list[list[str]]) -> list[str]:
-    meaning = "none listed in this source, which does not prove that there is none."
-    if len(pairs) <= 2:
-        return [f"{_title(a)} with {b}: {meaning}" for a, b in pairs]
-    return [f"{_title('; '.join(f'{a} with {b}' for a, b in pairs))}: {meaning}"]
 
 
 def gravity(severity: str) -> int:
@@ -179,17 +156,12 @@ def gravity(severity: str) -> int:
     return next((rank for rank, words in enumerate(GRAVITY) if any(word in text for word in words)), 2)
 
 
-def generic(name: str, context: ToolContext) -> str:
+def _generic(name: str, context: ToolContext) -> str:
     """The generic name where the source knows it now, else the name itself: for comparing, not for deciding."""
     try:
         return context.knowledge.generic_name(name) or name.strip().lower()
     except ToolError:  # a name service that is down or in doubt must not undo an answer that is there
         return name.strip().lower()
-
-
-def fallback_line(data: dict[str, Any]) -> str:
-    """Says that the live service was not used, where it was tried."""
-    return "The live service could not be reached; this is from the offline snapshot." if data.get("fell_back") else ""
 
 
 def _title(name: str) -> str:
@@ -217,7 +189,7 @@ DRUG_SAFETY = Tool(
     example="Does amiodarone have any boxed warnings?",
     run=check_drug_safety,
     format=format_safety,
-    entity="drug_name",
+    no_answer="The drug label service did not respond. Nothing was checked.",
     needs="drug",
     outside=True,
 )
@@ -234,7 +206,7 @@ DRUG_INTERACTIONS = Tool(
     example="Can I combine clarithromycin with simvastatin?",
     run=check_drug_interactions,
     format=format_interactions,
-    entity="drug_names",
+    no_answer="The drug interaction service did not respond. Nothing was checked.",
     needs="drugs",
     outside=True,
 )

@@ -8,8 +8,7 @@ from docgemma.llm.base import LLM, Prompt
 from docgemma.prompts import GENERATION
 from docgemma.schemas import ImageAnalysisArgs, ImageFindings
 from docgemma.state import ImageRef
-from docgemma.tools.base import Tool, ToolContext, ToolOutput
-from docgemma.tools.text import bound, sentence
+from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, sentence
 from docgemma.tools.untrusted import clean
 
 SYSTEM = """\
@@ -113,6 +112,5 @@ IMAGE_ANALYSIS = Tool(
     example="Does this chest X-ray show a pneumothorax?",
     run=analyze_medical_image,
     format=format_findings,
-    entity="query",
     needs="image",
 )

@@ -5,7 +5,6 @@ key and an attached image; what it answers is untrusted text, cleaned, bounded a
 """
 
 import base64
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.tools.base import Tool, Toolbox, ToolContext, ToolOutput
-from docgemma.tools.mcp_confirm import SAFETY, Confirmation
-from docgemma.tools.mcp_tools import IMAGE_DATA, MAX_BASE64, WRITE_KEY, WireResult
+from docgemma.tools.mcp_wire import IMAGE_DATA, MAX_BASE64, SAFETY, WRITE_KEY, Confirmation, WireResult
 from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
@@ -53,10 +51,16 @@ class RemoteToolbox(Toolbox):
             return _output(tool, portal.call(self._call, tool, sent, context, self._limit_s or usual))
 
     async def _call(self, tool: Tool, sent: dict[str, Any], context: ToolContext, limit: float) -> types.CallToolResult:
-        person, response = _Approval(context.approved), _Response()
+        person, refused = _Approval(context.approved), list[int]()
+
+        async def look_at(response: httpx2.Response) -> None:  # the SDK does not pass on an error status
+            refused[:] = [response.status_code] if response.status_code >= 400 else []
+            if int(response.headers.get("content-length", 0)) > MAX_ANSWER:
+                raise httpx2.DecodingError("the answer is too long")
+
         meta: Any = {WRITE_KEY: context.write_key} if context.write_key else None
         http = httpx2.AsyncClient(
-            headers=self._headers, timeout=httpx2.Timeout(limit), event_hooks={"response": [response.look_at]}
+            headers=self._headers, timeout=httpx2.Timeout(limit), event_hooks={"response": [look_at]}
         )
         try:
             with anyio.fail_after(limit):
@@ -68,7 +72,7 @@ class RemoteToolbox(Toolbox):
             cause: BaseException = error
             while isinstance(cause, BaseExceptionGroup):
                 cause = cause.exceptions[0]
-            raise ToolError(_kind(cause, response.status), f"MCP: {type(cause).__name__}") from None
+            raise ToolError(_kind(cause, refused), f"MCP: {type(cause).__name__}") from None
         if person.unseen and answer.is_error:
             reason = "nothing was recorded, since the safety check now also finds: " + "; ".join(person.unseen)
             raise ToolError(ErrorType.NOT_PERMITTED, reason=reason)
@@ -97,33 +101,6 @@ def shown_findings(message: str) -> list[str]:
     return [line.removeprefix("- ") for line in rest.splitlines()] if mark else []
 
 
-class _Response:
-    """Remember an error status, which the SDK does not pass on, and bound what is read."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-
-    async def look_at(self, response: httpx2.Response) -> None:
-        self.status = response.status_code if response.status_code >= 400 else None
-        response.stream = _Bounded(response.stream)
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any):
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
-        async for chunk in self._stream:
-            read += len(chunk)
-            if read > MAX_ANSWER:
-                raise httpx2.DecodingError("the answer is too long")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 STATUS = {
     401: ErrorType.NOT_PERMITTED, 403: ErrorType.NOT_PERMITTED, 429: ErrorType.RATE_LIMIT, 408: ErrorType.TIMEOUT,
     503: ErrorType.SERVICE_UNAVAILABLE,
@@ -137,11 +114,11 @@ CODES = {
 }
 
 
-def _kind(error: BaseException, status: int | None) -> ErrorType:
+def _kind(error: BaseException, refused: list[int]) -> ErrorType:
     """Which of the known ways a failure of the connection is."""
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return ErrorType.TIMEOUT
-    if status is not None:  # an address that is no MCP endpoint says 404
+    for status in refused:  # an address that is no MCP endpoint says 404
         return STATUS.get(status, ErrorType.SERVER_ERROR if status >= 500 else ErrorType.SERVICE_UNAVAILABLE)
     if isinstance(error, MCPError):
         return CODES.get(error.code, ErrorType.SERVER_ERROR)

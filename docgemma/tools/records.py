@@ -10,8 +10,7 @@ from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
-from docgemma.tools.base import Tool, ToolContext, ToolOutput
-from docgemma.tools.text import bound, clip
+from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 from docgemma.tools.untrusted import clean
 
 # what decides about drugs and urgency comes first
@@ -32,34 +31,27 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     matches = find_people(args.name, context.store)
     matches = [item for item in matches if not item.guessed] or matches
     if len(matches) > 1:
-        raise ToolError(
-            ErrorType.MULTIPLE_PATIENT_MATCHES,
-            f"{len(matches)} patients match",
-            entity=args.name,
-            count=len(matches),
-            options=[{"id": item.id, "label": item.label} for item in matches],
-        )
+        options = [{"id": item.id, "label": item.label} for item in matches]
+        raise ToolError(ErrorType.MULTIPLE_PATIENT_MATCHES, entity=args.name, count=len(matches), options=options)
     found = [
         _patient(item) | {"guessed": item.guessed, "identifiers": context.store.identifiers(item.id)}
         for item in matches
     ]
-    data = {"name": args.name, "patients": found}
-    return ToolOutput(data, context.store.name, empty=not matches)
+    return ToolOutput({"name": args.name, "patients": found}, context.store.name, empty=not matches)
 
 
 def format_search(data: dict[str, Any]) -> str:
     if not data["patients"]:
         return f"No patient named {data['name']} was found."
-    lines = [f"Found patient {item['label']}, patient ID {item['id']}{_numbers(item)}." for item in data["patients"]]
+    lines = []
+    for item in data["patients"]:
+        numbers = f", MRN {', '.join(item['identifiers'])}" if item.get("identifiers") else ""
+        lines.append(f"Found patient {item['label']}, patient ID {item['id']}{numbers}.")
     if data["patients"][0]["guessed"]:
         lines.append(
             f"The record spells it otherwise than typed ({data['name']}); this is the closest match. Please confirm."
         )
     return bound(lines)
-
-
-def _numbers(patient: dict[str, Any]) -> str:
-    return f", MRN {', '.join(patient['identifiers'])}" if patient.get("identifiers") else ""
 
 
 def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutput:
@@ -92,6 +84,7 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
 
 def chart_data(chart: Chart) -> dict[str, Any]:
     """The chart as the data of `get_patient_chart`, cleaned: a record's texts were written by others."""
+    spoken = chart.record.get("communication", [])
     data = {
         "patient": _patient(chart.patient),
         "allergies": [item for item in map(fhir.allergy, chart.allergies) if item],
@@ -103,9 +96,7 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "social": _latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
         "identifiers": identifier_values(chart.record),
-        "language": ", ".join(
-            filter(None, (fhir.concept(item.get("language")) for item in chart.record.get("communication", [])))
-        ),
+        "language": ", ".join(filter(None, (fhir.concept(item.get("language")) for item in spoken))),
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }
@@ -113,20 +104,22 @@ def chart_data(chart: Chart) -> dict[str, Any]:
 
 
 def format_chart(data: dict[str, Any]) -> str:
-    labs = data["labs"]
-    abnormal = [item for item in labs if item["flag"] not in fhir.NOT_ABNORMAL]
+    abnormal = [item for item in data["labs"] if item["flag"] not in fhir.NOT_ABNORMAL]
     abnormal.sort(key=lambda item: (not item["flag"].startswith("critically"), _rank(item["name"], LABS)))
     vitals = sorted(data["vitals"], key=lambda item: (item["flag"] in fhir.NOT_ABNORMAL, _rank(item["name"], VITALS)))
+    active = [item for item in data["medications"] if item["active"]]
+    died = f" on {data['deceased'][:10]}" if data["deceased"] != "yes" else ""
     return bound(
         [
             f"Patient {data['patient']['label']}, patient ID {data['patient']['id']}.",
-            f"This patient is recorded as deceased{_on(data['deceased'])}." if data["deceased"] else "",
+            f"This patient is recorded as deceased{died}." if data["deceased"] else "",
             *_allergy_lines(data),
             *(f"Active problem: {item['name']}." for item in data["conditions"] if item["active"]),
-            *_medication_lines(data),
+            *(f"Active medication: {item['name']} {item['dosage']}".strip() + "." for item in active),
+            "" if active else "No active medications are recorded.",
             *(f"Abnormal lab: {_measured(item)}." for item in abnormal),
-            *(f"Lab: {_measured(item)}." for item in labs if item not in abnormal),
-            "" if labs else "No lab results are recorded.",
+            *(f"Lab: {_measured(item)}." for item in data["labs"] if item not in abnormal),
+            "" if data["labs"] else "No lab results are recorded.",
             *(f"Vital sign: {_measured(item)}." for item in vitals),
             *(f"History: {_measured(item)}." for item in data["social"]),
             *(f"Note ({_dated(item['type'], item['date'])}): {clip(item['text'], 160)}" for item in data["notes"]),
@@ -139,20 +132,14 @@ def format_chart(data: dict[str, Any]) -> str:
 
 
 def _allergy_lines(data: dict[str, Any]) -> list[str]:
+    if not data["allergies"]:
+        return ["No known allergies." if data["no_known_allergies"] else "No allergies are recorded in the chart."]
     lines = []
     for item in sorted(data["allergies"], key=lambda item: item["severity"] != "severe"):
         detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
         word = "Allergy" if item["active"] else "Past allergy"
         lines.append(f"{word}: {item['substance']}{f' ({detail})' if detail else ''}.")
-    if lines:
-        return lines
-    return ["No known allergies."] if data["no_known_allergies"] else ["No allergies are recorded in the chart."]
-
-
-def _medication_lines(data: dict[str, Any]) -> list[str]:
-    active = [item for item in data["medications"] if item["active"]]
-    lines = [f"Active medication: {item['name']} {item['dosage']}".strip() + "." for item in active]
-    return lines or ["No active medications are recorded."]
+    return lines
 
 
 def _measured(item: dict[str, Any]) -> str:
@@ -164,10 +151,6 @@ def _measured(item: dict[str, Any]) -> str:
 def _rank(name: str, order: tuple[str, ...]) -> int:
     name = name.lower()
     return next((rank for rank, word in enumerate(order) if word in name and f"/{word}" not in name), len(order))
-
-
-def _on(date: str) -> str:
-    return f" on {date[:10]}" if date != "yes" else ""
 
 
 def _dated(name: str, date: str) -> str:
@@ -200,7 +183,7 @@ PATIENT_SEARCH = Tool(
     example="Find patient Anna Kowalski",
     run=search_patient,
     format=format_search,
-    entity="name",
+    no_answer="The record system did not respond. No patient was looked up.",
     needs="plan",
 )
 
@@ -216,6 +199,6 @@ PATIENT_CHART = Tool(
     example="Show me the chart of patient xyz-321",
     run=get_patient_chart,
     format=format_chart,
-    entity="patient_id",
+    no_answer="The record system did not respond. The chart was not read.",
     needs="patient",
 )

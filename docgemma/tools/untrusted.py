@@ -45,8 +45,7 @@ def own_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     """One line of visible text without control tokens or internal names, at most `limit` characters."""
-    text = text[: limit * 4]  # bounds the work below
-    text = visible(text)
+    text = visible(text[: limit * 4])  # bounds the work below
     before = None
     while text != before:  # removing one token must not assemble another
         before, text = text, CONTROL_TOKENS.sub("", text)

@@ -6,17 +6,16 @@ written. The data of each: `resource_type`, `resource_id`, `patient: {"id", "nam
 
 import base64
 import re
-from datetime import UTC, datetime
 from typing import Any
 
-from docgemma.ehr.base import PatientMatch, Provenance
+from docgemma.ehr.base import Provenance
+from docgemma.ehr.fhir import now
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import rxnorm_code
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
 from docgemma.text.drugs import ingredients
-from docgemma.tools.base import Tool, ToolContext, ToolOutput
-from docgemma.tools.text import bound, clip
+from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 
 SEVERITY = {
     "mild": "mild", "minor": "mild", "low": "mild",
@@ -38,8 +37,7 @@ TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
 
 
 def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) -> ToolOutput:
-    """A new active MedicationRequest. Data: `medication`, `dosage`, `frequency`, `notes: str | None`."""
-    patient = _patient(args.patient_id, context)
+    """A new active MedicationRequest. Data: `medication_name`, `dosage`, `frequency`, `notes: str | None`."""
     dosage: dict[str, Any] = {"text": f"{args.dosage} {args.frequency}", "timing": {"code": {"text": args.frequency}}}
     if found := DOSE.match(args.dosage):
         quantity = {"value": float(found[1].replace(",", ".")), "unit": found[2]}
@@ -49,20 +47,18 @@ def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) ->
         "status": "active",
         "intent": "order",
         "medicationCodeableConcept": _medication(args.medication_name),
-        "subject": _reference(patient),
-        "authoredOn": _now(),
+        "authoredOn": now(),
         "dosageInstruction": [dosage],
     }
     if args.notes:
         resource["note"] = [{"text": args.notes}]
-    data = {"medication": args.medication_name, "dosage": args.dosage, "frequency": args.frequency, "notes": args.notes}
-    return _write(resource, patient, context, data)
+    return _write(resource, "subject", args, context)
 
 
 def format_prescription(data: dict[str, Any]) -> str:
     return bound(
         [
-            f"Prescribed {data['medication']} {data['dosage']} {data['frequency']} for {_who(data)}.",
+            f"Prescribed {data['medication_name']} {data['dosage']} {data['frequency']} for {_who(data)}.",
             f"Instruction: {clip(data['notes'], 200)}" if data["notes"] else "",
             f"The order is active in the record (order ID {data['resource_id']}).",
         ]
@@ -72,23 +68,17 @@ def format_prescription(data: dict[str, Any]) -> str:
 def add_allergy(args: AddAllergyArgs, context: ToolContext) -> ToolOutput:
     """A new active AllergyIntolerance. Data: `substance`, `reaction`, `severity` (mild, moderate, severe or None)."""
     severity = _severity(args.severity)
-    patient = _patient(args.patient_id, context)
-    reaction: dict[str, Any] = {"manifestation": [{"text": args.reaction}]}
-    if severity:
-        reaction["severity"] = severity
     resource = {
         "resourceType": "AllergyIntolerance",
         "clinicalStatus": _coded("allergyintolerance-clinical", "active"),
         "verificationStatus": _coded("allergyintolerance-verification", "confirmed"),
         "code": {"text": args.substance},
-        "patient": _reference(patient),
-        "recordedDate": _now(),
-        "reaction": [reaction],
+        "recordedDate": now(),
+        "reaction": [{"manifestation": [{"text": args.reaction}]} | ({"severity": severity} if severity else {})],
     }
     if _is_drug(args.substance, context):
         resource["category"] = ["medication"]
-    data = {"substance": args.substance, "reaction": args.reaction, "severity": severity}
-    return _write(resource, patient, context, data)
+    return _write(resource, "patient", args.model_copy(update={"severity": severity}), context)
 
 
 def format_allergy(data: dict[str, Any]) -> str:
@@ -103,7 +93,8 @@ def format_allergy(data: dict[str, Any]) -> str:
 
 def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutput:
     """A new current DocumentReference holding the note as text. Data: `note_type`, `note_text`."""
-    patient = _patient(args.patient_id, context)
+    known = next((loinc for key, loinc in NOTE_TYPES.items() if key in args.note_type.lower()), None)
+    coding = [{"system": "http://loinc.org", "code": known[0], "display": known[1]}] if known else []
     attachment = {
         "contentType": "text/plain; charset=utf-8",
         "data": base64.b64encode(args.note_text.encode()).decode(),
@@ -112,38 +103,43 @@ def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutp
     resource = {
         "resourceType": "DocumentReference",
         "status": "current",
-        "type": _note_type(args.note_type),
-        "subject": _reference(patient),
-        "date": _now(),
+        "type": {"text": args.note_type} | ({"coding": coding} if coding else {}),
+        "date": now(),
         "content": [{"attachment": attachment}],
     }
-    return _write(resource, patient, context, {"note_type": args.note_type, "note_text": args.note_text})
+    return _write(resource, "subject", args, context)
 
 
 def format_note(data: dict[str, Any]) -> str:
+    kind = data["note_type"]
+    named = "note" in kind.lower() or "summary" in kind.lower()
     return bound(
         [
-            f"Saved the {_note_word(data['note_type'])} for {_who(data)}.",
+            f"Saved the {kind if named else f'{kind} note'} for {_who(data)}.",
             f"Note text: {clip(data['note_text'], 300)}",
             f"The note is in the record (note ID {data['resource_id']}).",
         ]
     )
 
 
-def _write(resource: dict[str, Any], patient: PatientMatch, context: ToolContext, data: dict[str, Any]) -> ToolOutput:
+def _write(resource: dict[str, Any], whose: str, args: Any, context: ToolContext) -> ToolOutput:
+    """Create a resource once. `whose`: its field that refers to the patient."""
+    patient = context.store.patient(args.patient_id.strip())
+    if patient is None:
+        raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args.patient_id)
     if not context.write_key:
         raise ToolError(ErrorType.NOT_PERMITTED, "a write without its key could happen twice")
-    provenance = Provenance(actor=context.actor, thread=context.thread, key=context.write_key)
-    stored = context.store.create(resource, provenance)
+    resource[whose] = {"reference": f"Patient/{patient.id}", "display": patient.name}
+    stored = context.store.create(resource, Provenance(context.actor, context.thread, context.write_key))
     if _essence(stored) != _essence(resource):  # the key was used before, for something else: nothing was written
         raise ToolError(ErrorType.NOT_PERMITTED, "the write key belongs to another write")
     head = {
         "resource_type": stored["resourceType"],
         "resource_id": stored["id"],
         "patient": {"id": patient.id, "name": patient.name},
-        "recorded": stored.get("meta", {}).get("lastUpdated") or _now(),
+        "recorded": stored.get("meta", {}).get("lastUpdated") or now(),
     }
-    return ToolOutput(head | data, context.store.name)
+    return ToolOutput(head | args.model_dump(exclude={"patient_id"}), context.store.name)
 
 
 def _essence(resource: dict[str, Any]) -> tuple[Any, ...]:
@@ -171,13 +167,6 @@ def _is_drug(substance: str, context: ToolContext) -> bool:
         return False
 
 
-def _patient(patient_id: str, context: ToolContext) -> PatientMatch:
-    patient = context.store.patient(patient_id.strip())
-    if patient is None:
-        raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=patient_id)
-    return patient
-
-
 def _severity(text: str | None) -> str | None:
     word = (text or "").strip().lower()
     if not word or word in UNSAID:
@@ -187,30 +176,12 @@ def _severity(text: str | None) -> str | None:
     return SEVERITY[word]
 
 
-def _note_type(text: str) -> dict[str, Any]:
-    known = next((value for key, value in NOTE_TYPES.items() if key in text.lower()), None)
-    coding = [{"system": "http://loinc.org", "code": known[0], "display": known[1]}] if known else []
-    return {"text": text} | ({"coding": coding} if coding else {})
-
-
-def _note_word(note_type: str) -> str:
-    return note_type if "note" in note_type.lower() or "summary" in note_type.lower() else f"{note_type} note"
-
-
 def _who(data: dict[str, Any]) -> str:
     return f"{data['patient']['name']} (patient ID {data['patient']['id']})"
 
 
-def _reference(patient: PatientMatch) -> dict[str, str]:
-    return {"reference": f"Patient/{patient.id}", "display": patient.name}
-
-
 def _coded(system: str, value: str) -> dict[str, Any]:
     return {"coding": [{"system": f"{TERMINOLOGY}/{system}", "code": value}]}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 PRESCRIBE = Tool(
@@ -225,7 +196,6 @@ PRESCRIBE = Tool(
     example="Prescribe amlodipine 5 mg once daily for patient xyz-321",
     run=prescribe_medication,
     format=format_prescription,
-    entity="patient_id",
     needs="plan",
     writes=True,
 )
@@ -242,7 +212,6 @@ ADD_ALLERGY = Tool(
     example="Document a severe penicillin allergy with hives for patient xyz-321",
     run=add_allergy,
     format=format_allergy,
-    entity="patient_id",
     needs="plan",
     writes=True,
 )
@@ -259,7 +228,6 @@ SAVE_NOTE = Tool(
     example="Save a progress note for patient xyz-321: blood pressure controlled, continue treatment",
     run=save_clinical_note,
     format=format_note,
-    entity="patient_id",
     needs="plan",
     writes=True,
 )

@@ -1,4 +1,4 @@
-"""The question to a person before a write, asked through the MCP client. A client that cannot ask writes nothing.
+"""What MCP server and client agree on: a result as JSON, and the question to a person before a write.
 
 The SDK asks as the protocol's generation does it, and an answer counts only for the question as it was shown.
 """
@@ -19,12 +19,57 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field
 
 from docgemma.errors import ErrorType, ToolError
+from docgemma.state import ToolResult
 from docgemma.tools.base import Tool
 from docgemma.tools.untrusted import clean_text
 
+WRITE_KEY = "docgemma/write_key"  # in a request's `_meta`: the same key never writes twice
+IMAGE_DATA, IMAGE_PATH = "image_base64", "image_path"
+MAX_BASE64 = 16_000_000  # characters: an image of 12 MB
 SAFETY = "Safety check"
 CANNOT_ASK = "nothing was recorded, since this MCP client cannot ask a person to confirm. Use one with elicitation."
 RETRY_S = 600.0  # the same write, asked for again within this time, is a retry
+
+
+class Details(BaseModel):
+    """What the rules and a clinician need of a failure."""
+
+    missing_fields: list[str] = []
+    suggestions: list[str] = []
+    options: list[dict[str, str]] = []
+    entity: str = ""
+    reason: str = ""
+    header_text: str = ""
+
+
+class WireResult(BaseModel):
+    """A ToolResult as structured content."""
+
+    ok: bool = Field(description="False: the tool failed, and error_type says how")
+    label: str = Field(description="What a clinician calls the tool")
+    args: dict[str, Any] = Field(description="The arguments of the call")
+    text: str = Field(description="The result, or what went wrong, for a clinician")
+    empty: bool = Field(default=False, description="The tool worked and found nothing")
+    data: dict[str, Any] = Field(default={}, description="The result as data; empty for a failure")
+    error_type: ErrorType | None = Field(default=None, description="How the tool failed")
+    details: Details = Field(default=Details(), description="Of a failure")
+    source: str | None = Field(default=None, description="Where the facts come from")
+    as_of: str | None = Field(default=None, description="ISO date of the facts")
+    links: list[dict[str, str]] = Field(default=[], description="Sources: title, url, id")
+
+
+def to_wire(result: ToolResult) -> types.CallToolResult:
+    """A result as a client gets it. A failure is `isError`, with its type and its text for a clinician."""
+    failed, text = result["error"] is not None, result["formatted_result"]
+    body = WireResult.model_validate({
+        **result, "ok": not failed, "label": result["tool_label"], "text": text,
+        "data": {key: value for key, value in result["result"].items() if key != "calls"},
+    })  # fmt: skip
+    dated = f", as of {result['as_of']}" if result["as_of"] else ""
+    shown = f"{text}\nSource: {result['source']}{dated}." if result["source"] else text
+    return types.CallToolResult(
+        content=[types.TextContent(text=shown)], structured_content=body.model_dump(mode="json"), is_error=failed
+    )
 
 
 class Confirmation(BaseModel):

@@ -1,0 +1,125 @@
+"""The two searches: medical literature, and clinical trials."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from docgemma.knowledge.base import Answer, Article, Trial
+from docgemma.reading.drugs import spelt_out
+from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
+from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
+
+SHOWN = 5
+
+
+def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) -> ToolOutput:
+    """Published work on a question, the best match first.
+
+    Data: `query: str`, `articles: [{"id", "title", "authors", "journal", "year": int | None, "abstract", "url",
+    "demonstration": bool}]`, `fell_back: str | None`. `id` is a PMID, or DEMO-LIT-… for an invented record.
+
+    Raises:
+        ToolError: an outage.
+    """
+    answer = _in_either_wording(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
+    return _output({"query": args.query}, "articles", answer)
+
+
+def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> ToolOutput:
+    """Trials for a condition, the best match first.
+
+    Data: `condition: str`, `status: str | None` (the filter as asked), `trials: [{"id", "title", "status", "phase",
+    "conditions": list[str], "interventions": list[str], "locations": list[str], "summary", "url",
+    "demonstration": bool}]`, `fell_back: str | None`. `id` is an NCT id, or DEMO-TRIAL-… for an invented record.
+
+    Raises:
+        ToolError: `invalid_args` for a status that is none, or an outage.
+    """
+    answer = _in_either_wording(
+        args.condition, lambda text: context.knowledge.trials(text, status=args.status, limit=SHOWN)
+    )
+    return _output({"condition": args.condition, "status": args.status}, "trials", answer)
+
+
+def _in_either_wording(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
+    """Search as asked, then with abbreviations in words: "abx in CAP"."""
+    answer = find(text)
+    plain = text if answer.records else spelt_out(text)
+    return answer if plain == text else find(plain)
+
+
+def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[Trial]) -> ToolOutput:
+    links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
+    data = {**asked, name: [asdict(item) for item in answer.records], "fell_back": answer.fell_back}
+    return ToolOutput(data, answer.source, answer.as_of, empty=not links, links=links)
+
+
+def format_literature(data: dict[str, Any]) -> str:
+    if not data["articles"]:
+        return f"No articles were found for {data['query']}."
+    return _shown(data, data["articles"], _article_line, " and must not be cited")
+
+
+def format_trials(data: dict[str, Any]) -> str:
+    if not data["trials"]:
+        kind = f"{data['status']} trials" if data["status"] else "trials"
+        return f"No {kind} were found for {data['condition']}."
+    return _shown(data, data["trials"], _trial_line, "; nobody can enrol in them")
+
+
+def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
+    each = max(180, 1150 // len(items))
+    invented = any(item["demonstration"] for item in items)
+    notice = f"Demonstration records are invented examples{warning}." if invented else ""
+    return bound([line(item, each) for item in items], closing=[notice, fallback_line(data)])
+
+
+def _article_line(item: dict[str, Any], limit: int) -> str:
+    where = ", ".join(str(part) for part in (item["journal"], item["year"], item["id"]) if part)
+    head = f"{sentence(item['title'])} ({where})"
+    return f"{clip(head, 200)} {clip(item['abstract'], max(60, limit - len(head)))}".strip()
+
+
+def _trial_line(item: dict[str, Any], limit: int) -> str:
+    status = item["status"].replace("_", " ").lower()
+    facts = ", ".join(part for part in (item["id"], status, item["phase"]) if part)
+    head = f"{sentence(clip(item['title'], 160))} ({facts})"
+    treatment = f"Treatment: {joined(item['interventions'][:3])}." if item["interventions"] else ""
+    places = f"Sites: {joined(list(dict.fromkeys(item['locations']))[:3])}." if item["locations"] else ""
+    return clip(" ".join(part for part in (head, treatment, places, item["summary"]) if part), limit)
+
+
+LITERATURE = Tool(
+    name="search_medical_literature",
+    label="Medical Literature",
+    signature="(query: str)",
+    description=(
+        "Search PubMed and medical literature databases for published studies, systematic reviews, and clinical "
+        "evidence. Use when a clinician asks about research, evidence, studies, or medical literature on a topic."
+    ),
+    args=LiteratureSearchArgs,
+    example="What is the evidence for SGLT2 inhibitors in heart failure?",
+    run=search_medical_literature,
+    format=format_literature,
+    no_answer="The literature service did not respond. Nothing was searched.",
+    needs="no patient",
+    outside=True,
+)
+
+TRIALS = Tool(
+    name="find_clinical_trials",
+    label="Clinical Trials",
+    signature="(condition: str, status: str = None)",
+    description=(
+        "Search ClinicalTrials.gov for active, recruiting, or completed clinical trials for a specific condition or "
+        "treatment. Use when a clinician asks about experimental treatments, ongoing trials, or new therapies being "
+        "studied."
+    ),
+    args=ClinicalTrialsArgs,
+    example="Are there recruiting trials for triple-negative breast cancer?",
+    run=find_clinical_trials,
+    format=format_trials,
+    no_answer="The trial registry did not respond. Nothing was searched.",
+    needs="no patient",
+    outside=True,
+)
