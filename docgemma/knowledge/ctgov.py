@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.knowledge.base import Trial
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import statuses, words
-from docgemma.knowledge.wire import Wire, at
 
 PAGE_SIZE = 100
 MAX_PAGES = 20

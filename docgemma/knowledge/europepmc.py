@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 from docgemma.knowledge.base import Article
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
-from docgemma.knowledge.wire import Wire, at
 
 PAGE = "https://europepmc.org/article"
 HEADING = re.compile(r"\s*<h[1-6]>\s*(.*?)\s*:?\s*</h[1-6]>\s*", re.IGNORECASE)

@@ -11,7 +11,6 @@ from docgemma.knowledge import ctgov, europepmc, openfda
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, label_basis
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Http, Service
-from docgemma.knowledge.http_cache import ResponseCache
 from docgemma.knowledge.label_interactions import Drug, Finding, find, weight
 from docgemma.knowledge.openfda import Label, classes_of, generic_of, leading, scanned_sections
 from docgemma.knowledge.rxnorm import DrugName, RxNorm, ambiguous
@@ -66,7 +65,7 @@ class LiveKnowledge:
         rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
         self._ctgov = Service("ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 4, 12 * HOUR)
-        self._http = http or Http(ResponseCache(settings.home / "http-cache-1.sqlite"))
+        self._http = http or Http(settings.home / "http-cache")
         self._rxnorm = RxNorm(self._http, rxnav)
 
     def label(self, drug_name: str) -> Answer[DrugLabel]:

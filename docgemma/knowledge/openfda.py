@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
-from docgemma.knowledge.wire import Wire, at
 
 UNSCANNED = {  # sections that are not read for other drugs
     "dosage_and_administration", "use_in_specific_populations", "pregnancy", "pediatric_use", "geriatric_use",

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Http, Service
-from docgemma.knowledge.wire import Wire, at
+from docgemma.knowledge.http import Deadline, Http, Service, Wire, at
 
 W = TypeVar("W", bound=Wire)
 SENSES = 3  # concepts of one name that are looked at
