@@ -59,8 +59,8 @@ def die(*_args, **_kwargs) -> None:
     [
         (bulk_labels, "stage"),
         (ctgov, "bulk_trial"),
-        (bulk_labels, "finish"),
-        (bulk._Build, "_add_interactions"),
+        (bulk_labels, "add_labels"),
+        (bulk, "_add_interactions"),
         (os, "replace"),
     ],
 )

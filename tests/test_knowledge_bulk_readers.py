@@ -40,16 +40,12 @@ SHAPES = {
     "pretty": json.dumps({"studies": STUDIES}, indent=2),
     "list": json.dumps(STUDIES),
     "pretty list": json.dumps(STUDIES, indent=4),
-    "one a line": "\n".join(map(json.dumps, STUDIES)),
-    "one a line, blank lines": "\n\n".join(map(json.dumps, STUDIES)) + "\n",
 }
 
 
 @pytest.mark.parametrize("small", [4 << 20, 300], ids=["whole", "streamed"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_json_is_read_in_every_shape_small_or_large(tmp_path, build, monkeypatch, shape, small):
-    if small == 300 and shape.startswith("one a line"):
-        small = 2_000  # the first line is to fit
     monkeypatch.setattr("docgemma.knowledge.bulk_files.SMALL", small)
     snapshot, report = build(ctgov=[written(tmp_path / "studies.json", SHAPES[shape])])
     assert report["problems"] == []
@@ -64,13 +60,6 @@ def test_one_study_a_file_in_a_folder(tmp_path, build):
     written(folder / "contents.txt", "not a study")
     snapshot, report = build(ctgov=[tmp_path / "studies"])
     assert report["problems"] == [] and len(snapshot.trials("gout").records) == 3
-
-
-def test_a_line_that_is_not_json_is_one_bad_record(tmp_path, build):
-    lines = [json.dumps(STUDIES[0]), '{"protocolSection": {"identif', "nonsense", json.dumps(STUDIES[1])]
-    snapshot, report = build(ctgov=[written(tmp_path / "studies.ndjson", "\n".join(lines))])
-    assert len(snapshot.trials("gout").records) == 2
-    assert [(note["count"], note["first"]) for note in report["problems"]] == [(2, "studies.ndjson, record 2")]
 
 
 def test_a_broken_member_of_an_archive_is_one_problem(tmp_path, build):

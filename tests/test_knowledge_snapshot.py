@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.build import KINDS, build_shipped, content_hash, shipped_snapshot
+from docgemma.knowledge.build import TYPES, build_shipped, content_hash, shipped_snapshot
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.paths import data_file
@@ -25,7 +25,7 @@ def sources(tmp_path) -> Path:
     """A copy of the shipped records that a test may break."""
     folder = tmp_path / "knowledge"
     folder.mkdir()
-    for kind in KINDS:
+    for kind in TYPES:
         lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         (folder / f"{kind}.jsonl").write_text("\n".join(lines[:4]) + "\n", encoding="utf-8")
     return folder
@@ -126,7 +126,7 @@ def test_the_limit_holds(snapshot):
 
 def test_info_counts_what_is_inside(snapshot):
     info = snapshot.info()
-    assert set(info["kinds"]) == set(KINDS)
+    assert set(info["kinds"]) == set(TYPES)
     assert info["kinds"]["drugs"]["count"] >= 120
     assert info["kinds"]["drugs"]["as_of"] == snapshot.label("metformin").as_of
 

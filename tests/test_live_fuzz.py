@@ -113,7 +113,7 @@ def test_any_text_becomes_plain_and_bounded(text, limit):
 @few
 @given(text=st.text(alphabet="warfin Avoid.,:7", max_size=120))
 def test_a_finding_quotes_the_label(text):
-    found = find({"drug_interactions": text}, Drug("x", ("x",)), Drug("war", ("war",)))
+    found = find(Drug("x", ("x",), sections={"drug_interactions": text}), Drug("war", ("war",)))
     if found:
         assert found.quote.strip("…") in " ".join(text.split())
         assert "war" in found.quote.lower()

@@ -60,7 +60,7 @@ def test_a_recorded_label_is_read_whole(open_live, path):
 
 
 def sections(name: str) -> dict[str, str]:
-    return scanned_sections(Page.model_validate(load(f"openfda/label_derived_envelope/{name}.json")).results[0])
+    return scanned_sections(Page.model_validate(load(f"openfda/label_derived_envelope/{name}.json")).results)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def sections(name: str) -> dict[str, str]:
     ],
 )
 def test_recorded_labels_say_what_they_say(label, other, classes, severity):
-    found = find(sections(label), Drug(label, (label,)), Drug(other, (other,), (), classes))
+    found = find(Drug(label, (label,), sections=sections(label)), Drug(other, (other,), (), classes))
     assert found.severity == severity
 
 
@@ -95,7 +95,7 @@ def test_recorded_labels_say_what_they_say(label, other, classes, severity):
     ],
 )
 def test_recorded_denials_and_silence_are_no_finding(label, other):
-    assert find(sections(label), Drug(label, (label,)), Drug(other, (other,))) is None
+    assert find(Drug(label, (label,), sections=sections(label)), Drug(other, (other,))) is None
 
 
 def test_a_recorded_brand_label_is_found_by_its_brand():

@@ -20,7 +20,7 @@ def build_command(
     openfda: Annotated[
         Files, typer.Option(help="openFDA label downloads (drug-label-*.json.zip), or a folder.")
     ] = None,
-    ctgov: Annotated[Files, typer.Option(help="ClinicalTrials.gov download (zip, JSON, NDJSON), or a folder.")] = None,
+    ctgov: Annotated[Files, typer.Option(help="ClinicalTrials.gov download (zip, JSON), or a folder.")] = None,
     literature: Annotated[
         Files, typer.Option(help="PubMed baseline (*.xml.gz) or Europe PMC JSON, or a folder.")
     ] = None,

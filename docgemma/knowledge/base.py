@@ -50,11 +50,12 @@ class DrugLabel:
     effective: str | None = None  # ISO date of the label
     set_id: str = ""  # of the label that was read; "" where none was
     version: str = ""
+    mixed: bool = False  # what the label lacks is of the shipped records
 
     @property
     def basis(self) -> str:
         """How the facts were obtained: never more than was done."""
-        return label_basis(self.set_id, self.version, self.effective)
+        return NOT_VERIFIED if self.mixed else label_basis(self.set_id, self.version, self.effective)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,6 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
 
-UNSCANNED = {  # sections that are not read for other drugs
-    "dosage_and_administration", "use_in_specific_populations", "pregnancy", "pediatric_use", "geriatric_use",
-}  # fmt: skip
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
@@ -66,10 +63,6 @@ class Label(Wire):
     do_not_use: tuple[str, ...] = ()
     ask_doctor_or_pharmacist: tuple[str, ...] = ()
     dosage_and_administration: tuple[str, ...] = ()
-    use_in_specific_populations: tuple[str, ...] = ()
-    pregnancy: tuple[str, ...] = ()
-    pediatric_use: tuple[str, ...] = ()
-    geriatric_use: tuple[str, ...] = ()
 
     @property
     def ingredients(self) -> list[str]:
@@ -242,9 +235,13 @@ def max_daily_dose(text: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def scanned_sections(label: Label) -> dict[str, str]:
-    """The sections that may name other drugs. Labels without section 7 say it among their warnings."""
+def scanned_sections(labels: list[Label]) -> dict[str, str]:
+    """The sections that may name other drugs, as `merge` takes them.
+
+    Labels without section 7 say it among their warnings.
+    """
+    labels = leading(labels)
     fields = ["contraindications", "boxed_warning", "drug_interactions"]
-    if not label.drug_interactions:
+    if not _first(labels, "drug_interactions"):
         fields += ["do_not_use", "ask_doctor_or_pharmacist", "warnings_and_cautions", "warnings", "precautions"]
-    return {field: section(parts) for field in fields if (parts := getattr(label, field))}
+    return {field: section(parts) for field in fields if (parts := _first(labels, field))}
