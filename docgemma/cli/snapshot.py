@@ -84,17 +84,13 @@ def _print_info(found: dict[str, Any]) -> None:
     for kind, part in found["kinds"].items():
         age = f", {part['age_days']} days old" if part["age_days"] is not None else ""
         typer.echo(_line(kind, part) + age)
-        if part["demonstration"]:
+        if part.get("demonstration"):
             typer.echo(f"    {part['demonstration']} of them are invented demonstration records.")
         if part.get("bulk_labels"):
             typer.echo(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
             typer.echo(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
         if part.get("with_basis"):
             typer.echo(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
-        for file in part["files"][:SHOWN]:
-            typer.echo(f"    {file['file']}: {file['records']:,} records, as of {file['as_of'] or 'unknown'}")
-        if part["file_count"] > SHOWN:
-            typer.echo(f"    and {part['file_count'] - SHOWN} more files")
     if found["shipped"]:
         typer.echo("To make one from the public bulk files: docgemma snapshot build --help")
 

@@ -63,9 +63,8 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
 def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
     """Build it whether or not it is there. Raises as `shipped_snapshot`."""
     source_dir = source_dir or data_file("knowledge")
-    content = content_hash(source_dir)
-    path = home / f"knowledge-{content}.sqlite"
-    with new_snapshot(path, content) as db:
+    path = home / f"knowledge-{content_hash(source_dir)}.sqlite"
+    with new_snapshot(path) as db:
         for kind in TYPES:
             part = read_part(kind, source_dir)
             for record, words in part.records:
@@ -104,7 +103,7 @@ def read_part(kind: str, source_dir: Path | None = None) -> Part:
 
 
 @contextmanager
-def new_snapshot(path: Path, content: str) -> Iterator[sqlite3.Connection]:
+def new_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """A new database that takes the place of `path` in one step when the block ends without an error.
 
     Raises:
@@ -121,7 +120,7 @@ def new_snapshot(path: Path, content: str) -> Iterator[sqlite3.Connection]:
             db.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA} BEGIN;")
             yield db
             built = datetime.now(UTC).isoformat(timespec="seconds")
-            add_meta(db, {"version": str(VERSION), "content": content, "built": built})
+            add_meta(db, {"version": str(VERSION), "built": built})
             db.execute("COMMIT")
             db.execute("VACUUM")
         with open(temporary, "rb+") as file:

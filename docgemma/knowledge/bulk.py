@@ -4,8 +4,6 @@ The finished file takes the place of the old one in one step; until then every q
 A build that was killed leaves the old snapshot as it was: run the same command again.
 """
 
-import hashlib
-import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +21,6 @@ from docgemma.knowledge.build import (
     add_document,
     add_interaction,
     add_meta,
-    content_hash,
     new_snapshot,
     read_part,
     remove_document,
@@ -32,10 +29,8 @@ from docgemma.knowledge.build import (
 from docgemma.knowledge.bulk_files import BulkFile, bulk_files
 from docgemma.knowledge.label_interactions import Drug, read_both
 from docgemma.knowledge.snapshot import Snapshot
-from docgemma.paths import data_file
 
 NAME = "snapshot.sqlite"
-MAX_LISTED = 50  # files named one by one in what the snapshot says of itself
 STEP = 50_000  # records of a file between two lines of progress
 NOT_A_RECORD = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 RETRACTED = "retracted publication"
@@ -85,17 +80,18 @@ def build_from_files(
         raise UsageError("No bulk files were given.", hint="Give at least one of --openfda, --ctgov and --literature.")
     start = time.monotonic()
     try:
-        with only_build(home), new_snapshot(home / NAME, _content(files)) as db:
+        with only_build(home), new_snapshot(home / NAME) as db:
             _read_files(db, files, on_progress)
             boxed = _fill_tables(db, files, home)
     except KeyboardInterrupt as error:
         raise StoppedError("Stopped.", hint="The snapshot that was there stays as it is.") from error
+    notes = [note for file in files for note in file.notes.values()]
     return {
         "path": str(home / NAME),
         "seconds": round(time.monotonic() - start, 1),
         "kinds": Snapshot(home / NAME).info()["kinds"],
-        "left_out": [note for file in files for note in file.left_out.values()],
-        "problems": [note for file in files for note in file.problems.values()],
+        "left_out": [note for note in notes if note["reason"] in (RETRACTED, UNHARMONISED)],
+        "problems": [note for note in notes if note["reason"] not in (RETRACTED, UNHARMONISED)],
         "boxed_warnings": boxed,
     }
 
@@ -128,27 +124,23 @@ def _read_files(db: sqlite3.Connection, files: list[BulkFile], on_progress: OnPr
             try:
                 left_out = _store(db, file, raw, names)
             except NOT_A_RECORD:
-                file.note(file.problems, f"not a record of {file.kind}", where)
-                continue
+                left_out = f"not a record of {file.kind}"
             if left_out:
-                file.note(file.left_out, left_out, where)
-            elif not isinstance(raw, pubmed.Deleted):
+                file.note(left_out, where)
+            else:
                 file.records += 1
             if count % STEP == 0:
                 on_progress(f"{file.path.name}: {count:,} records read")
         if file.kind == "drugs":
             db.execute(bulk_labels.PRUNE)
-        if not file.records and not file.problems and not file.left_out:
-            file.note(file.problems, f"nothing usable for {file.kind} in this file", "")
+        if not file.records and not file.notes:
+            file.note(f"nothing usable for {file.kind} in this file", "")
     on_progress("merging what was read")
 
 
 def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.Names) -> str:
     """Store one record, a later one in the place of an earlier one with its id; why it is left out, or ""."""
-    if isinstance(raw, pubmed.Deleted):
-        for item in raw.ids:
-            remove_document(db, "article", item)
-    elif file.kind == "drugs":
+    if file.kind == "drugs":
         label = bulk_labels.stage(db, raw, names)
         file.dated(newest=label.effective if label else "")
         return "" if label else UNHARMONISED
@@ -173,7 +165,7 @@ def _fill_tables(db: sqlite3.Connection, files: list[BulkFile], home: Path) -> l
     """Make the drugs of their labels, keep what no file was read for, and note where everything is from."""
     read = {file.kind for file in files if file.records}
     if not read:
-        first = next((note for file in files for note in file.problems.values()), None)
+        first = next((note for file in files for note in file.notes.values()), None)
         what = f" {first['file']}: {first['reason']}." if first else ""
         raise UsageError(f"Nothing usable was found.{what}", hint="The snapshot that was there stays as it is.")
     _keep_old(db, [kind for kind in TABLES if kind not in read], home)
@@ -184,7 +176,7 @@ def _fill_tables(db: sqlite3.Connection, files: list[BulkFile], home: Path) -> l
             drugs, boxed = bulk_labels.add_labels(db, SOURCES[kind], as_of, read_part("drugs"))
             _add_interactions(db, drugs)
             add_meta(db, {"drugs.boxed_warnings": str(len(boxed))})
-        _add_origin(db, kind, as_of, [file for file in files if file.kind == kind])
+        add_meta(db, {f"{kind}.source": SOURCES[kind], f"{kind}.as_of": as_of})
     for table in ("staged", "staged_name"):
         db.execute(f"DROP TABLE {table}")
     return boxed
@@ -214,20 +206,6 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})
 
 
-def _add_origin(db: sqlite3.Connection, kind: str, as_of: str, files: list[BulkFile]) -> None:
-    listed = [
-        {
-            "file": file.path.name,
-            "bytes": file.path.stat().st_size,
-            "records": file.records,
-            "as_of": file.stated or file.newest or None,
-        }
-        for file in files[:MAX_LISTED]
-    ]
-    values = {"source": SOURCES[kind], "as_of": as_of, "files": json.dumps(listed), "file_count": str(len(files))}
-    add_meta(db, {f"{kind}.{key}": value for key, value in values.items()})
-
-
 def _as_of(files: list[BulkFile]) -> str:
     """The oldest date that a file states for its data, else the newest record's; "" if neither is known."""
     return min((file.stated for file in files if file.stated), default="") or max(file.newest for file in files)
@@ -241,9 +219,3 @@ def info(home: Path) -> dict[str, Any]:
     """
     built = home / NAME
     return {**Snapshot(built if built.is_file() else shipped_snapshot(home)).info(), "shipped": not built.is_file()}
-
-
-def _content(files: list[BulkFile]) -> str:
-    """A hash of the files' names and sizes and of the shipped records."""
-    made_from = [(file.kind, file.path.name, file.path.stat().st_size) for file in files]
-    return hashlib.sha256(repr([content_hash(data_file("knowledge")), *made_from]).encode()).hexdigest()[:12]

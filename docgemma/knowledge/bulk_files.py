@@ -30,7 +30,7 @@ AT = {"drugs": "results", "trials": "studies", "literature": "resultList.result"
 class BulkFile:
     """One bulk file and what came of it. Dates are ISO, "" where none is known.
 
-    `stated`: the oldest that it gives its data; `newest`: of its records; `problems` and `left_out`: by their reason.
+    `stated`: the oldest that it gives its data; `newest`: of its records; `notes`: what is left out, by reason.
     """
 
     kind: str
@@ -38,13 +38,12 @@ class BulkFile:
     records: int = 0
     stated: str = ""
     newest: str = ""
-    problems: dict[str, dict[str, Any]] = field(default_factory=dict)
-    left_out: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def note(self, notes: dict[str, dict[str, Any]], reason: str, where: str) -> None:
+    def note(self, reason: str, where: str) -> None:
         """Count something that is not in the snapshot, with the place where it was seen first."""
         found = {"file": self.path.name, "reason": reason, "count": 0, "first": where}
-        notes.setdefault(reason, found)["count"] += 1
+        self.notes.setdefault(reason, found)["count"] += 1
 
     def dated(self, stated: Any = "", newest: Any = "") -> None:
         """Take the dates of the file or of a record; what is no date, or in the future, tells nothing."""
@@ -85,7 +84,7 @@ class BulkFile:
             stream.seek(0)
             yield from pubmed.elements(stream)
         elif len(head) < SMALL:
-            found = whole = json.loads(head)
+            whole = json.loads(head)
             self.dated(stated=_inside(whole, "meta.last_updated"))
             found = _inside(whole, at)
             records = found if isinstance(found, list) else whole
@@ -98,7 +97,7 @@ class BulkFile:
 
     def _broken(self, error: Exception, where: str) -> None:
         what = "cut short or damaged; download it again" if isinstance(error, CUT_SHORT) else type(error).__name__
-        self.note(self.problems, f"cannot be read to its end ({what})", where)
+        self.note(f"cannot be read to its end ({what})", where)
 
 
 def bulk_files(given: Iterable[str | Path]) -> list[Path]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -14,22 +13,13 @@ PAGE = "https://europepmc.org/article/MED"
 MAX_AUTHORS = 20
 
 
-@dataclass(frozen=True)
-class Deleted:
-    """PubMed's update files name articles that were taken back."""
-
-    ids: tuple[str, ...]
-
-
-def elements(stream: IO[bytes]) -> Iterator[Element | Deleted]:
+def elements(stream: IO[bytes]) -> Iterator[Element]:
     events = ElementTree.iterparse(stream, events=("start", "end"))
     _, root = next(events)
     for event, element in events:
         if event == "end" and element.tag == "PubmedArticle":
             yield element
             root.clear()
-        elif event == "end" and element.tag == "DeleteCitation":
-            yield Deleted(tuple(_text(item) for item in element.iter("PMID")))
 
 
 def article(element: Element) -> tuple[Article, list[str], list[str], str | None]:

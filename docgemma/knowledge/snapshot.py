@@ -113,31 +113,23 @@ class Snapshot:
         """What is inside; `docgemma snapshot info` prints it.
 
         Returns:
-            `path`, `content` (hash of what it was made from), `built` (ISO time), and `kinds`, for each `count`,
-            `source`, `as_of` (ISO date or None), `age_days` (None if unknown), `demonstration` (how many records are
-            invented), `files` (at most 50, [{"file", "bytes", "records", "as_of"}]) and `file_count`; for drugs also
+            `path`, `built` (ISO time), and `kinds`, for each `count`, `source`, `as_of` (ISO date or None) and
+            `age_days` (None if unknown); for literature and trials `demonstration` (how many are invented), for drugs
             `bulk_labels` (how many have a label from the files) and `boxed_warnings` (how many disagree with the
             shipped records), and for interactions `with_basis` (how many a sentence of a label supports).
         """
         tables = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
         kinds: dict[str, dict[str, Any]] = {}
         for kind, table in tables.items():
-            stated = {key: self.meta.get(f"{kind}.{key}") for key in ("source", "as_of", "files", "file_count")}
-            kinds[kind] = {
-                "count": self._count(table),
-                "source": stated["source"] or "",
-                "as_of": stated["as_of"] or None,
-                "age_days": age_days(stated["as_of"]),
-                # invented records come only with the package, and their ids say so
-                "demonstration": self._count(f"{table} WHERE id LIKE 'DEMO-%'") if table in ("article", "trial") else 0,
-                "files": json.loads(stated["files"] or "[]"),
-                "file_count": int(stated["file_count"] or 0),
-            }
+            as_of = self.meta.get(f"{kind}.as_of") or None
+            about = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
+            kinds[kind] = {"count": self._count(table), **about}
+        for kind in ("literature", "trials"):  # invented records come only with the package, and their ids say so
+            kinds[kind]["demonstration"] = self._count(f"{tables[kind]} WHERE id LIKE 'DEMO-%'")
         kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
         kinds["interactions"]["with_basis"] = self._count(f"interaction WHERE data NOT LIKE '%{NOT_VERIFIED}%'")
-        about = {key: self.meta.get(key, "") for key in ("content", "built")}
-        return {"path": str(self.path), **about, "kinds": kinds}
+        return {"path": str(self.path), "built": self.meta.get("built", ""), "kinds": kinds}
 
     def _count(self, table: str) -> int:
         return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
