@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import ctgov, europepmc, openfda
+from docgemma.knowledge import ctgov, europepmc, openfda, rxnorm
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Http, Service
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
-from docgemma.knowledge.rxnorm import RxNorm, ambiguous
 from docgemma.settings import Settings
 
 T = TypeVar("T")
@@ -45,11 +44,10 @@ class LiveKnowledge:
     def __init__(self, settings: Settings, http: Http | None = None):
         self._timeout = settings.tool_timeout
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
-        rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
+        self._rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
         self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
         self._ctgov = Service("ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 4, 12 * HOUR)
         self._http = http or Http(settings.home / "http-cache")
-        self._rxnorm = RxNorm(self._http, rxnav)
 
     def label(self, drug_name: str) -> Answer[DrugLabel]:
         """One label, merged from the drug's labels; [] where RxNorm knows the drug and openFDA has no label of it.
@@ -99,8 +97,8 @@ class LiveKnowledge:
         """
         if not drug_name.strip() or len(drug_name) > MAX_NAME:
             return None
-        drug = self._rxnorm.resolve(drug_name.strip(), Deadline.after(self._timeout))
-        return drug.generic if drug else None
+        deadline = Deadline.after(self._timeout)
+        return " / ".join(rxnorm.resolve(self._http, self._rxnav, drug_name.strip(), deadline) or ()) or None
 
     def close(self) -> None:
         self._http.close()
@@ -110,26 +108,29 @@ class LiveKnowledge:
         given = " ".join(given.split())
         if not any(character.isalpha() for character in given) or len(given) > MAX_NAME:
             raise invalid("A drug name needs letters, and at most 200 characters.", "drug_name")
-        known, down = _or_outage(lambda: self._rxnorm.resolve(given, deadline.share(NAMING_SHARE)))
-        names = [given, *(known.ingredients if known and len(known.ingredients) == 1 else ())]
-        fetched = openfda.find_labels(self._http, self._openfda, names, deadline)
+        share = deadline.share(NAMING_SHARE)
+        known, down = _or_outage(lambda: rxnorm.resolve(self._http, self._rxnav, given, share))
+        fetched = openfda.find_labels(
+            self._http, self._openfda, [given, *(known if known and len(known) == 1 else ())], deadline
+        )
         labels = fetched.data
         if not labels and (known is None or down):
             raise down or self._unknown(given)  # with an outage, whether this is a drug at all is not known
-        name = (known and known.generic) or (openfda.generic_of(labels) if labels else "") or given.lower()
-        classes, classes_error = openfda.classes_of(labels), None
-        if not classes and known:
-            found, classes_error = _or_outage(lambda: self._rxnorm.classes(known, deadline.share(NAMING_SHARE)))
+        name = " / ".join(known or ()) or (openfda.generic_of(labels) if labels else "") or given.lower()
+        classes, classes_error = openfda.classes_of(labels), down
+        if not classes and known and len(known) == 1:
+            rxcui, share = known[name], deadline.share(NAMING_SHARE)
+            found, classes_error = _or_outage(lambda: rxnorm.classes(self._http, self._rxnav, rxcui, share))
             classes = found or []
         label = openfda.merge(labels, name, classes) if labels else DrugLabel("", drug_classes=classes)
         drug = drug_of(name, label, openfda.scanned_sections(labels), asked=given.lower())
-        return Found(given, drug, fetched.as_of, None if classes else classes_error or down)
+        return Found(given, drug, fetched.as_of, None if classes else classes_error)
 
     def _unknown(self, given: str) -> ToolError:
         """For a name that no service knows: `ambiguous_drug_name` where it is nearly one of the dictionary's."""
         near = load_drug_names().suggest(given)
         missing = ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "RxNorm does not know this drug name.", entity=given)
-        return ambiguous(given, near) if near else missing
+        return rxnorm.ambiguous(given, near) if near else missing
 
     def _check_complete(self, drugs: list[Found], found: list[Interaction]) -> None:
         """No finding must mean that labels were read: by name, and by class."""
