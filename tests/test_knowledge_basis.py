@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docgemma.cli.snapshot import app
-from docgemma.knowledge.base import NOT_VERIFIED, basis_text
+from docgemma.knowledge.base import NOT_VERIFIED, DrugLabel
 from docgemma.knowledge.bulk import build_from_files, info
 from docgemma.knowledge.snapshot import Snapshot
 from tests.bulk_samples import label, label_zip, small_data
@@ -93,7 +93,7 @@ def test_boxed_warnings_that_disagree_are_reported_and_counted(tmp_path, home):
 
 
 def test_the_text_names_only_what_is_known():
-    assert basis_text("abc", "", None, "boxed_warning", "Q.") == 'label abc, section "Boxed warning": "Q."'
+    assert DrugLabel("x", set_id="abc").read("boxed_warning", "Q.") == 'label abc, section "Boxed warning": "Q."'
 
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded answers are not here")

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.knowledge.http import ATTEMPTS, Deadline, Http, Service
+from docgemma.knowledge.http import ATTEMPTS, Deadline, Service
 from tests.standin import misbehave as bad
 from tests.standin.misbehave import Misbehaving, status
 
@@ -22,6 +22,20 @@ def service(url: str, **manners) -> Service:
     return Service("Test API", url, "DOCGEMMA_TEST_URL", **manners)
 
 
+class Services:
+    """One service an address, so that a second question finds its connections, quota and cache."""
+
+    def __init__(self, **manners):
+        self.manners, self.open = manners, {}
+
+    def at(self, url: str, **manners) -> Service:
+        return self.open.setdefault(url, service(url, **self.manners, **manners))
+
+    def close(self):
+        for one in self.open.values():
+            one.close()
+
+
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
@@ -29,7 +43,7 @@ def short_pauses(monkeypatch):
 
 @pytest.fixture
 def http():
-    client = Http(max_bytes=1_000_000)
+    client = Services(max_bytes=1_000_000)
     yield client
     client.close()
 
@@ -40,11 +54,11 @@ def parse(raw):
     return raw["answer"]
 
 
-def get(http: Http, url: str, seconds: float = 5.0, **manners):
-    return http.get(service(url, **manners), "path", {"q": "secret words"}, parse, Deadline.after(seconds))
+def get(http: Services, url: str, seconds: float = 5.0, **manners):
+    return http.at(url, **manners).get("path", {"q": "secret words"}, parse, Deadline.after(seconds))
 
 
-def error_of(http: Http, url: str, seconds: float = 5.0, **manners) -> ToolError:
+def error_of(http: Services, url: str, seconds: float = 5.0, **manners) -> ToolError:
     with pytest.raises(ToolError) as caught:
         get(http, url, seconds, **manners)
     return caught.value
@@ -151,7 +165,7 @@ def test_a_redirect_is_not_followed(http):
 
 def test_a_404_may_be_an_answer(http):
     with Misbehaving(status(404, b"none")) as server:
-        found = http.get(service(server.url), "path", {}, parse, Deadline.after(5), missing=lambda body: body.decode())
+        found = http.at(server.url).get("path", {}, parse, Deadline.after(5), missing=lambda body: body.decode())
         assert found.data == "none"
 
 
@@ -247,7 +261,7 @@ def test_a_bad_base_url_names_its_setting(url):
 
 
 def test_answers_are_kept_and_errors_are_not(tmp_path):
-    http = Http(tmp_path / "cache")
+    http = Services(cache=tmp_path / "cache")
     with Misbehaving(status(403), bad.WRONG_SHAPE, OK, status(403)) as server:
         assert error_of(http, server.url).error_type is ErrorType.NOT_PERMITTED
         assert error_of(http, server.url).error_type is ErrorType.INVALID_RESPONSE
@@ -257,18 +271,18 @@ def test_answers_are_kept_and_errors_are_not(tmp_path):
 
 
 def test_an_empty_answer_by_404_is_not_kept(tmp_path):
-    http = Http(tmp_path / "cache")
+    http = Services(cache=tmp_path / "cache")
     with Misbehaving(status(404, b"none"), OK) as server:
 
         def ask():
-            return http.get(service(server.url), "path", {}, parse, Deadline.after(5), missing=lambda body: 0).data
+            return http.at(server.url).get("path", {}, parse, Deadline.after(5), missing=lambda body: 0).data
 
         assert (ask(), ask()) == (0, 1)
     http.close()
 
 
 def test_a_kept_answer_of_an_old_shape_is_fetched_anew(tmp_path):
-    http = Http(tmp_path / "cache")
+    http = Services(cache=tmp_path / "cache")
     with Misbehaving(OK) as server:
         get(http, server.url)
         (file,) = (tmp_path / "cache").iterdir()

@@ -21,19 +21,6 @@ class Answer(Generic[T]):
     not_covered: tuple[str, ...] = ()
 
 
-def label_basis(set_id: str, version: str, effective: str | None) -> str:
-    """ "label SETID, version 12, effective 2025-01-31"; `NOT_VERIFIED` where no label was read."""
-    if not set_id:
-        return NOT_VERIFIED
-    dated = f", effective {effective}" if effective else ""
-    return f"label {set_id}{f', version {version}' if version else ''}{dated}"
-
-
-def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
-    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with the sentence read."""
-    return f'{label_basis(set_id, version, effective)}, section "{section.replace("_", " ").capitalize()}": "{quote}"'
-
-
 @dataclass(frozen=True)
 class DrugLabel:
     """The safety sections of a drug's label. Texts are plain; [] or "" means the label has no such section."""
@@ -55,7 +42,16 @@ class DrugLabel:
     @property
     def basis(self) -> str:
         """How the facts were obtained: never more than was done."""
-        return NOT_VERIFIED if self.mixed else label_basis(self.set_id, self.version, self.effective)
+        return NOT_VERIFIED if self.mixed else self.read()
+
+    def read(self, section: str = "", quote: str = "") -> str:
+        """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with what was read."""
+        if not self.set_id:
+            return NOT_VERIFIED
+        version = f", version {self.version}" if self.version else ""
+        effective = f", effective {self.effective}" if self.effective else ""
+        where = f', section "{section.replace("_", " ").capitalize()}": "{quote}"' if quote else ""
+        return f"label {self.set_id}{version}{effective}{where}"
 
 
 @dataclass(frozen=True)

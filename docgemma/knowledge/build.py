@@ -56,14 +56,10 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
         StoreError: the records are broken, or `home` cannot be written.
         ConfigError: there is no data folder.
     """
-    path = home / f"knowledge-{content_hash(source_dir or data_file('knowledge'))}.sqlite"
-    return path if path.is_file() else build_shipped(home, source_dir)
-
-
-def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
-    """Build it whether or not it is there. Raises as `shipped_snapshot`."""
     source_dir = source_dir or data_file("knowledge")
     path = home / f"knowledge-{content_hash(source_dir)}.sqlite"
+    if path.is_file():
+        return path
     with new_snapshot(path) as db:
         for kind in TYPES:
             part = read_part(kind, source_dir)

@@ -109,8 +109,9 @@ def only_build(home: Path) -> Iterator[None]:
     except (OSError, sqlite3.OperationalError) as error:
         if "locked" in str(error):
             raise StoreError("Another build is running in this data home.", hint="Wait for it, or stop it.") from error
-        hint = "Free some space, or set DOCGEMMA_HOME to another folder."
-        raise StoreError(f"The data home cannot be written ({error}).", hint=hint) from error
+        raise StoreError(
+            f"The data home cannot be written ({error}).", hint="Free space, or set DOCGEMMA_HOME."
+        ) from error
 
 
 def _read_files(db: sqlite3.Connection, files: list[BulkFile], on_progress: OnProgress) -> None:
@@ -201,8 +202,9 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
     part = read_part("interactions")
     for record, _ in part.records:
         a, b = (drugs.get(name) or Drug(name, (name,)) for name in record.drugs)
-        found = read_both(a, b)
-        add_interaction(db, replace(record, basis=found[0].basis) if found else record)
+        for said in read_both(a, b)[:1]:
+            record = replace(record, basis=said.own.label.read(said.section, said.quote))
+        add_interaction(db, record)
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})
 
 

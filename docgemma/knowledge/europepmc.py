@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from docgemma.knowledge.base import Article
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
+from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
 
@@ -47,7 +47,7 @@ class Results(Wire):
     records: tuple[Record, ...] = at("resultList.result", default=())
 
 
-def find_articles(http: Http, service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:
+def find_articles(service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:
     """Articles on a question in plain words, the most relevant first; [] means that there are none.
 
     Raises:
@@ -59,7 +59,7 @@ def find_articles(http: Http, service: Service, query: str, limit: int, deadline
         "resultType": "core",
         "pageSize": str(limit),
     }
-    return http.get(service, "search", params, lambda raw: parse(raw)[:limit], deadline)
+    return service.get("search", params, lambda raw: parse(raw)[:limit], deadline)
 
 
 def parse(raw: object) -> list[Article]:

@@ -69,29 +69,6 @@ def _without_nulls(data: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Service:
-    """A public API: its address, its quota, and how long its answers may be reused."""
-
-    name: str  # "openFDA"
-    base_url: str
-    setting: str  # the variable that moves it, for error lines
-    per_second: float  # its quota, as documented
-    burst: int
-    ttl_s: float
-
-    def __post_init__(self) -> None:
-        try:
-            url = httpx.URL(self.base_url)
-        except httpx.InvalidURL:
-            url = httpx.URL("")
-        if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
-            raise ConfigError(f"{self.setting} is not a web address.", hint="Write it like https://api.example.org.")
-
-    def failed(self, error_type: ErrorType, what: str) -> ToolError:
-        return ToolError(error_type, f"{self.name} {what}.", hint=HINT, service=self.name)
-
-
-@dataclass(frozen=True)
 class Fetched(Generic[T]):
     """An answer, parsed, and the ISO date on which the service gave it."""
 
@@ -124,32 +101,49 @@ class Transient(Exception):
         self.error, self.retry_after_s = error, retry_after_s
 
 
-class Http:
-    """GET JSON from the public APIs.
+class Service:
+    """A public API: GET JSON from it.
 
     Args:
+        name: as people call it, "openFDA".
+        setting: the variable that moves `base_url`, for error lines.
+        per_second: its quota, as documented, and `burst`, how many requests may go at once.
+        ttl_s: how long its answers may be reused.
         cache: the folder in which answers are kept; None keeps none.
         max_bytes: a larger body, unpacked, is refused without being read to its end.
     """
 
-    def __init__(self, cache: Path | None = None, max_bytes: int = MAX_BYTES):
-        self._cache, self._max_bytes = ResponseCache(cache) if cache else None, max_bytes
+    def __init__(
+        self, name: str, base_url: str, setting: str, per_second: float, burst: int, ttl_s: float,
+        cache: Path | None = None, max_bytes: int = MAX_BYTES,
+    ):  # fmt: skip
+        try:
+            url = httpx.URL(base_url)
+        except httpx.InvalidURL:
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
+            raise ConfigError(f"{setting} is not a web address.", hint="Write it like https://api.example.org.")
+        self.name, self.base_url = name, base_url.rstrip("/")
+        self._every_s, self._burst, self._ttl_s, self._max_bytes = 1 / per_second, burst, ttl_s, max_bytes
+        self._cache = ResponseCache(cache) if cache else None
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
-        self._next: dict[str, float] = {}  # base URL -> the moment at which its quota allows a request
-        for name, level in QUIET.items():
-            logging.getLogger(name).setLevel(level)
+        self._next = 0.0  # the moment at which the quota allows a request
+        for logged, level in QUIET.items():
+            logging.getLogger(logged).setLevel(level)
+
+    def failed(self, error_type: ErrorType, what: str) -> ToolError:
+        return ToolError(error_type, f"{self.name} {what}.", hint=HINT, service=self.name)
 
     def get(
         self,
-        service: Service,
         path: str,
         params: dict[str, str],
         parse: Callable[[Any], T],
         deadline: Deadline,
         missing: Callable[[bytes], T] | None = None,
     ) -> Fetched[T]:
-        """One answer of a service, from the cache where that is fresh.
+        """One answer, from the cache where that is fresh.
 
         Args:
             parse: decoded JSON to what the caller wants; ValueError (pydantic's too) means a wrong shape.
@@ -158,11 +152,11 @@ class Http:
         Raises:
             ToolError: in one of the known ways; nothing but a well-formed 200 is ever cached.
         """
-        key = hashlib.sha256(json.dumps([service.base_url, path, params], sort_keys=True).encode()).hexdigest()
-        if self._cache and (cached := self._cache.get(key, service.ttl_s)):
+        key = hashlib.sha256(json.dumps([self.base_url, path, params], sort_keys=True).encode()).hexdigest()
+        if self._cache and (cached := self._cache.get(key, self._ttl_s)):
             with suppress(ValueError):  # an older version of this program may have kept another shape
                 return Fetched(parse(cached.data), cached.as_of)
-        status, body = self._within_deadline(service, path, params, deadline)
+        status, body = self._within_deadline(path, params, deadline)
         today = _day(time.time())
         try:
             if status == 404:
@@ -173,7 +167,7 @@ class Http:
             data = parse(raw)
         except (ValueError, RecursionError):
             # no chain: a parser's message quotes the body
-            raise service.failed(ErrorType.INVALID_RESPONSE, f"did not answer as {service.name} does") from None
+            raise self.failed(ErrorType.INVALID_RESPONSE, f"did not answer as {self.name} does") from None
         if self._cache:
             self._cache.put(key, raw)
         return Fetched(data, today)
@@ -185,14 +179,12 @@ class Http:
         if client:
             client.close()
 
-    def _within_deadline(
-        self, service: Service, path: str, params: dict[str, str], deadline: Deadline
-    ) -> tuple[int, bytes]:
+    def _within_deadline(self, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
         future: Future[tuple[int, bytes]] = Future()
 
         def work() -> None:
             try:
-                future.set_result(self._fetch(service, path, params, deadline))
+                future.set_result(self._fetch(path, params, deadline))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -202,9 +194,9 @@ class Http:
         except Transient as failure:
             raise failure.error from failure.__cause__
         except TimeoutError as error:
-            raise service.failed(ErrorType.TIMEOUT, "did not answer in time") from error
+            raise self.failed(ErrorType.TIMEOUT, "did not answer in time") from error
 
-    def _fetch(self, service: Service, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
+    def _fetch(self, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
         """Try, wait as told or a little longer each time, and try again while the deadline allows it."""
 
         def may_retry(error: Exception) -> bool | float:
@@ -219,38 +211,38 @@ class Http:
             wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S,
         ):  # fmt: skip
             with attempt:
-                self._wait_for_quota(service, deadline)
-                return self._once(service, path, params, deadline)
+                self._wait_for_quota(deadline)
+                return self._once(path, params, deadline)
         raise AssertionError("unreachable")
 
-    def _wait_for_quota(self, service: Service, deadline: Deadline) -> None:
-        """Let a burst through and then one request at a time, `per_second` of them."""
+    def _wait_for_quota(self, deadline: Deadline) -> None:
+        """Let a burst through and then one request at a time."""
         with self._lock:
             now = time.monotonic()
-            due = max(self._next.get(service.base_url, 0.0), now - (service.burst - 1) / service.per_second)
+            due = max(self._next, now - (self._burst - 1) * self._every_s)
             if due >= deadline.at:
                 late = now >= deadline.at
-                raise service.failed(ErrorType.TIMEOUT if late else ErrorType.RATE_LIMIT, "has no time or quota left")
-            self._next[service.base_url] = due + 1 / service.per_second
+                raise self.failed(ErrorType.TIMEOUT if late else ErrorType.RATE_LIMIT, "has no time or quota left")
+            self._next = due + self._every_s
         time.sleep(max(0.0, due - now))
 
-    def _once(self, service: Service, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
+    def _once(self, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
         """Status (200 or 404) and body of one request; anything else is raised."""
         left = deadline.remaining() or 0.001
         try:
-            url = httpx.URL(f"{service.base_url.rstrip('/')}/{path}", params=params)
+            url = httpx.URL(f"{self.base_url}/{path}", params=params)
             limits = httpx.Timeout(left, connect=min(CONNECT_S, left))
             with self._open().stream("GET", url, timeout=limits) as response:
-                check_status(service, response)
-                return response.status_code, self._body(service, response, deadline)
+                self._check_status(response)
+                return response.status_code, self._body(response, deadline)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise service.failed(ErrorType.TIMEOUT, "did not answer in time") from error
+            raise self.failed(ErrorType.TIMEOUT, "did not answer in time") from error
         except (httpx.ConnectError, httpx.ProxyError, OSError, UnicodeError) as error:  # the last: an odd host name
-            raise service.failed(ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
+            raise self.failed(ErrorType.SERVICE_UNAVAILABLE, "could not be reached") from error
         except httpx.TransportError as error:  # cut off half-way
-            raise Transient(service.failed(ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error
+            raise Transient(self.failed(ErrorType.INVALID_RESPONSE, "ended its answer half-way")) from error
         except (httpx.DecodingError, httpx.InvalidURL) as error:
-            raise service.failed(ErrorType.INVALID_RESPONSE, "sent bytes that cannot be unpacked") from error
+            raise self.failed(ErrorType.INVALID_RESPONSE, "sent bytes that cannot be unpacked") from error
 
     def _open(self) -> httpx.Client:
         headers = {"User-Agent": f"docgemma/{__version__}", "Accept": "application/json"}
@@ -258,30 +250,29 @@ class Http:
             self._client = self._client or httpx.Client(headers=headers)
             return self._client
 
-    def _body(self, service: Service, response: httpx.Response, deadline: Deadline) -> bytes:
+    def _check_status(self, response: httpx.Response) -> None:
+        """Pass 200 and 404; raise everything else in its known way. No service has reason to redirect."""
+        status = response.status_code
+        if status in (200, 404):
+            return
+        other = ErrorType.INVALID_ARGS if 400 <= status < 500 else ErrorType.INVALID_RESPONSE
+        kind = STATUSES.get(status, ErrorType.SERVER_ERROR if status >= 500 else other)
+        error = self.failed(kind, f"answered HTTP {status}")
+        if kind in (ErrorType.RATE_LIMIT, ErrorType.SERVICE_UNAVAILABLE, ErrorType.SERVER_ERROR):
+            wait = response.headers.get("Retry-After", "")
+            raise Transient(error, float(wait) if wait.isdecimal() else None)
+        raise error
+
+    def _body(self, response: httpx.Response, deadline: Deadline) -> bytes:
         body = bytearray()
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > self._max_bytes:
                 size = f"more than {self._max_bytes // 1_000_000} MB"
-                raise service.failed(ErrorType.INVALID_RESPONSE, f"sent {size}")
+                raise self.failed(ErrorType.INVALID_RESPONSE, f"sent {size}")
             if not deadline.remaining():
                 raise TimeoutError
         return bytes(body)
-
-
-def check_status(service: Service, response: httpx.Response) -> None:
-    """Pass 200 and 404; raise everything else in its known way. No service has reason to redirect."""
-    status = response.status_code
-    if status in (200, 404):
-        return
-    other = ErrorType.INVALID_ARGS if 400 <= status < 500 else ErrorType.INVALID_RESPONSE
-    kind = STATUSES.get(status, ErrorType.SERVER_ERROR if status >= 500 else other)
-    error = service.failed(kind, f"answered HTTP {status}")
-    if kind in (ErrorType.RATE_LIMIT, ErrorType.SERVICE_UNAVAILABLE, ErrorType.SERVER_ERROR):
-        wait = response.headers.get("Retry-After", "")
-        raise Transient(error, float(wait) if wait.isdecimal() else None)
-    raise error
 
 
 class ResponseCache:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from docgemma.knowledge.base import DrugLabel, Interaction, basis_text, label_basis
+from docgemma.knowledge.base import DrugLabel, Interaction
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
 from docgemma.knowledge.search import WORD, read_yaml
 
@@ -64,12 +64,6 @@ class Finding:
     by_class: str | None = None  # the class that was named, where the drug was not
     some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
 
-    @property
-    def basis(self) -> str:
-        """The label and the sentence that were read."""
-        label = self.own.label
-        return basis_text(label.set_id, label.version, label.effective, self.section, self.quote)
-
 
 def interaction(a: Drug, b: Drug) -> Interaction | None:
     """The gravest finding of both directions; both are quoted."""
@@ -83,7 +77,7 @@ def interaction(a: Drug, b: Drug) -> Interaction | None:
         mechanism=" ".join(_quoted(item, b if item.own is a else a) for item in findings),
         management=next((item.management for item in findings if item.management), ""),
         reference=label.reference,
-        basis=label_basis(label.set_id, label.version, label.effective),
+        basis=label.read(),
     )
 
 

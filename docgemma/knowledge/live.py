@@ -10,7 +10,7 @@ from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import ctgov, europepmc, openfda, rxnorm
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.http import Deadline, Http, Service
+from docgemma.knowledge.http import Deadline, Service
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.settings import Settings
 
@@ -35,26 +35,18 @@ class LiveKnowledge:
 
     Every method ends within `settings.tool_timeout` seconds and raises ToolError in the known ways; an outage is never
     an empty answer. Labels, articles and trials are other people's words: data, never instructions.
-
-    Args:
-        settings: base URLs, the deadline, and the home under which answers are kept for a while.
-        http: another client, for tests; without one, one with the cache of `settings.home`.
     """
 
-    def __init__(self, settings: Settings, http: Http | None = None):
-        self._timeout = settings.tool_timeout
-        self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR)
-        self._rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR)
-        self._europepmc = Service("Europe PMC", settings.europepmc_url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR)
-        self._ctgov = Service("ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 4, 12 * HOUR)
-        self._http = http or Http(settings.home / "http-cache")
+    def __init__(self, settings: Settings):
+        self._timeout, cache = settings.tool_timeout, settings.home / "http-cache"
+        self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR, cache)
+        self._rxnav = Service("RxNorm", settings.rxnav_url, "DOCGEMMA_RXNAV_URL", 20, 20, 24 * HOUR, cache)
+        url = settings.europepmc_url
+        self._europepmc = Service("Europe PMC", url, "DOCGEMMA_EUROPEPMC_URL", 10, 10, 12 * HOUR, cache)
+        self._ctgov = Service("ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 4, 12 * HOUR, cache)
 
     def label(self, drug_name: str) -> Answer[DrugLabel]:
-        """One label, merged from the drug's labels; [] where RxNorm knows the drug and openFDA has no label of it.
-
-        Raises:
-            ToolError: `drug_not_in_database`, `ambiguous_drug_name` with `suggestions`, `invalid_args`, or an outage.
-        """
+        """One label, merged from the drug's labels; [] where RxNorm knows the drug and openFDA has no label of it."""
         found = self._find(drug_name, Deadline.after(self._timeout))
         return Answer([found.drug.label] if found.drug.label.name else [], self._openfda.name, found.as_of)
 
@@ -62,9 +54,8 @@ class LiveKnowledge:
         """What the labels say of every pair, both ways, in the labels' own words. A pair without a finding is not in.
 
         Raises:
-            ToolError: as `label`; `drug_not_in_database` also for a drug without a label of which no other label
-                speaks, since nothing was read then; an outage where a class could not be looked up and nothing at
-                all was found; `invalid_args` for fewer than two different drugs.
+            ToolError: also for a drug without a label of which no other label speaks, since nothing was read then; and
+                where a class could not be looked up and nothing at all was found.
         """
         deadline = Deadline.after(self._timeout)
         given = list(dict.fromkeys(name.strip() for name in drug_names))
@@ -78,30 +69,25 @@ class LiveKnowledge:
         return Answer(records, self._openfda.name, min(item.as_of for item in drugs))
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        """Articles, the most relevant first. Raises ToolError: `invalid_args` or an outage."""
-        deadline = Deadline.after(self._timeout)
-        found = europepmc.find_articles(self._http, self._europepmc, query, limit, deadline)
+        """Articles, the most relevant first."""
+        found = europepmc.find_articles(self._europepmc, query, limit, Deadline.after(self._timeout))
         return Answer(found.data, self._europepmc.name, found.as_of)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
-        """Trials in the registry's order. Raises ToolError: `invalid_args` (unknown status) or an outage."""
-        deadline = Deadline.after(self._timeout)
-        found = ctgov.find_trials(self._http, self._ctgov, condition, status, limit, deadline)
+        """Trials in the registry's order."""
+        found = ctgov.find_trials(self._ctgov, condition, status, limit, Deadline.after(self._timeout))
         return Answer(found.data, self._ctgov.name, found.as_of)
 
     def generic_name(self, drug_name: str) -> str | None:
-        """RxNorm's ingredient, lower case ("a / b" for a combination), or None for a name that it does not know.
-
-        Raises:
-            ToolError: an outage; `ambiguous_drug_name`.
-        """
+        """RxNorm's ingredient, lower case ("a / b" for a combination), or None for a name that it does not know."""
         if not drug_name.strip() or len(drug_name) > MAX_NAME:
             return None
-        deadline = Deadline.after(self._timeout)
-        return " / ".join(rxnorm.resolve(self._http, self._rxnav, drug_name.strip(), deadline) or ()) or None
+        known = rxnorm.resolve(self._rxnav, drug_name.strip(), Deadline.after(self._timeout))
+        return " / ".join(known or ()) or None
 
     def close(self) -> None:
-        self._http.close()
+        for service in (self._openfda, self._rxnav, self._europepmc, self._ctgov):
+            service.close()
 
     def _find(self, given: str, deadline: Deadline) -> Found:
         """Names, label and classes of a drug. RxNorm may be down: then the name is searched as it was given."""
@@ -109,10 +95,9 @@ class LiveKnowledge:
         if not any(character.isalpha() for character in given) or len(given) > MAX_NAME:
             raise invalid("A drug name needs letters, and at most 200 characters.", "drug_name")
         share = deadline.share(NAMING_SHARE)
-        known, down = _or_outage(lambda: rxnorm.resolve(self._http, self._rxnav, given, share))
-        fetched = openfda.find_labels(
-            self._http, self._openfda, [given, *(known if known and len(known) == 1 else ())], deadline
-        )
+        known, down = _or_outage(lambda: rxnorm.resolve(self._rxnav, given, share))
+        names = [given, *(known if known and len(known) == 1 else ())]
+        fetched = openfda.find_labels(self._openfda, names, deadline)
         labels = fetched.data
         if not labels and (known is None or down):
             raise down or self._unknown(given)  # with an outage, whether this is a drug at all is not known
@@ -120,7 +105,7 @@ class LiveKnowledge:
         classes, classes_error = openfda.classes_of(labels), down
         if not classes and known and len(known) == 1:
             rxcui, share = known[name], deadline.share(NAMING_SHARE)
-            found, classes_error = _or_outage(lambda: rxnorm.classes(self._http, self._rxnav, rxcui, share))
+            found, classes_error = _or_outage(lambda: rxnorm.classes(self._rxnav, rxcui, share))
             classes = found or []
         label = openfda.merge(labels, name, classes) if labels else DrugLabel("", drug_classes=classes)
         drug = drug_of(name, label, openfda.scanned_sections(labels), asked=given.lower())

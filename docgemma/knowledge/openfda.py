@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service, Wire, at
+from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
 
 LIMIT = 20  # labels of one query, about 2 MB
@@ -107,7 +107,7 @@ class Refusal(Wire):
     code: str = at("error.code")
 
 
-def find_labels(http: Http, service: Service, names: Iterable[str], deadline: Deadline) -> Fetched[list[Label]]:
+def find_labels(service: Service, names: Iterable[str], deadline: Deadline) -> Fetched[list[Label]]:
     """Labels of a drug by any of its names, the leading one first, and the date of openFDA's data; [] if it has none.
 
     Labels with a boxed warning are asked for by themselves: among hundreds of labels of one drug, the newest may all be
@@ -118,8 +118,8 @@ def find_labels(http: Http, service: Service, names: Iterable[str], deadline: De
     """
     names = list(dict.fromkeys(names))
     query = search(names)
-    warned = _query(http, service, f"{query} AND _exists_:boxed_warning", deadline)
-    newest = _query(http, service, query, deadline)
+    warned = _query(service, f"{query} AND _exists_:boxed_warning", deadline)
+    newest = _query(service, query, deadline)
     chosen = choose([*warned.data.results, *newest.data.results], names)
     return Fetched(chosen, newest.data.last_updated or newest.as_of)
 
@@ -131,9 +131,9 @@ def search(names: list[str]) -> str:
     return f"({' OR '.join(terms)})"
 
 
-def _query(http: Http, service: Service, query: str, deadline: Deadline) -> Fetched[Page]:
+def _query(service: Service, query: str, deadline: Deadline) -> Fetched[Page]:
     params = {"search": query, "sort": "effective_time:desc", "limit": str(LIMIT)}
-    return http.get(service, "drug/label.json", params, Page.model_validate, deadline, missing=nothing_found)
+    return service.get("drug/label.json", params, Page.model_validate, deadline, missing=nothing_found)
 
 
 def nothing_found(body: bytes) -> Page:

@@ -10,7 +10,6 @@ from docgemma.knowledge.base import Article
 from docgemma.knowledge.label_text import plain
 
 PAGE = "https://europepmc.org/article/MED"
-MAX_AUTHORS = 20
 
 
 def elements(stream: IO[bytes]) -> Iterator[Element]:
@@ -47,14 +46,12 @@ def article(element: Element) -> tuple[Article, list[str], list[str], str | None
 
 
 def _authors(citation: Element) -> str:
-    """ "Ostrow P, Lindqvist M." as Europe PMC writes them; beyond twenty, "et al."."""
+    """ "Ostrow P, Lindqvist M." as Europe PMC writes them."""
     names = []
     for author in citation.iterfind("Article/AuthorList/Author"):
-        name = f"{_text(author.find('LastName'))} {_text(author.find('Initials'))}".strip()
-        names.append(name or _text(author.find("CollectiveName")))
-    names = [name for name in names if name]
-    more = ", et al" if len(names) > MAX_AUTHORS else ""
-    return f"{', '.join(names[:MAX_AUTHORS])}{more}." if names else ""
+        parts = [_text(author.find(part)) for part in ("LastName", "Initials", "CollectiveName")]
+        names.append(" ".join(filter(None, parts)))
+    return f"{', '.join(names)}." if names else ""
 
 
 def _part(element: Element) -> str:

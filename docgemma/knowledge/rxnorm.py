@@ -9,7 +9,7 @@ Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was disconti
 from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Http, Service, Wire, at
+from docgemma.knowledge.http import Deadline, Service, Wire, at
 
 W = TypeVar("W", bound=Wire)
 SENSES = 3  # concepts of one name that are looked at
@@ -57,7 +57,7 @@ class Classes(Wire):
     items: tuple[DrugClass, ...] = at("rxclassDrugInfoList.rxclassDrugInfo", default=())
 
 
-def resolve(http: Http, service: Service, name: str, deadline: Deadline) -> dict[str, str] | None:
+def resolve(service: Service, name: str, deadline: Deadline) -> dict[str, str] | None:
     """The ingredients of a brand, generic or product name, lower case and sorted, each with its rxcui.
 
     None if RxNorm does not know the name.
@@ -65,31 +65,31 @@ def resolve(http: Http, service: Service, name: str, deadline: Deadline) -> dict
     Raises:
         ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
     """
-    ids = _get(http, service, "rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
-    senses = [sense for rxcui in ids[:SENSES] if (sense := _ingredients(http, service, rxcui, deadline))]
+    ids = _get(service, "rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
+    senses = [sense for rxcui in ids[:SENSES] if (sense := _ingredients(service, rxcui, deadline))]
     if any(sense != senses[0] for sense in senses):
         raise ambiguous(name, sorted({" / ".join(sense) for sense in senses}))
     return senses[0] if senses else ({} if ids else None)
 
 
-def _ingredients(http: Http, service: Service, rxcui: str, deadline: Deadline) -> dict[str, str]:
+def _ingredients(service: Service, rxcui: str, deadline: Deadline) -> dict[str, str]:
     """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
-    related = _get(http, service, f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
+    related = _get(service, f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
     found = [item for group in related.groups if group.tty == "IN" for item in group.conceptProperties]
     if not found:
-        own = _get(http, service, f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
+        own = _get(service, f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
         found = [own] if own.tty in ("IN", "PIN", "MIN") else []
     return dict(sorted((item.name.lower(), item.rxcui) for item in found if item.name))
 
 
-def classes(http: Http, service: Service, rxcui: str, deadline: Deadline) -> list[str]:
+def classes(service: Service, rxcui: str, deadline: Deadline) -> list[str]:
     """FDA's established classes and mechanisms of an ingredient, "Vitamin K Antagonist [EPC]"."""
-    found = _get(http, service, "rxclass/class/byRxcui.json", {"rxcui": rxcui}, Classes(), deadline).items
+    found = _get(service, "rxclass/class/byRxcui.json", {"rxcui": rxcui}, Classes(), deadline).items
     ordered = sorted((item for item in found if item.kind in KINDS), key=lambda item: item.kind)
     return list(dict.fromkeys(f"{item.name} [{KINDS[item.kind]}]" for item in ordered))
 
 
-def _get(http: Http, service: Service, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
+def _get(service: Service, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
     """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""
 
     def missing(body: bytes) -> W:
@@ -97,7 +97,7 @@ def _get(http: Http, service: Service, path: str, params: dict[str, str], empty:
             raise ValueError("not RxNav's 404")
         return empty
 
-    return http.get(service, path, params, type(empty).model_validate, deadline, missing=missing).data
+    return service.get(path, params, type(empty).model_validate, deadline, missing=missing).data
 
 
 def ambiguous(name: str, suggestions: list[str]) -> ToolError:
