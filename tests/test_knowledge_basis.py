@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from docgemma.cli.snapshot import app
 from docgemma.knowledge.base import NOT_VERIFIED, DrugLabel
-from docgemma.knowledge.bulk import build_from_files, info
+from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.snapshot import Snapshot
-from tests.bulk_samples import label, label_zip, small_data
+from tests.bulk_samples import info, label, label_zip, small_data
 
 RECORDED = Path(__file__).parents[2] / "shared" / "fixtures" / "openfda" / "label_derived_envelope"
 NSAIDS = (

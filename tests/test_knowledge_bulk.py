@@ -9,12 +9,12 @@ import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError, UsageError
 from docgemma.knowledge import bulk
-from docgemma.knowledge.bulk import build_from_files, info
+from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.knowledge.snapshot import Snapshot, age_days
 from docgemma.knowledge.sources import open_snapshot
 from docgemma.settings import Settings
-from tests.bulk_samples import europepmc, label, label_zip, page, pubmed, pubmed_file, small_data, study, zipped
+from tests.bulk_samples import europepmc, info, label, label_zip, page, pubmed, pubmed_file, small_data, study, zipped
 
 
 @pytest.fixture(autouse=True)

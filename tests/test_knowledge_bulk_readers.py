@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import UsageError
-from docgemma.knowledge.bulk import build_from_files, info
+from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.bulk_files import bulk_files
 from docgemma.knowledge.snapshot import Snapshot
-from tests.bulk_samples import europepmc, label, page, pubmed, pubmed_file, small_data, study, zipped
+from tests.bulk_samples import europepmc, info, label, page, pubmed, pubmed_file, small_data, study, zipped
 
 RECORDED = Path(__file__).parents[2] / "shared" / "fixtures"
 recorded = pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded answers are not here")

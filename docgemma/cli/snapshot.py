@@ -43,10 +43,10 @@ def build_command(
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
     """What is inside, from which files, and how old it is."""
-    from docgemma.knowledge.bulk import info
+    from docgemma.knowledge.sources import open_snapshot
     from docgemma.settings import read_settings
 
-    found = info(read_settings().home)
+    found = open_snapshot(read_settings()).info()
     _print_json(found) if as_json else _print_info(found)
 
 

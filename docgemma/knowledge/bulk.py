@@ -28,9 +28,8 @@ from docgemma.knowledge.build import (
 )
 from docgemma.knowledge.bulk_files import BulkFile, bulk_files
 from docgemma.knowledge.label_interactions import Drug, read_both
-from docgemma.knowledge.snapshot import Snapshot
+from docgemma.knowledge.snapshot import BUILT, Snapshot
 
-NAME = "snapshot.sqlite"
 STEP = 50_000  # records of a file between two lines of progress
 NOT_A_RECORD = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 RETRACTED = "retracted publication"
@@ -55,19 +54,15 @@ def build_from_files(
     literature: Iterable[str | Path] = (),
     on_progress: OnProgress = lambda line: None,
 ) -> dict[str, Any]:
-    """Build `home/snapshot.sqlite`.
+    """Build `home/snapshot.sqlite` from files, or folders of them.
 
-    Args:
-        openfda: openFDA label downloads, `drug-label-0001-of-0013.json.zip`, or folders of them.
-        ctgov: ClinicalTrials.gov downloads in the shape of API version 2: a zip with a file a study, or JSON.
-        literature: PubMed baseline or update files (`.xml.gz`), or Europe PMC answers in JSON.
-        on_progress: called with a line for a person at every file, and now and then in a long one.
+    A kind without files, or whose files held nothing usable, is kept from the snapshot that was there, or from the
+    shipped one.
 
     Returns:
         `path`, `seconds`, `kinds` (as `Snapshot.info`), `left_out` (on purpose) and `problems` (broken files and
         records), both as [{"file", "reason", "count", "first"}], and `boxed_warnings`, [{"drug", "shipped", "label"}]
-        where only one side has one. A kind without files, or whose files held nothing usable, is kept from the
-        snapshot that was there, or from the shipped one.
+        where only one side has one.
 
     Raises:
         UsageError: a file is not there, or nothing usable is in any of them.
@@ -80,16 +75,16 @@ def build_from_files(
         raise UsageError("No bulk files were given.", hint="Give at least one of --openfda, --ctgov and --literature.")
     start = time.monotonic()
     try:
-        with only_build(home), new_snapshot(home / NAME) as db:
+        with only_build(home), new_snapshot(home / BUILT) as db:
             _read_files(db, files, on_progress)
             boxed = _fill_tables(db, files, home)
     except KeyboardInterrupt as error:
         raise StoppedError("Stopped.", hint="The snapshot that was there stays as it is.") from error
     notes = [note for file in files for note in file.notes.values()]
     return {
-        "path": str(home / NAME),
+        "path": str(home / BUILT),
         "seconds": round(time.monotonic() - start, 1),
-        "kinds": Snapshot(home / NAME).info()["kinds"],
+        "kinds": Snapshot(home / BUILT).info()["kinds"],
         "left_out": [note for note in notes if note["reason"] in (RETRACTED, UNHARMONISED)],
         "problems": [note for note in notes if note["reason"] not in (RETRACTED, UNHARMONISED)],
         "boxed_warnings": boxed,
@@ -103,7 +98,7 @@ def only_build(home: Path) -> Iterator[None]:
         home.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(home / ".snapshot.lock", timeout=0.5, isolation_level=None)) as lock:
             lock.execute("BEGIN EXCLUSIVE")
-            for left in home.glob(f".{NAME}.*"):
+            for left in home.glob(f".{BUILT}.*"):
                 left.unlink()
             yield
     except (OSError, sqlite3.OperationalError) as error:
@@ -186,7 +181,7 @@ def _fill_tables(db: sqlite3.Connection, files: list[BulkFile], home: Path) -> l
 def _keep_old(db: sqlite3.Connection, kinds: list[str], home: Path) -> None:
     """Copy kinds from the snapshot built before, if this version can read it, or from the shipped one."""
     try:
-        old = Snapshot(home / NAME).path
+        old = Snapshot(home / BUILT).path
     except StoreError:
         old = shipped_snapshot(home)
     db.execute("ATTACH ? AS old", (f"file:{quote(str(old.absolute()))}?mode=ro",))
@@ -211,13 +206,3 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
 def _as_of(files: list[BulkFile]) -> str:
     """The oldest date that a file states for its data, else the newest record's; "" if neither is known."""
     return min((file.stated for file in files if file.stated), default="") or max(file.newest for file in files)
-
-
-def info(home: Path) -> dict[str, Any]:
-    """`Snapshot.info` of the one that is used, and `shipped` (False: it was built into `home`).
-
-    Raises:
-        StoreError: it is corrupt, or was made by another version.
-    """
-    built = home / NAME
-    return {**Snapshot(built if built.is_file() else shipped_snapshot(home)).info(), "shipped": not built.is_file()}

@@ -23,6 +23,7 @@ from docgemma.text.words import listed
 T = TypeVar("T")
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
 WITH_LABEL = "sections IS NOT NULL"  # drugs of bulk files
+BUILT = "snapshot.sqlite"  # in the data home, where one was built
 REBUILD = "Rebuild it: docgemma snapshot build."
 
 
@@ -113,23 +114,25 @@ class Snapshot:
         """What is inside; `docgemma snapshot info` prints it.
 
         Returns:
-            `path`, `built` (ISO time), and `kinds`, for each `count`, `source`, `as_of` (ISO date or None) and
-            `age_days` (None if unknown); for literature and trials `demonstration` (how many are invented), for drugs
-            `bulk_labels` (how many have a label from the files) and `boxed_warnings` (how many disagree with the
-            shipped records), and for interactions `with_basis` (how many a sentence of a label supports).
+            `path`, `shipped` (False: it was built from files), `built` (ISO time), and `kinds`, for each `count`,
+            `source`, `as_of` (ISO date or None) and `age_days` (None if unknown); for literature and trials
+            `demonstration` (how many are invented), for drugs `bulk_labels` (how many have a label from the files) and
+            `boxed_warnings` (how many disagree with the shipped records), for interactions `with_basis` (how many a
+            sentence of a label supports).
         """
         tables = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
         kinds: dict[str, dict[str, Any]] = {}
         for kind, table in tables.items():
             as_of = self.meta.get(f"{kind}.as_of") or None
-            about = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
-            kinds[kind] = {"count": self._count(table), **about}
+            origin = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
+            kinds[kind] = {"count": self._count(table), **origin}
         for kind in ("literature", "trials"):  # invented records come only with the package, and their ids say so
             kinds[kind]["demonstration"] = self._count(f"{tables[kind]} WHERE id LIKE 'DEMO-%'")
         kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
         kinds["interactions"]["with_basis"] = self._count(f"interaction WHERE data NOT LIKE '%{NOT_VERIFIED}%'")
-        return {"path": str(self.path), "built": self.meta.get("built", ""), "kinds": kinds}
+        about = {"path": str(self.path), "shipped": self.path.name != BUILT, "built": self.meta.get("built", "")}
+        return {**about, "kinds": kinds}
 
     def _count(self, table: str) -> int:
         return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])

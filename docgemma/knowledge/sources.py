@@ -30,12 +30,12 @@ def open_knowledge(settings: Settings) -> Knowledge:
 
 
 def open_snapshot(settings: Settings) -> "Snapshot":
-    """The snapshot that was built into the data home (`snapshot.sqlite`), else the shipped one."""
+    """The snapshot that was built into the data home, else the shipped one."""
     from docgemma.knowledge.build import shipped_snapshot
     from docgemma.knowledge.drug_names import load_drug_names
-    from docgemma.knowledge.snapshot import Snapshot
+    from docgemma.knowledge.snapshot import BUILT, Snapshot
 
-    built = settings.home / "snapshot.sqlite"
+    built = settings.home / BUILT
     path = built if built.is_file() else shipped_snapshot(settings.home)
     return Snapshot(path, load_drug_names())
 
