@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import StoppedError
-from docgemma.knowledge import bulk, bulk_labels, ctgov
+from docgemma.knowledge import bulk, bulk_labels
+from docgemma.knowledge import trials as registry
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.snapshot import BUILT, Snapshot
 from tests.bulk_samples import label, label_zip, pubmed, pubmed_file, small_data, study, zipped
@@ -58,7 +59,7 @@ def die(*_args, **_kwargs) -> None:
     ("owner", "name"),
     [
         (bulk_labels, "stage"),
-        (ctgov, "bulk_trial"),
+        (registry, "bulk_trial"),
         (bulk_labels, "add_labels"),
         (bulk, "_add_interactions"),
         (os, "replace"),

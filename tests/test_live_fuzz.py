@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docgemma.errors import ToolError
-from docgemma.knowledge import ctgov, europepmc
+from docgemma.knowledge import literature
+from docgemma.knowledge import trials as registry
 from docgemma.knowledge.label_interactions import Drug, find
 from docgemma.knowledge.label_text import around, boxed, clip, items, section
 from docgemma.knowledge.openfda import Page, choose, merge, nothing_found, search
@@ -43,7 +44,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=4), inner, max_size=4),
     max_leaves=25,
 )
-PARSERS = [europepmc.parse, *(shape.model_validate for shape in (Ids, Related, Classes))]
+PARSERS = [literature.parse, *(shape.model_validate for shape in (Ids, Related, Classes))]
 
 
 def labels(raw):
@@ -51,7 +52,7 @@ def labels(raw):
 
 
 def trials(raw):
-    return [ctgov.parse(study) for study in ctgov.Studies.model_validate(raw).studies]
+    return [registry.parse(study) for study in registry.Studies.model_validate(raw).studies]
 
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import europepmc, search
+from docgemma.knowledge import literature, search
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.settings import Settings
 from tests.standin import standin  # noqa: F401 (a fixture)
@@ -94,16 +94,16 @@ def test_only_pubmed_and_nothing_retracted_is_asked_for(live, standin):  # noqa:
     ],
 )
 def test_abstracts_become_plain(marked, text):
-    assert europepmc.text(marked) == text
+    assert literature.text(marked) == text
 
 
 @pytest.mark.parametrize("raw", [None, [], {}, {"hitCount": 1}, {"hitCount": "x", "resultList": {}}, {"errCode": 404}])
 def test_another_shape_is_not_an_empty_answer(raw):
     with pytest.raises(ValueError):
-        europepmc.parse(raw)
+        literature.parse(raw)
 
 
 def test_a_record_with_hardly_anything_is_still_a_record():
     raw = {"hitCount": 1, "resultList": {"result": [{"id": 7, "source": "PPR", "pubYear": None, "abstractText": None}]}}
-    article = europepmc.parse(raw)[0]
+    article = literature.parse(raw)[0]
     assert (article.id, article.year, article.abstract, article.title) == ("PPR7", None, "", "")

@@ -12,10 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from xml.etree.ElementTree import Element
 
 from docgemma.errors import StoppedError, StoreError, UsageError
-from docgemma.knowledge import bulk_labels, ctgov, europepmc, pubmed
+from docgemma.knowledge import bulk_labels, literature, trials
 from docgemma.knowledge.build import (
     TEXT,
     add_document,
@@ -141,12 +140,12 @@ def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.
         file.dated(newest=label.effective if label else "")
         return "" if label else UNHARMONISED
     elif file.kind == "trials":
-        trial, words, stated, updated = ctgov.bulk_trial(raw)
+        trial, words, stated, updated = trials.bulk_trial(raw)
         remove_document(db, "trial", trial.id)
         add_document(db, trial, words)
         file.dated(stated, updated)
     else:
-        article, kinds, words, newest = (pubmed.article if isinstance(raw, Element) else europepmc.bulk_article)(raw)
+        article, kinds, words, newest = literature.bulk_article(raw)
         if not article.title and not article.abstract:
             raise ValueError("an article without words")
         file.dated(newest=newest)

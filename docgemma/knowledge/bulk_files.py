@@ -15,7 +15,7 @@ from xml.etree.ElementTree import ParseError
 import ijson
 
 from docgemma.errors import UsageError
-from docgemma.knowledge import pubmed
+from docgemma.knowledge.literature import pubmed_records
 from docgemma.knowledge.snapshot import age_days
 
 SUFFIXES = (".zip", ".json", ".xml", ".gz")
@@ -82,7 +82,7 @@ class BulkFile:
         first = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
         if first == b"<":
             stream.seek(0)
-            yield from pubmed.elements(stream)
+            yield from pubmed_records(stream)
         elif len(head) < SMALL:
             whole = json.loads(head)
             self.dated(stated=_inside(whole, "meta.last_updated"))

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import ctgov, europepmc, openfda, rxnorm
+from docgemma.knowledge import literature, openfda, rxnorm, trials
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Service
@@ -70,12 +70,12 @@ class LiveKnowledge:
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         """Articles, the most relevant first."""
-        found = europepmc.find_articles(self._europepmc, query, limit, Deadline.after(self._timeout))
+        found = literature.find_articles(self._europepmc, query, limit, Deadline.after(self._timeout))
         return Answer(found.data, self._europepmc.name, found.as_of)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
         """Trials in the registry's order."""
-        found = ctgov.find_trials(self._ctgov, condition, status, limit, Deadline.after(self._timeout))
+        found = trials.find_trials(self._ctgov, condition, status, limit, Deadline.after(self._timeout))
         return Answer(found.data, self._ctgov.name, found.as_of)
 
     def generic_name(self, drug_name: str) -> str | None:

@@ -1,10 +1,13 @@
-"""Published literature from Europe PMC, limited to PubMed's records and without retracted ones.
+"""Published literature: Europe PMC's answers, and PubMed's baseline files read in the same shape.
 
-Source: europepmc.org/RestfulWebService.
+Limited to PubMed's records and without retracted ones. Source: europepmc.org/RestfulWebService.
 """
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from docgemma.knowledge.base import Article
 from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
@@ -67,10 +70,46 @@ def parse(raw: object) -> list[Article]:
     return [article(record) for record in Results.model_validate(raw).records]
 
 
-def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str | None]:
-    """As `pubmed.article`, of a record in JSON."""
+def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str]:
+    """The article of a bulk file, its publication types, its keywords, and the ISO date of its last change."""
     record = Record.model_validate(raw)
     return article(record), list(record.kinds), list(record.keywords), record.changed
+
+
+def pubmed_records(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """Articles of PubMed's XML in Europe PMC's shape, one element at a time so that memory stays flat."""
+    events = ElementTree.iterparse(stream, events=("start", "end"))
+    _, root = next(events)
+    for event, element in events:
+        if event == "end" and element.tag == "PubmedArticle":
+            yield _record(element)
+            root.clear()
+
+
+def _record(element: Element) -> dict[str, Any]:
+    def texts(path: str) -> list[str]:
+        return [plain("".join(item.itertext())) for item in element.iterfind(f"MedlineCitation/{path}")]
+
+    pmid, title = texts("PMID") or [None], texts("Article/ArticleTitle") or [None]
+    parts = element.iterfind("MedlineCitation/Article/Abstract/AbstractText")
+    labels = [f"{label.capitalize()}: " if (label := part.get("Label")) else "" for part in parts]
+    authors = element.iterfind("MedlineCitation/Article/AuthorList/Author")
+    names = (
+        " ".join(author.findtext(key, "") for key in ("LastName", "Initials", "CollectiveName")) for author in authors
+    )
+    year = re.search(r"\b[12][0-9]{3}\b", " ".join(texts("Article/Journal/JournalIssue/PubDate/*")))
+    return {
+        "id": pmid[0],
+        "pmid": pmid[0],
+        "title": title[0],
+        "authorString": f"{', '.join(name.strip() for name in names)}.",
+        "journalTitle": " ".join(texts("Article/Journal/Title")),
+        "pubYear": year and year[0],  # "1998 Dec-1999 Jan" is 1998
+        "abstractText": " ".join(map("".join, zip(labels, texts("Article/Abstract/AbstractText"), strict=True))),
+        "pubTypeList": {"pubType": texts("Article/PublicationTypeList/PublicationType")},
+        "keywordList": {"keyword": texts("MeshHeadingList/MeshHeading/DescriptorName") + texts("KeywordList/Keyword")},
+        "dateOfRevision": "-".join(part.zfill(2) for part in texts("DateRevised/*") or texts("DateCompleted/*")),
+    }
 
 
 def article(record: Record) -> Article:
