@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docgemma.cli.snapshot import app
-from docgemma.knowledge.base import NOT_VERIFIED, DrugLabel
+from docgemma.knowledge.base import NOT_VERIFIED, LabelSection
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.snapshot import Snapshot
 from tests.bulk_samples import info, label, label_zip, small_data
@@ -47,6 +47,16 @@ def test_an_interaction_read_from_a_label_says_which(tmp_path, home):
     build_from_files(home, openfda=[label_zip(tmp_path, labels)])
     (found,) = Snapshot(home / "snapshot.sqlite").interactions(["quellamab", "zorvatine"]).records
     assert found.basis == "label set-quellamab-20250301, version 1, effective 2025-03-01"
+
+
+def test_a_sentence_is_quoted_from_the_label_that_has_it(tmp_path, home):
+    labels = [
+        label("warfarin", date="20250401", key="boxed", boxed_warning="WARNING: BLEEDING RISK"),
+        label("warfarin", date="20240401", key="older", drug_interactions=NSAIDS),
+    ]
+    build_from_files(home, openfda=[label_zip(tmp_path, labels)])
+    (found,) = Snapshot(home / "snapshot.sqlite").interactions(["ibuprofen", "warfarin"]).records
+    assert found.basis.startswith("label set-older, version 1, effective 2024-04-01, section")
 
 
 def test_a_drug_from_the_files_says_its_label(tmp_path, home):
@@ -93,7 +103,7 @@ def test_boxed_warnings_that_disagree_are_reported_and_counted(tmp_path, home):
 
 
 def test_the_text_names_only_what_is_known():
-    assert DrugLabel("x", set_id="abc").read("boxed_warning", "Q.") == 'label abc, section "Boxed warning": "Q."'
+    assert LabelSection("", "abc").basis("boxed_warning", "Q.") == 'label abc, section "Boxed warning": "Q."'
 
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded answers are not here")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from docgemma.errors import ToolError
 from docgemma.knowledge import literature
 from docgemma.knowledge import trials as registry
+from docgemma.knowledge.base import LabelSection
 from docgemma.knowledge.label_interactions import Drug, find
 from docgemma.knowledge.label_text import around, boxed, clip, items, section
 from docgemma.knowledge.openfda import Page, choose, merge, nothing_found, search
@@ -114,7 +115,7 @@ def test_any_text_becomes_plain_and_bounded(text, limit):
 @few
 @given(text=st.text(alphabet="warfin Avoid.,:7", max_size=120))
 def test_a_finding_quotes_the_label(text):
-    found = find(Drug("x", ("x",), sections={"drug_interactions": text}), Drug("war", ("war",)))
+    found = find(Drug("x", ("x",), sections={"drug_interactions": LabelSection(text)}), Drug("war", ("war",)))
     if found:
         assert found.quote.strip("…") in " ".join(text.split())
         assert "war" in found.quote.lower()

@@ -1,7 +1,7 @@
 """What a source of medical facts answers. Each answer says where it is from and as of when."""
 
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 NOT_VERIFIED = "written from label knowledge, not verified"
@@ -19,6 +19,25 @@ class Answer(Generic[T]):
     as_of: str | None  # ISO date
     fell_back: str | None = None  # why the live service was not used, where it was tried
     not_covered: tuple[str, ...] = ()
+
+
+class LabelSection(NamedTuple):
+    """A section of one label, in plain text, and the label that it is of."""
+
+    text: str
+    set_id: str = ""
+    version: str = ""
+    effective: str | None = None  # ISO date
+    reference: str = ""
+
+    def basis(self, section: str = "", quote: str = "") -> str:
+        """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with what was read."""
+        if not self.set_id:
+            return NOT_VERIFIED
+        version = f", version {self.version}" if self.version else ""
+        effective = f", effective {self.effective}" if self.effective else ""
+        where = f', section "{section.replace("_", " ").capitalize()}": "{quote}"' if quote else ""
+        return f"label {self.set_id}{version}{effective}{where}"
 
 
 @dataclass(frozen=True)
@@ -42,16 +61,7 @@ class DrugLabel:
     @property
     def basis(self) -> str:
         """How the facts were obtained: never more than was done."""
-        return NOT_VERIFIED if self.mixed else self.read()
-
-    def read(self, section: str = "", quote: str = "") -> str:
-        """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with what was read."""
-        if not self.set_id:
-            return NOT_VERIFIED
-        version = f", version {self.version}" if self.version else ""
-        effective = f", effective {self.effective}" if self.effective else ""
-        where = f', section "{section.replace("_", " ").capitalize()}": "{quote}"' if quote else ""
-        return f"label {self.set_id}{version}{effective}{where}"
+        return NOT_VERIFIED if self.mixed else LabelSection("", self.set_id, self.version, self.effective).basis()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import StoreError
-from docgemma.knowledge.base import Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.paths import data_file
 
 VERSION = 4
@@ -130,7 +130,7 @@ def new_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def add_drug(
-    db: sqlite3.Connection, record: DrugLabel, source: str, as_of: str, sections: dict[str, str] | None = None
+    db: sqlite3.Connection, record: DrugLabel, source: str, as_of: str, sections: dict[str, LabelSection] | None = None
 ) -> None:
     values = (record.name, _json(asdict(record)), source, as_of, sections if sections is None else _json(sections))
     db.execute("INSERT INTO drug VALUES (?, ?, ?, ?, ?)", values)

@@ -197,7 +197,7 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
     for record, _ in part.records:
         a, b = (drugs.get(name) or Drug(name, (name,)) for name in record.drugs)
         for said in read_both(a, b)[:1]:
-            record = replace(record, basis=said.own.label.read(said.section, said.quote))
+            record = replace(record, basis=said.source.basis(said.section, said.quote))
         add_interaction(db, record)
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from docgemma.knowledge.base import DrugLabel, Interaction
+from docgemma.knowledge.base import DrugLabel, Interaction, LabelSection
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
 from docgemma.knowledge.search import WORD, read_yaml
 
@@ -32,19 +32,19 @@ ANOTHER = r"(?:other|another|additional|concomitant|multiple)\s+(?:[\w-]+\s+){0,
 class Drug:
     """A drug, what labels may call it, and its own label.
 
-    `names`: generic and as asked; `brands`: capitalised; `classes`: FDA's; `sections`: plain text of its label by
-    openFDA field name, `contraindications`, `boxed_warning`, `drug_interactions`, ...; {} where none was read.
+    `names`: generic and as asked; `brands`: capitalised; `classes`: FDA's; `sections`: of its labels by openFDA
+    field name, `contraindications`, `boxed_warning`, `drug_interactions`, ...; {} where none was read.
     """
 
     name: str
     names: tuple[str, ...]
     brands: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    sections: dict[str, str] = field(default_factory=dict)
+    sections: dict[str, LabelSection] = field(default_factory=dict)
     label: DrugLabel = NO_LABEL
 
 
-def drug_of(name: str, label: DrugLabel, sections: dict[str, str], asked: str = "") -> Drug:
+def drug_of(name: str, label: DrugLabel, sections: dict[str, LabelSection], asked: str = "") -> Drug:
     """A drug by its label. A brand of few letters or with signs is too easily another word."""
     names = dict.fromkeys([*filter(None, [asked]), name, *name.replace(" and ", " / ").split(" / ")])
     brands = tuple(brand for brand in label.brand_names if brand.isalpha() and len(brand) > 3)
@@ -64,20 +64,23 @@ class Finding:
     by_class: str | None = None  # the class that was named, where the drug was not
     some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
 
+    @property
+    def source(self) -> LabelSection:
+        return self.own.sections[self.section]
+
 
 def interaction(a: Drug, b: Drug) -> Interaction | None:
     """The gravest finding of both directions; both are quoted."""
     findings = read_both(a, b)
     if not findings:
         return None
-    label = findings[0].own.label
     return Interaction(
         drugs=(a.name, b.name),
         severity=findings[0].severity,
         mechanism=" ".join(_quoted(item, b if item.own is a else a) for item in findings),
         management=next((item.management for item in findings if item.management), ""),
-        reference=label.reference,
-        basis=label.read(),
+        reference=findings[0].source.reference,
+        basis=findings[0].source.basis(),
     )
 
 
@@ -99,9 +102,11 @@ def find(own: Drug, other: Drug) -> Finding | None:
     patterns = [(name_pattern(other), None), *class_patterns(own, other)]
     found = [
         finding
-        for section, text in own.sections.items()
-        if any(pattern.search(text) for pattern, _ in patterns)  # most sections name neither: cutting them up is dear
-        for part in subsections(text)
+        for section, source in own.sections.items()
+        if any(
+            pattern.search(source.text) for pattern, _ in patterns
+        )  # most sections name neither: cutting them up is dear
+        for part in subsections(source.text)
         for finding in _in_part(sentences(part), own, section, patterns)
     ]
     return min(found, key=_weight, default=None)

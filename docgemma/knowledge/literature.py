@@ -90,7 +90,7 @@ def _record(element: Element) -> dict[str, Any]:
     def texts(path: str) -> list[str]:
         return [plain("".join(item.itertext())) for item in element.iterfind(f"MedlineCitation/{path}")]
 
-    pmid, title = texts("PMID") or [None], texts("Article/ArticleTitle") or [None]
+    pmid = next(iter(texts("PMID")), None)
     parts = element.iterfind("MedlineCitation/Article/Abstract/AbstractText")
     labels = [f"{label.capitalize()}: " if (label := part.get("Label")) else "" for part in parts]
     authors = element.iterfind("MedlineCitation/Article/AuthorList/Author")
@@ -99,9 +99,9 @@ def _record(element: Element) -> dict[str, Any]:
     )
     year = re.search(r"\b[12][0-9]{3}\b", " ".join(texts("Article/Journal/JournalIssue/PubDate/*")))
     return {
-        "id": pmid[0],
-        "pmid": pmid[0],
-        "title": title[0],
+        "id": pmid,
+        "pmid": pmid,
+        "title": " ".join(texts("Article/ArticleTitle")),
         "authorString": f"{', '.join(name.strip() for name in names)}.",
         "journalTitle": " ".join(texts("Article/Journal/Title")),
         "pubYear": year and year[0],  # "1998 Dec-1999 Jan" is 1998

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from docgemma.knowledge.base import DrugLabel
+from docgemma.knowledge.base import DrugLabel, LabelSection
 from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
 
@@ -235,13 +235,20 @@ def max_daily_dose(text: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def scanned_sections(labels: list[Label]) -> dict[str, str]:
-    """The sections that may name other drugs, as `merge` takes them.
+def scanned_sections(labels: list[Label]) -> dict[str, LabelSection]:
+    """The sections that may name other drugs, each of the leading label, else of the newest that has it.
 
-    Labels without section 7 say it among their warnings.
+    Drugs without section 7 say it among their warnings.
     """
     labels = leading(labels)
     fields = ["contraindications", "boxed_warning", "drug_interactions"]
     if not _first(labels, "drug_interactions"):
         fields += ["do_not_use", "ask_doctor_or_pharmacist", "warnings_and_cautions", "warnings", "precautions"]
-    return {field: section(parts) for field in fields if (parts := _first(labels, field))}
+    found = {field: next((label for label in labels if getattr(label, field)), None) for field in fields}
+    return {
+        field: LabelSection(
+            section(getattr(label, field)), label.known_as, label.version, label.effective, label.reference
+        )
+        for field, label in found.items()
+        if label
+    }

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.base import NOT_VERIFIED, Answer, Article, DrugLabel, Interaction, Trial
+from docgemma.knowledge.base import NOT_VERIFIED, Answer, Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.knowledge.build import VERSION
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
@@ -74,7 +74,8 @@ class Snapshot:
         drugs = {name: Drug(name, (name,)) for name in names}
         for name in names:
             for data, sections in self._rows("SELECT data, sections FROM drug WHERE name = ?", name):
-                drugs[name] = drug_of(name, DrugLabel(**json.loads(data)), json.loads(sections or "{}"))
+                read = {field: LabelSection(*parts) for field, parts in json.loads(sections or "{}").items()}
+                drugs[name] = drug_of(name, DrugLabel(**json.loads(data)), read)
         return drugs
 
     @cached_property
