@@ -1,16 +1,14 @@
 """`docgemma snapshot`: make the offline knowledge from the public bulk files, and say what is in it."""
 
-import json
-import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
+from docgemma.cli.shared import AsJson, print_json, progress
+
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Files = Optional[list[Path]]
 SHOWN = 20
 
@@ -35,19 +33,18 @@ def build_command(
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    on_progress = partial(typer.echo, err=True)
-    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], on_progress)
-    _print_json(report) if as_json else _print_report(report)
+    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], progress)
+    print_json(report) if as_json else _print_report(report)
 
 
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
-    """What is inside, from which files, and how old it is."""
+    """What is inside, from which sources, and how old it is."""
     from docgemma.knowledge.sources import open_snapshot
     from docgemma.settings import read_settings
 
     found = open_snapshot(read_settings()).info()
-    _print_json(found) if as_json else _print_info(found)
+    print_json(found) if as_json else _print_info(found)
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -97,7 +94,3 @@ def _print_info(found: dict[str, Any]) -> None:
 
 def _line(kind: str, part: dict[str, Any]) -> str:
     return f"  {kind}: {part['count']:,} from {part['source']}, as of {part['as_of'] or 'unknown'}"
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
