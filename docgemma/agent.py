@@ -9,6 +9,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -16,16 +17,17 @@ from langgraph.types import Command, StateSnapshot
 
 from docgemma.ehr.open import open_store
 from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
+from docgemma.forget import forget_all, forget_before, forget_expired, forget_thread, image_folder
 from docgemma.graphs import load_graph
 from docgemma.images import load_image
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.memory import broken, newest_threads, open_memory
+from docgemma.memory import broken, last_checkpoints, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
-from docgemma.paths import data_file
+from docgemma.paths import data_file, private_file, private_folder
 from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
 from docgemma.rules.amend import amendment
@@ -68,6 +70,7 @@ class Agent:
         self.graph_name = graph
         builder = load_graph(graph)
         self.memory = open_memory(self.settings.db_location)
+        forget_expired(self.settings, self.memory)
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names()
@@ -115,7 +118,7 @@ class Agent:
             if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, context, on_event)):
                 return answer
             turn: dict[str, Any] = {
-                "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
+                "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image, thread),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
             if patient is not None:
@@ -157,7 +160,12 @@ class Agent:
             self._check_known(thread)
             pending = self.pending(thread)
             if not pending:
-                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}.")
+                stored = self._stored(thread)
+                if stored.tasks and decision == "approve":  # approved before a crash: what it led to is said
+                    return self._run(None, self._context(thread, actor, stop), on_event)
+                done = any(result["writes"] and not result["error"] for result in stored.values.get("tool_results", []))
+                also = ": its entry is recorded" if done else ""
+                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}{also}.")
             fields = self.toolbox[pending["name"]].args.model_fields
             unknown = set(args or {}) - set(fields)
             if unknown or (decision == "edit" and not args):
@@ -189,8 +197,30 @@ class Agent:
     def threads(self, prefix: str, limit: int = 20) -> list[dict[str, str]]:
         """The conversations whose id begins so, the newest first: `thread`, and `question`, what was last asked."""
         with self._memory_errors():
-            found = newest_threads(self.memory, prefix, limit)
+            found = last_checkpoints(self.memory, prefix, limit)
             return [{"thread": thread, "question": self._stored(thread).values.get("message", "")} for thread in found]
+
+    def forget(self, thread: str | None = None, *, before: datetime | None = None, prefix: str = "") -> int:
+        """Forget one conversation, those not continued since `before`, or all; approved record entries stay.
+
+        Args:
+            before: a time with its zone.
+            prefix: with `before` only: conversations whose id begins so.
+
+        Returns:
+            How many.
+
+        Raises:
+            UnknownThreadError: there is no such conversation.
+            StoreError: something of it could not be deleted.
+        """
+        if before:
+            return forget_before(self.settings, self.memory, before, prefix)
+        if thread is None:
+            return forget_all(self.settings, self.memory)
+        with self._lock(thread):
+            forget_thread(self.settings, self.memory, thread)
+        return 1
 
     def conversation(self, thread: str) -> dict[str, Any] | None:
         """What is stored of it: `turns`, the last `message`, `patient` (active), `unfinished`; None if nothing is."""
@@ -275,17 +305,17 @@ class Agent:
             )
         return {"id": patient.id, "name": patient.name}
 
-    def _keep_image(self, image: str | Path | None) -> ImageRef | None:
+    def _keep_image(self, image: str | Path | None, thread: str) -> ImageRef | None:
         """Check an image now and keep a copy, so that a resumed turn still has it."""
         if image is None:
             return None
         path = Path(image)
         load_image(path)  # raises where it cannot be read
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
+        kept = image_folder(self.settings, thread) / f"{digest}{path.suffix.lower()}"
         try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, kept)
+            private_folder(kept.parent)
+            shutil.copyfile(path, private_file(kept))
         except OSError as error:
             raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
         return ImageRef(path=str(kept))

@@ -53,6 +53,7 @@ def test_an_answer_larger_than_the_cache_is_not_kept(cache):
 def test_only_the_owner_can_read_it(cache):
     cache.put("key", 1)
     assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((cache.folder / "key").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"\x1f\x8b\x08 cut"])

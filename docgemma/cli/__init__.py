@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from docgemma.cli import ask, demo, ehr, eval, kaggle, servers, snapshot
+from docgemma.cli import ask, demo, ehr, eval, forget, kaggle, servers, snapshot
 from docgemma.cli.shared import AsJson, print_json
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -15,7 +15,7 @@ app = typer.Typer(
 )  # fmt: skip
 for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", demo.app), ("kaggle", kaggle.app)):
     app.add_typer(group, name=name)
-for command in (ask.ask, ask.chat, servers.mcp, servers.serve):
+for command in (ask.ask, ask.chat, forget.forget, servers.mcp, servers.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
 

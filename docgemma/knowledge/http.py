@@ -27,6 +27,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, mode
 
 from docgemma import __version__
 from docgemma.errors import ConfigError, ErrorType, ToolError
+from docgemma.paths import private_file, private_folder
 
 T = TypeVar("T")
 ATTEMPTS = 3
@@ -296,9 +297,8 @@ class ResponseCache:
     def put(self, key: str, data: Any) -> None:
         """Keep an answer; the oldest go where all of them are too much."""
         with suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary = self.folder / f".{key}.{os.getpid()}.{threading.get_ident()}"
-            temporary.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+            temporary = private_folder(self.folder) / f".{key}.{os.getpid()}.{threading.get_ident()}"
+            private_file(temporary).write_bytes(gzip.compress(json.dumps(data).encode(), 1))
             temporary.replace(self.folder / key)
             kept = 0
             for file in sorted(self.folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True):
