@@ -14,7 +14,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import label_topics_in, names
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
-from docgemma.rules.chart_entries import age, allergy, medication, overview, problem, results_to_weigh
+from docgemma.rules.chart_entries import age, lines_of, overview, results_to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.plan import by_tool
 from docgemma.rules.refusal import refusals
@@ -155,17 +155,21 @@ def check_lines(drug: str, found: Sequence[str], chart: Mapping[str, Any]) -> li
 def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) -> list[str]:
     """What a check is read with: the drugs that are taken already, allergies, active problems and results."""
     asked = {part for name in names for part in ingredients(name, drugs)}
-    taken = [medication(item) for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
-    known_to = [allergy(item).removeprefix("Allergy: ").rstrip(".") for item in chart["allergies"] if item["active"]]
-    problems = [item for item in chart["conditions"] if item["active"]]
-    active = [problem(item).removeprefix("Active problem: ").rstrip(".") for item in problems]
+    taken = [line.text for line in lines_of(chart, "meds") if asked & ingredients(line.name, drugs)]
+    allergies, problems = (_listed(chart, ask) for ask in ("alg", "prob"))
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
         *taken,
-        f"Recorded allergies: {'; '.join(known_to)}." if known_to else none,
-        f"Active problems: {'; '.join(active)}." if active else "No active problems are recorded.",
+        f"Recorded allergies: {allergies}." if allergies else none,
+        f"Active problems: {problems}." if problems else "No active problems are recorded.",
         results_to_weigh(chart),
     ]
+
+
+def _listed(chart: dict[str, Any], ask: str) -> str:
+    """The active entries of a topic in one line."""
+    active = [line.text.partition(": ")[2].rstrip(".") for line in lines_of(chart, ask) if line.item["active"]]
+    return "; ".join(active)
 
 
 def _searches(state: AgentState) -> list[str]:
