@@ -8,8 +8,7 @@ from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, abbreviations, groups, link_drugs
 from docgemma.reading.entries import Marked, closed, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.patients import PatientLink
-from docgemma.reading.people import as_patient, as_unclear, born_on, read_people
+from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday
 from docgemma.state import ActivePatient, Request
@@ -80,9 +79,9 @@ def read_request(
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
-    names, ids = marked.spans("name"), marked.spans("id")
+    names, ids = marked.places("name"), marked.places("id")
     if store is None:
-        return [PatientLink(span.start, span.end, span.text, "name", (), False) for span in [*names, *ids]]
+        return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""

@@ -155,7 +155,7 @@ def _last_seen(chart: Chart) -> list[str]:
 
 
 def _mild(item: Entry) -> bool:
-    return item.get("severity", "severe") != "severe"
+    return bool(item.get("severity", "severe") != "severe")
 
 
 def _joined(*parts: str) -> str:
