@@ -17,7 +17,6 @@ from docgemma.state import (
     ActivePatient,
     AgentState,
     Clarification,
-    ExtractedEntities,
     ImageRef,
     Option,
     PatientRef,
@@ -60,7 +59,6 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
         "user_query": state["message"],
         "turn_patient": state.get("active_patient"),
         "request": request,
-        "extracted_entities": _entities(request, image is not None),
         "clarification": _contradicts(state, request, context),
     }
     if image:
@@ -91,16 +89,6 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = Request(**{**request, "asks": [*request["asks"], "notes"]})  # what was written about the picture
     return carried(request, state.get("request"), bool(active))
-
-
-def _entities(request: Request, has_image: bool) -> ExtractedEntities:
-    """The request's findings as the prompts of language models show them."""
-    return ExtractedEntities(
-        patient_ids=[patient["id"] for patient in request["patients"]],
-        patient_names=[patient["said"] for patient in request["patients"] if patient["search"]] + request["unclear"],
-        drug_mentions=[drug["said"] for drug in request["drugs"]] + [order["said"] for order in request["orders"]],
-        has_image=has_image,
-    )  # fmt: skip
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:

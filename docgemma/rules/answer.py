@@ -11,12 +11,11 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import foods
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import label_topics_in, names
+from docgemma.reading.terms import names, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, results_to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
-from docgemma.rules.plan import by_tool
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
@@ -72,10 +71,6 @@ def compose(
     missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
     lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in missing]
     return "\n\n".join("\n".join(known.unique(block)) for block in [*blocks, lines] if block), missing
-
-
-def _made(state: AgentState, tool: str) -> list[ToolResult]:
-    return by_tool(state.get("tool_results") or [], tool)
 
 
 def _told(ask: str, told: str) -> bool:
@@ -176,7 +171,7 @@ def _searches(state: AgentState) -> list[str]:
     """Who was found, unless the chart is shown; that a name was spelt otherwise is always said."""
     seen = {item["result"]["patient"]["id"] for item in known.charts(state)}
     lines: list[str] = []
-    for item in _made(state, "search_patient"):
+    for item in known.made(state, "search_patient"):
         patients, told = item["result"].get("patients") or [], item["formatted_result"].splitlines()
         shown = bool(patients) and patients[0]["id"] in seen
         lines += [line for line in told if not shown or "closest match" in line]
@@ -186,14 +181,14 @@ def _searches(state: AgentState) -> list[str]:
 def _knowledge(state: AgentState, request: Request) -> list[str]:
     lines = _foods(state, request)
     charts = known.charts(state)
-    interactions = _made(state, "check_drug_interactions")
+    interactions = known.made(state, "check_drug_interactions")
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
         lines += [line for item in interactions for line in item["formatted_result"].splitlines()]
-    for item in _made(state, "check_drug_safety"):
+    for item in known.made(state, "check_drug_safety"):
         lines += label_lines(item, request, bool(charts) and "safe" not in request["asks"])
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
-        lines += [line for item in _made(state, name) for line in item["formatted_result"].splitlines()]
-    return [*lines, *([NOT_JUDGED] if charts and _made(state, "find_clinical_trials") else [])]
+        lines += [line for item in known.made(state, name) for line in item["formatted_result"].splitlines()]
+    return [*lines, *([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
 
 
 def _foods(state: AgentState, request: Request) -> list[str]:
@@ -201,7 +196,7 @@ def _foods(state: AgentState, request: Request) -> list[str]:
     lines = []
     for food in (item for item in request["drugs"] if item["how"] == "food"):
         matters = {plain(name) for name in foods()[plain(food["name"])]["drugs"]}
-        for drug in (item["result"]["drug"] for item in _made(state, "check_drug_safety")):
+        for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
             listed = plain(drug) in matters
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"
             proof = "" if listed else ", which does not prove that it does not"
@@ -225,7 +220,7 @@ def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
     single = [f"{name} contraindication: {text.rstrip('.')}." for text in against]
     single += [*(f"{name} warning: {text.rstrip('.')}." for text in warnings), dose, *pairs]
     told: list[str] = []
-    for topic in [] if brief else label_topics_in(" ; ".join([*request["measures"], request["said"]])):
+    for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
         found = [line for line in single if names(topic["match"], line)]
         absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
         told += found or ([] if names(topic["match"], head) else [absent])

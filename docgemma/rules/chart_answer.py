@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import kinds_in, measure_named, measures_in, names, near_measures, topics_in
+from docgemma.reading.terms import measure_named, measures_in, names, near_measures, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
 from docgemma.rules.findings import UNCHECKED
 from docgemma.rules.order_check import check_order_allergies
@@ -101,7 +101,7 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
 def _kinds(measure: str, asks: Iterable[str], chart: Chart) -> tuple[list[str], set[str]] | None:
     """Parts of a topic that a measure names: the flu jab, smoking, the cardiology letter, the anticoagulants."""
     for ask in asks:
-        if kinds := kinds_in(measure, SECTIONS[ask][0]):
+        if kinds := said_in(measure, SECTIONS[ask][0]):
             return [line for kind in kinds for line in _kind(ask, kind, chart)], {ask}
     return None
 

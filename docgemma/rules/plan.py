@@ -156,7 +156,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "trial" in asks or request["trials"]:
         steps += _trials(state, request)
-    if "img" in asks and known.entities(state)["has_image"]:
+    if "img" in asks and state.get("image"):
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps
 
@@ -192,7 +192,7 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
     short = [conditions()[word]["name"] for word in plain(request["said"]).split() if word in conditions()]
     wanted = request["trials"] or named or short or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
-    found = by_tool(state.get("tool_results") or [], "find_clinical_trials")
+    found = known.made(state, "find_clinical_trials")
     if request["status"] and any(item["empty"] for item in found):
         steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in wanted]
     return steps
@@ -259,7 +259,3 @@ def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
 
 def _said(**args: Any) -> dict[str, Any]:
     return {name: value for name, value in args.items() if value}
-
-
-def by_tool(results: Sequence[ToolResult], name: str) -> list[ToolResult]:
-    return [item for item in results if item["tool_name"] == name and not item["error"]]
