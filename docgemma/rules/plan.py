@@ -73,22 +73,8 @@ def _completed(call: ToolResult, later: Sequence[ToolResult]) -> bool:
 
 
 def complete(state: AgentState) -> bool:
-    """Whether the turn goes to its answer: nothing is missing, or the limit of calls is reached."""
-    if state.get("step_count", 0) >= MAX_STEPS:
-        return True
-    return not missing(state) and not _suggested_left(state)
-
-
-def wanted_by_model(state: AgentState) -> str | None:
-    """The tool that the model named with the intent, until it ran."""
-    name = state.get("suggested_tool")
-    tried = {item["tool_name"] for item in state.get("tool_results") or []}
-    return name if name and name not in tried and not state.get("proposed_none") else None
-
-
-def _suggested_left(state: AgentState) -> bool:
-    name = wanted_by_model(state)
-    return bool(name) and name in runnable(state)
+    """Whether the turn goes to its answer: nothing can run any more, or the limit of calls is reached."""
+    return state.get("step_count", 0) >= MAX_STEPS or not runnable(state)
 
 
 def runnable(state: AgentState) -> set[str]:
@@ -103,6 +89,13 @@ def runnable(state: AgentState) -> set[str]:
         "drug": bool(drugs), "drugs": len(drugs) > 1,
     }  # fmt: skip
     return names | {meant} if meant and met.get(state.get("suggested_needs") or "") else names
+
+
+def wanted_by_model(state: AgentState) -> str | None:
+    """The tool that the model named with the intent, until it ran."""
+    name = state.get("suggested_tool")
+    tried = {item["tool_name"] for item in state.get("tool_results") or []}
+    return name if name and name not in tried and not state.get("proposed_none") else None
 
 
 def is_repeat(name: str, args: Mapping[str, Any], state: AgentState) -> bool:
@@ -212,16 +205,15 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         "allergy": [_said(**item) for item in request["allergies"]],
         "note": [_said(**item) for item in request["notes"]],
     }
+    asked = [ask for ask in WRITES if ask in request["asks"]]
     steps = []
-    for ask in WRITES:
-        for at, args in enumerate(entries[ask] if ask in request["asks"] else []):
-            whose = request["owners"].get(ask, [])
+    for ask in asked:
+        whose = request["owners"].get(ask, [])
+        for at, args in enumerate(entries[ask]):
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
-    others = set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}
-    for ask in WRITES:
-        if ask in request["asks"] and not any(step.ask == ask for step in steps) and not others and not steps:
-            steps.append(Step(WRITE_TOOLS[ask], dict(who), ask))  # the call asks for what is missing
+    if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
+        steps = [Step(WRITE_TOOLS[ask], who, ask) for ask in asked[:1]]  # the call asks for what is missing
     return steps
 
 
