@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from docgemma.errors import RETRYABLE
-from docgemma.reading.drugs import foods
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import names, said_in
 from docgemma.rules import known
@@ -195,7 +195,7 @@ def _foods(state: AgentState, request: Request) -> list[str]:
     """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
     lines = []
     for food in (item for item in request["drugs"] if item["how"] == "food"):
-        matters = {plain(name) for name in foods()[plain(food["name"])]["drugs"]}
+        matters = {plain(name) for name in said_for("foods")[plain(food["name"])]["drugs"]}
         for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
             listed = plain(drug) in matters
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"

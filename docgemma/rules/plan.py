@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.reading.drugs import conditions
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.rules import known
 from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
@@ -182,7 +182,8 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
 def _trials(state: AgentState, request: Request) -> list[Step]:
     """Trials of each condition that is named; where none of the wanted status exist, those of any."""
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
-    short = [conditions()[word]["name"] for word in plain(request["said"]).split() if word in conditions()]
+    known_as = said_for("conditions")
+    short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
     wanted = request["trials"] or named or short or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     found = known.made(state, "find_clinical_trials")
