@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
+from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
@@ -59,10 +60,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         removed.extend(claimed)
         return text
 
-    stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
-    calls = [call.as_dict() for call in done.calls]
-    written = stream.finish()
+    written, calls = _written(prompt, keep, runtime)
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
     text = (written or reply.text) + notice
     if removed:  # it said that something was recorded
@@ -92,15 +90,13 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
 
-    stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
-    written = stream.finish()
+    written, calls = _written(prompt, keep, runtime)
     usable = len(written.split()) >= MIN_WORDS
     return {
         "final_response": must_say(written, composed, state) if usable else composed,
         "unanswered": missing,
         "grounding": _grounding(removed),
-        "calls": [call.as_dict() for call in done.calls],
+        "calls": calls,
     }
 
 
@@ -166,13 +162,17 @@ def _question_text(question: Clarification) -> str:
     return question["question"] if listed or not options else f"{question['question']}\n{options}"
 
 
-def _writer(runtime: Runtime[Context]) -> Callable[[str], None]:
-    def write(text: str) -> None:
+def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Context]) -> tuple[str, list[dict[str, Any]]]:
+    """What is kept of the model's prose, shown sentence by sentence; and the calls it cost."""
+
+    def show(text: str) -> None:
         if runtime.context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
         runtime.stream_writer({"type": "token", "text": text})
 
-    return write
+    stream = SentenceStream(keep, show)
+    done = runtime.context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
+    return stream.finish(), [call.as_dict() for call in done.calls]
 
 
 def _grounding(removed: list[str]) -> dict[str, Any]:
