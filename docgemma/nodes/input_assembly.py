@@ -92,18 +92,13 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
     """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named."""
     active = state.get("active_patient")
-    if (
-        not active
-        or "note" in request["asks"]
-        or request["patients"]
-        or request["unclear"]
-        or not known.people({**state, "request": request})
-    ):
+    named = request["patients"] or request["unclear"]
+    if not active or named or "note" in request["asks"] or not known.people({**state, "request": request}):
         return None
     words = set(plain(state["message"]).replace("'s", "").split())
     patient = context.store.patient(active["id"])
-    other = {"male": FEMALE, "female": MALE}.get(patient.sex if patient else "", frozenset())
-    own = {"male": MALE, "female": FEMALE}.get(patient.sex if patient else "", frozenset())
+    sex = patient.sex if patient else ""
+    own, other = {"male": (MALE, FEMALE), "female": (FEMALE, MALE)}.get(sex, (frozenset(), frozenset()))
     if patient is None or not words & other or words & own:
         return None
     return Clarification(
