@@ -10,7 +10,6 @@ from typing import Any
 from docgemma.text.words import clinical, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
-LONG = 8  # of a word that may hold two typing errors
 Entry = dict[str, Any]
 
 
@@ -38,25 +37,7 @@ def measures_in(text: str, *, sure: bool = False) -> list[str]:
     Args:
         sure: leave out words that may mean something else ("vs"), as they do outside of a marked measure.
     """
-    return _opened(said_in(text, "measures" if sure else "any measures"))
-
-
-def near_measures(text: str) -> list[str]:
-    """Measures of which a word of the text is a near misspelling: "egrf", "creatinin"."""
-    from rapidfuzz.distance import OSA
-
-    single = [(phrase, entry) for phrase, entry in _phrases("any measures") if " " not in phrase]
-    found = []
-    for word in plain(text).replace("/", " ").split():
-        if len(word) >= SHORT and word not in everyday():
-            like = [(phrase, entry) for phrase, entry in single if phrase[0] == word[0] and len(phrase) >= SHORT]
-            costs = [(OSA.distance(word, phrase), at) for at, (phrase, _) in enumerate(like)]
-            found += [like[at][1] for cost, at in sorted(costs)[:1] if cost <= (1 if len(word) < LONG else 2)]
-    return _opened(found)
-
-
-def _opened(entries: Iterable[Entry]) -> list[str]:
-    """The names of measures, each once; of a group, its members."""
+    entries = said_in(text, "measures" if sure else "any measures")
     return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import measure_named, measures_in, names, near_measures, said_in, topics_in
+from docgemma.reading.terms import measure_named, measures_in, names, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
 from docgemma.rules.findings import UNCHECKED
 from docgemma.rules.order_check import check_order_allergies
@@ -79,10 +79,10 @@ def _said_elsewhere(request: Request, chart: Chart) -> list[str]:
 
 def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
     """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
-    named = [*measures_in(measure), *(near_measures(measure) if RESULTS & set(asks) else [])]
+    named = measures_in(measure)
     recorded = {measure_named(line.name) for line in lines_of(chart, "labs", "vit")}
     if not recorded & set(named):
-        if drugs.find(measure) and not (RESULTS & set(asks) and measures_in(measure)):
+        if drugs.find(measure) and not (RESULTS & set(asks) and named):
             return _taken(measure, asks, chart, drugs)
         if kinds := _kinds(measure, [ask for ask in asks if ask in KINDS], chart):
             return kinds
