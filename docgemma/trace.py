@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.refusal import is_rejected
-from docgemma.state import AgentState, ExtractedEntities, Step
+from docgemma.state import AgentState, Request, Step
 
 LABELS = {
     "input_assembly": "Reading the request",
@@ -67,7 +67,7 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
     """One line on what the step did, in clinical words: no tool names."""
     match name:
         case "input_assembly":
-            return _found(update.get("extracted_entities") or state["extracted_entities"])
+            return _found(update.get("request") or state["request"])
         case "intent_classify":
             return "General question" if update["intent"] == "DIRECT" else "Needs a look-up or a record entry"
         case "tool_select":
@@ -97,8 +97,10 @@ def _label(name: str, state: AgentState, context: Context) -> str:
     return LABELS[name]
 
 
-def _found(entities: ExtractedEntities) -> str:
-    parts = [*entities["patient_ids"], *entities["patient_names"], *entities["drug_mentions"]]
+def _found(request: Request) -> str:
+    parts = [*(patient["id"] for patient in request["patients"])]
+    parts += [*(patient["said"] for patient in request["patients"] if patient["search"]), *request["unclear"]]
+    parts += [*(drug["said"] for drug in request["drugs"]), *(order["said"] for order in request["orders"])]
     return "Found: " + ", ".join(parts) if parts else ""
 
 

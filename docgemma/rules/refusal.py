@@ -3,8 +3,8 @@
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
+from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
-from docgemma.rules.sentences import without
 from docgemma.state import AgentState, Request, ToolResult
 
 UNCHANGED = (
