@@ -15,10 +15,9 @@ import pytest
 
 from benchmarks.ehr_search import main
 from docgemma.ehr.base import Provenance
-from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM
+from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM, problems_of
 from docgemma.ehr.open import open_store, seed_resources
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.settings import Settings
 
@@ -199,7 +198,7 @@ def test_a_write_is_stored_with_version_key_and_author(store: SqliteStore) -> No
     stored = store.create(allergy("p1"), by("k1"))
     assert stored["meta"]["versionId"] == "1" and stored["meta"]["lastUpdated"].endswith("Z")
     assert {"system": KEY_SYSTEM, "value": "k1"} in stored["identifier"]
-    assert store.chart("p1").allergies == [stored] == kept(store, "AllergyIntolerance", "history")
+    assert store.chart("p1").allergies == [stored] == kept(store, "AllergyIntolerance")
     (record,) = kept(store, "Provenance")
     plain = f"AllergyIntolerance/{stored['id']}"
     assert record["target"] == [{"reference": f"{plain}/_history/1"}, {"reference": plain}]
@@ -385,6 +384,26 @@ def test_another_version_of_the_store_is_refused_and_left_as_it_is(tmp_path: Pat
         assert connection.execute("SELECT count(*) FROM resource").fetchone() == (1,)
 
 
+OLD_INDEX = """
+DROP TABLE people_word; DROP TABLE people; PRAGMA user_version = 2;
+CREATE TABLE history (type, id, version, last_updated, body); CREATE TABLE person (patient_id, name, birth_date, sex);
+CREATE TABLE name_token (token, is_family, patient_id); CREATE TABLE vocabulary (id, token);
+CREATE TABLE identifier (value_folded, patient_id);
+"""
+
+
+def test_a_file_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "ehr.sqlite"
+    with closing(SqliteStore(path, [patient("p1", "Ana", "Reyes", birthDate="1980-02-03")])) as store:
+        written = store.create(allergy("p1"), by("k1"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OLD_INDEX)
+    with closing(SqliteStore(path)) as store:
+        assert store.search_patients("ana reyes") == store.born(["1980-02-03"]) == store.by_identifier(["P-1"])["P-1"]
+        assert store.chart("p1").allergies == [written] == [store.create(allergy("p1"), by("k1"))]
+    SqliteStore(path).close()
+
+
 def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> None:
     path = tmp_path / "ehr.sqlite"
     SqliteStore(path, seed_resources()).close()
@@ -486,8 +505,8 @@ def test_the_home_store_is_seeded_once(tmp_path: Path) -> None:
         assert len(store.chart("ghi-789").allergies) == 3
 
 
-def kept(store: SqliteStore, kind: str, table: str = "resource") -> list[dict]:
-    """What the file holds of this type, the newest version first, asked without our code."""
+def kept(store: SqliteStore, kind: str) -> list[dict]:
+    """What the file holds of this type, asked without our code."""
     with closing(sqlite3.connect(store.path)) as connection:
-        query = f"SELECT body FROM {table} WHERE type = ? ORDER BY version DESC"
+        query = "SELECT body FROM resource WHERE type = ?"
         return [json.loads(body) for (body,) in connection.execute(query, (kind,))]

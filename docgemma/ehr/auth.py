@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 
-from docgemma.ehr.outcome import RemoteError
+from docgemma.ehr.client import RemoteError
 from docgemma.errors import ConfigError, ErrorType
 from docgemma.settings import Settings
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.ehr.base import RecordStore, Resource
-from docgemma.ehr.fhir import ID, patient_id_of
+from docgemma.ehr.fhir import ID, patient_id_of, problems_of
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 from docgemma.errors import UsageError
 
 BATCH = 500  # resources a transaction

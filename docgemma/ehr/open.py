@@ -23,10 +23,11 @@ def open_store(settings: Settings, *, create: bool = False) -> RecordStore:
         ConfigError: credentials are incomplete.
     """
     if settings.ehr_location.lower().startswith(("http://", "https://")):
+        from docgemma.ehr.auth import auth_from
         from docgemma.ehr.remote import RemoteStore
 
-        return RemoteStore.from_settings(settings)
-
+        base_url = settings.ehr_location.rstrip("/")
+        return RemoteStore(base_url, auth_from(settings, base_url), settings.tool_timeout)
     from docgemma.ehr.sqlite import SqliteStore
 
     if settings.ehr:

@@ -39,10 +39,7 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
             count=len(matches),
             options=[{"id": item.id, "label": item.label} for item in matches],
         )
-    found = [
-        _patient(item) | {"guessed": item.guessed, "identifiers": context.store.identifiers(item.id)}
-        for item in matches
-    ]
+    found = [_patient(item) | {"guessed": item.guessed, "identifiers": list(item.identifiers)} for item in matches]
     data = {"name": args.name, "patients": found}
     return ToolOutput(data, context.store.name, empty=not matches)
 
