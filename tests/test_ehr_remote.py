@@ -548,7 +548,7 @@ def test_a_token_address_without_encryption_is_not_used_by_an_encrypted_server()
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
-        ({}, Token),
+        ({}, type(None)),
         ({"ehr_token": "t"}, Token),
         ({"ehr_client_id": "i", "ehr_client_secret": "s"}, ClientCredentials),
         ({"ehr_token": "t", "ehr_client_id": "i"}, Token),

@@ -360,7 +360,7 @@ def test_a_file_that_is_no_record_store_is_refused(tmp_path: Path, content: byte
     path = tmp_path / "ehr.sqlite"
     path.write_bytes(content)
     said = line_of(lambda: open_store(Settings(home=tmp_path, ehr=str(path))))
-    assert "not a record store" in said or "damaged" in said
+    assert "not a record store" in said or "not a database" in said
     assert path.read_bytes() == content
 
 
@@ -415,7 +415,7 @@ def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> Non
         with closing(SqliteStore(path)) as store:
             store.chart("abc-123")
 
-    assert "damaged" in line_of(read)
+    assert "malformed" in line_of(read)
 
 
 def test_a_damaged_entry_is_an_error_and_not_a_gap(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_a_read_only_store_is_an_error_when_written_and_never_an_empty_chart() -
         else:
             with closing(store):
                 assert store.chart("p1").patient.name == "Ana Reyes"
-                assert "written" in line_of(lambda: store.create(allergy("p1"), by("k1")))
+                assert "readonly" in line_of(lambda: store.create(allergy("p1"), by("k1")))
 
 
 def test_a_store_that_may_not_be_read_says_so() -> None:
@@ -486,7 +486,7 @@ def test_a_store_that_may_not_be_read_says_so() -> None:
         path = folder / "ehr.sqlite"
         SqliteStore(path).close()
         path.chmod(0o000)
-        assert "cannot be opened" in line_of(lambda: SqliteStore(path))
+        assert "unable to open" in line_of(lambda: SqliteStore(path))
 
 
 def test_a_home_that_cannot_be_made_says_so() -> None:

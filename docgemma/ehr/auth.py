@@ -17,14 +17,13 @@ GRANT = {"grant_type": "client_credentials"}
 
 
 class Token(httpx.Auth):
-    """A fixed bearer token; "" sends none."""
+    """A fixed bearer token."""
 
-    def __init__(self, token: str = ""):
+    def __init__(self, token: str):
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
+        request.headers["Authorization"] = f"Bearer {self._token}"
         yield request
 
 
@@ -75,21 +74,19 @@ class ClientCredentials(httpx.Auth):
         return RemoteError(ErrorType.NOT_PERMITTED, f"FHIR server {httpx.URL(self._base_url).host}", detail)
 
 
-def auth_from(settings: Settings, base_url: str) -> Token | ClientCredentials:
+def auth_from(settings: Settings, base_url: str) -> httpx.Auth | None:
     """
     Raises:
         ConfigError: a client id without its secret, or the reverse.
     """
     if settings.ehr_token:
         return Token(settings.ehr_token)
-    if bool(settings.ehr_client_id) != bool(settings.ehr_client_secret):
-        raise ConfigError(
-            "OAuth2 needs a client id and a client secret.",
-            hint="Set DOCGEMMA_EHR_CLIENT_ID and DOCGEMMA_EHR_CLIENT_SECRET, or DOCGEMMA_EHR_TOKEN.",
-        )
     if settings.ehr_client_id and settings.ehr_client_secret:
         return ClientCredentials(base_url, settings.ehr_client_id, settings.ehr_client_secret, settings.ehr_token_url)
-    return Token()
+    if settings.ehr_client_id or settings.ehr_client_secret:
+        hint = "Set DOCGEMMA_EHR_CLIENT_ID and DOCGEMMA_EHR_CLIENT_SECRET, or DOCGEMMA_EHR_TOKEN."
+        raise ConfigError("OAuth2 needs a client id and a client secret.", hint=hint)
+    return None
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:

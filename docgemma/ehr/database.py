@@ -1,4 +1,4 @@
-"""One SQLite file: opened safely, shared by threads and processes, and every failure one clear StoreError."""
+"""One SQLite file of records: opened safely, shared by threads and processes, every failure one clear StoreError."""
 
 import json
 import sqlite3
@@ -36,21 +36,8 @@ OLD_TABLES = (
 )
 STAMP = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
 
-DAMAGED = ("is damaged", "Restore it from a backup, or set DOCGEMMA_EHR to another file.")
-LOCKED = ("is locked by another program", "Try again; if it persists, close the other program.")
-READ_ONLY = ("cannot be written", "Make the file and its folder writable.")
-DISK = ("is on a disk that failed or is full", "Free space and try again.")
-FAILURES = {  # SQLite's primary result code -> what to say, without SQL and without values
-    sqlite3.SQLITE_BUSY: LOCKED,
-    sqlite3.SQLITE_LOCKED: LOCKED,
-    sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_NOTADB: DAMAGED,
-    sqlite3.SQLITE_READONLY: READ_ONLY,
-    sqlite3.SQLITE_PERM: READ_ONLY,
-    sqlite3.SQLITE_FULL: DISK,
-    sqlite3.SQLITE_IOERR: DISK,
-    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that file and folder exist and that you may use them."),
-}
+HINT = "Check its disk, its folder and your permissions; if it is damaged, restore a backup."
+LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class Database:
@@ -134,14 +121,15 @@ class Database:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn SQLite's errors, and those of a stored body that is no JSON, into a StoreError."""
+        """Turn SQLite's errors (they hold no values), and those of a stored body that is no JSON, into a StoreError."""
         try:
             yield
         except sqlite3.Error as error:
-            said, hint = FAILURES.get(_code(error), (f"failed: {error}", "Run `docgemma doctor`."))
-            raise StoreError(f"The record store {self.path} {said}.", hint=hint, retryable=said == LOCKED[0]) from error
+            locked = getattr(error, "sqlite_errorcode", 0) & 0xFF in LOCKED
+            hint = "Try again; if it persists, close the other program." if locked else HINT
+            raise StoreError(f"The record store {self.path} failed: {error}.", hint=hint, retryable=locked) from error
         except json.JSONDecodeError as error:
-            raise StoreError(f"The record store {self.path} {DAMAGED[0]}.", hint=DAMAGED[1]) from error
+            raise StoreError(f"The record store {self.path} holds a damaged entry.", hint=HINT) from error
 
     def _run(self, script: str) -> None:
         for statement in script.split(";"):  # executescript would commit
@@ -152,9 +140,3 @@ class Database:
 
     def _is_empty(self) -> bool:
         return not self.connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-
-
-def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, or -1 where the error came from Python's side."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return -1 if code is None else code & 0xFF

@@ -5,7 +5,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from docgemma.ehr.base import PatientMatch, Resource
 from docgemma.ehr.fhir import family_text, name_text, patient_match
@@ -95,14 +94,12 @@ def best_fit(candidates: Iterable[Sequence[Resource]], name: str) -> list[Patien
 
 
 def ranked(matches: Sequence[PatientMatch], name: str) -> list[PatientMatch]:
-    """Fewest further names first, then words in the order typed, then by name and birth date."""
-    tokens = query_tokens(name)
+    """Fewest further names first, then names as typed, then by name and birth date."""
+    typed = query_tokens(name)
 
-    def rank(match: PatientMatch) -> tuple[int, int, str, str, str]:
+    def rank(match: PatientMatch) -> tuple[int, bool, str, str, str]:
         words = query_tokens(match.name)
-        places = [words.index(token) if token in words else -1 for token in tokens]
-        disorder = sum(later < earlier for earlier, later in pairwise(places))
-        return len(words), disorder, fold(match.name), match.birth_date, match.id
+        return len(words), words != typed, fold(match.name), match.birth_date, match.id
 
     return sorted(matches, key=rank)
 
