@@ -5,12 +5,13 @@ Names, ids and tokens are in our addresses and headers: none of them reaches a m
 
 import json
 import time
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import httpx
 import stamina
 from anyio.from_thread import BlockingPortal
+from pydantic import BaseModel, ValidationError
 
 from docgemma.ehr.base import Resource
 from docgemma.errors import ErrorType, StoreError, ToolError
@@ -22,6 +23,7 @@ MAX_PAGES = 40
 CONNECT_S = 4.0
 RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
 FHIR_JSON = "application/fhir+json"
+BAD = ("error", "fatal")  # severity of an issue; warnings and information are not failures
 HEADERS = {
     "Accept": FHIR_JSON,
     "Cache-Control": "no-cache",  # HAPI answers a repeated search from its cache: a new write would be missing
@@ -55,7 +57,6 @@ class RemoteError(ToolError, StoreError):
     """A FHIR server failed, in one of the known ways. Never "nothing found". Its text holds no patient data.
 
     Args:
-        server: its name for people.
         detail: what is known beyond the type, as a clause: "HTTP 500".
         status: of its answer; None where there was none.
     """
@@ -67,15 +68,29 @@ class RemoteError(ToolError, StoreError):
         self.retry_after_s: float | None = None
 
 
+class Entry(BaseModel):
+    resource: Resource
+
+
+class Link(BaseModel):
+    relation: str
+    url: str = ""
+
+
+class Bundle(BaseModel):
+    """A page of a search; it has no `entry` where nothing was found."""
+
+    resourceType: Literal["Bundle"]
+    type: Literal["searchset"]
+    entry: list[Entry] = []
+    link: list[Link] = []
+
+
 class Session:
     """The requests of one call, which share a connection and a deadline. Threads may share it.
 
     Every method waits for the event loop of `portal`, where the deadline ends a request whatever the server does, and
-    raises RemoteError when the server fails.
-
-    Args:
-        client: with the server's base URL, and how it knows us.
-        name: the server's, for people.
+    raises RemoteError when the server fails. `client` has the server's base URL, and how it knows us.
     """
 
     def __init__(self, portal: BlockingPortal, client: httpx.AsyncClient, name: str, timeout_s: float):
@@ -97,14 +112,23 @@ class Session:
     def search(self, kind: str, params: list[tuple[str, str]], limit: int | None = None) -> list[Resource]:
         """All resources of a search, page after page, or the first `limit`. A part is never given as the whole: pages
         that do not end are an error."""
-        page = f"{kind}?{httpx.QueryParams(tuple(params))}"
+        page, home = f"{kind}?{httpx.QueryParams(tuple(params))}", self._client.base_url
         found: list[Resource] = []
         for _ in range(MAX_PAGES):
-            body = self.get(page)
-            found += [item for item in self._entries(body) if item.get("resourceType") == kind]
-            page = self._next(body)
-            if not page or (limit is not None and len(found) >= limit):
+            try:
+                bundle = Bundle.model_validate(self.get(page))
+            except ValidationError:
+                raise self.failed("not a search result") from None  # no chain: it quotes the body
+            if wrong := next((entry.resource for entry in bundle.entry if failed_issues(entry.resource)), None):
+                raise error_of(self._name, 200, wrong)
+            found += [entry.resource for entry in bundle.entry if entry.resource.get("resourceType") == kind]
+            following = next((link.url for link in bundle.link if link.relation == "next"), "")
+            if not following or (limit is not None and len(found) >= limit):
                 return found[:limit]
+            url = home.join(following)
+            if (url.scheme, url.host, url.port) != (home.scheme, home.host, home.port):
+                raise self.failed("its next page is on another server")  # our token goes nowhere else
+            page = str(url)
         raise self.failed(f"more than {MAX_PAGES} pages")
 
     def get(self, path: str) -> Any:
@@ -167,41 +191,15 @@ class Session:
                 raise self.failed(f"more than {MAX_BYTES // 1_000_000} MB")
         return bytes(body)
 
-    def _entries(self, body: Any) -> list[Resource]:
-        """The resources of a searchset; it has no `entry` where nothing was found."""
-        if not isinstance(body, dict) or body.get("resourceType") != "Bundle" or body.get("type") != "searchset":
-            raise self.failed("not a search result")
-        entries, found = body.get("entry") or [], list[Resource]()
-        for entry in entries if isinstance(entries, list) else [None]:
-            resource = entry.get("resource") if isinstance(entry, dict) else None
-            if not isinstance(resource, dict):
-                raise self.failed("a search result that cannot be read")
-            if failed_issues(resource):
-                raise error_of(self._name, 200, resource)
-            found.append(resource)
-        return found
-
-    def _next(self, body: Resource) -> str:
-        """The address of the next page, or ""."""
-        links = [item for item in body.get("link") or [] if isinstance(item, dict) and item.get("relation") == "next"]
-        if not links or not links[0].get("url"):
-            return ""
-        base, url = self._client.base_url, self._client.base_url.join(str(links[0]["url"]))
-        if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
-            # our token goes nowhere else
-            raise self.failed("its next page is on another server")
-        return str(url)
-
 
 def is_outcome(body: Any) -> bool:
     return isinstance(body, dict) and body.get("resourceType") == "OperationOutcome"
 
 
 def failed_issues(outcome: Any) -> list[str]:
-    """The codes of an OperationOutcome's errors; warnings and information are not failures."""
+    """The codes of an OperationOutcome's errors."""
     issues = outcome.get("issue") or [] if is_outcome(outcome) else []
-    failed = [item for item in issues if isinstance(item, dict) and item.get("severity") in ("error", "fatal")]
-    return [str(item.get("code", "")) for item in failed]
+    return [str(item.get("code", "")) for item in issues if isinstance(item, dict) and item.get("severity") in BAD]
 
 
 def error_of(server: str, status: int, body: Any) -> RemoteError:

@@ -44,7 +44,6 @@ class Database:
     """An open record database. One lock lets threads take turns; SQLite does the same for processes.
 
     Args:
-        path: the file.
         create: make the file where there is none; otherwise its absence is an error.
         busy_timeout_s: how long to wait for another process's write.
 
@@ -53,8 +52,7 @@ class Database:
     """
 
     def __init__(self, path: Path, create: bool, busy_timeout_s: float):
-        self.path, self._create = path, create
-        self._lock = threading.RLock()
+        self.path, self._create, self._lock = path, create, threading.RLock()
         if not path.parent.is_dir():
             hint = "Create it, or point DOCGEMMA_EHR at another place."
             raise StoreError(f"The folder of the record store, {path.parent}, does not exist.", hint=hint)

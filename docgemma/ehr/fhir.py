@@ -10,6 +10,7 @@ from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
 from docgemma.ehr.facts import concept
 from docgemma.errors import ErrorType, ToolError
 
+Read = Callable[[str, str], Resource | None]  # a resource by its type and id
 KEY_SYSTEM = "urn:docgemma:write-key"  # identifier.system of a resource that this program wrote
 THREAD_SYSTEM = "urn:docgemma:thread"
 PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/-]{1,200}")
@@ -27,7 +28,7 @@ DATE_FIELDS = (
     "effectiveDateTime", "effectiveInstant", "effectivePeriod", "authoredOn", "occurrenceDateTime", "onsetDateTime",
     "onsetPeriod", "recordedDate", "date", "dateAsserted", "issued", "performedDateTime", "performedPeriod", "period",
 )  # fmt: skip
-NAME_ORDER = ("usual", "official", None)  # what a clinician calls the patient first
+NAME_RANK = {"usual": 0, "official": 1, None: 2}
 ABSTRACT = frozenset({"Resource", "DomainResource"})
 MAX_PROBLEMS = 3
 
@@ -44,8 +45,8 @@ def family_text(name: Resource) -> str:
 
 
 def display_name(patient: Resource) -> str:
-    names = patient.get("name") or []
-    ranked = sorted(names, key=lambda n: NAME_ORDER.index(n.get("use")) if n.get("use") in NAME_ORDER else 9)
+    """The name a clinician uses first."""
+    ranked = sorted(patient.get("name") or [], key=lambda name: NAME_RANK.get(name.get("use"), 3))
     return next((text for text in map(name_text, ranked) if text), "(no name)")
 
 
@@ -99,13 +100,10 @@ def section(resource: Resource) -> str:
     return "labs" if "laboratory" in codes or not codes else "observations"
 
 
-def build_chart(patient: Resource, resources: Iterable[Resource], read: Callable[[str, str], Resource | None]) -> Chart:
+def build_chart(patient: Resource, resources: Iterable[Resource], read: Read) -> Chart:
     """The summary of one patient, each section newest first, those of one day in the order given; undated ones last.
 
-    What is marked "entered in error" stays in the store and never shows in a chart.
-
-    Args:
-        read: a resource by type and id, for the drugs that an order names by reference.
+    What is marked "entered in error" stays in the store and never shows. `read` is for drugs named by reference.
     """
     sections: dict[str, list[Resource]] = {}
     for resource in resources:
@@ -118,7 +116,7 @@ def build_chart(patient: Resource, resources: Iterable[Resource], read: Callable
     return Chart(patient=patient_match(patient), record=patient, **sections)
 
 
-def _with_medication_name(resource: Resource, read: Callable[[str, str], Resource | None]) -> Resource:
+def _with_medication_name(resource: Resource, read: Read) -> Resource:
     """An order that names its drug by reference, with the drug's name beside the reference."""
     reference = resource.get("medicationReference") or {}
     kind, _, identifier = local_reference(reference).partition("/")
@@ -198,17 +196,13 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
         model.model_validate(resource)
     except ValidationError as error:
         # `input` is left out on purpose: it is patient data
-        return [(".".join(map(str, item["loc"])) or "resource", _reason(item)) for item in error.errors()]
+        kinds = [
+            item["type"].rpartition(".")[2].replace("_", " ") for item in error.errors()
+        ]  # "missing", "date parsing"
+        places = [".".join(map(str, item["loc"])) or "resource" for item in error.errors()]
+        return list(zip(places, kinds, strict=True))
     # fhir.resources lists the closed code sets and does not enforce them
-    extras = {info.alias or name: info.json_schema_extra for name, info in model.model_fields.items()}
-    closed = {name: extra.get("enum_values") for name, extra in extras.items() if isinstance(extra, dict)}
-    given = {name: resource[name] for name, codes in closed.items() if codes and isinstance(resource.get(name), str)}
-    return [(name, f"must be one of {', '.join(closed[name])}") for name in given if given[name] not in closed[name]]
-
-
-def _reason(item: Any) -> str:
-    if item["type"].endswith("missing"):
-        return "missing"
-    if not item["loc"]:
-        return "a choice such as value[x] is missing, or made twice"
-    return "not an element of FHIR R4" if item["type"] == "extra_forbidden" else "malformed"
+    extras: dict[str, Any] = {info.alias or name: info.json_schema_extra for name, info in model.model_fields.items()}
+    closed = {name: extra["enum_values"] for name, extra in extras.items() if extra and extra.get("enum_values")}
+    wrong = [name for name, codes in closed.items() if resource.get(name) not in (None, *codes)]
+    return [(name, f"must be one of {', '.join(closed[name])}") for name in wrong]

@@ -14,17 +14,9 @@ from urllib.parse import quote
 import httpx
 from anyio.from_thread import start_blocking_portal
 
+from docgemma.ehr import fhir
 from docgemma.ehr.base import NAMED, Chart, PatientMatch, Provenance, Resource
 from docgemma.ehr.client import HEADERS, PAGE, RemoteError, Session
-from docgemma.ehr.fhir import (
-    ID,
-    build_chart,
-    checked_write,
-    key_identifier,
-    patient_id_of,
-    patient_match,
-    provenance_resource,
-)
 from docgemma.ehr.identifiers import identified
 from docgemma.ehr.names import TITLES, best_fit, family_words, name_key, name_words, query_tokens, ranked
 from docgemma.errors import ConfigError, ErrorType, ToolError
@@ -83,22 +75,22 @@ class RemoteStore:
         if not query_tokens(text):
             return []
         with self._session() as session:
-            if ID.fullmatch(text) and any(map(str.isdigit, text)) and (known := session.read("Patient", text)):
-                return [patient_match(known)]
+            if fhir.ID.fullmatch(text) and any(map(str.isdigit, text)) and (known := session.read("Patient", text)):
+                return [fhir.patient_match(known)]
             return best_fit(_candidates(session, text), text)[:limit]
 
     def patient(self, patient_id: str) -> PatientMatch | None:
-        if not ID.fullmatch(patient_id):
+        if not fhir.ID.fullmatch(patient_id):
             return None
         with self._session() as session:
             found = session.read("Patient", patient_id)
-        return patient_match(found) if found else None
+        return fhir.patient_match(found) if found else None
 
     def born(self, days: Sequence[str]) -> list[PatientMatch]:
         with self._session() as session:
             found = [item for day in days[:2] for item in _people(session, [("birthdate", day)])]
         # a server that ignores the search is not believed
-        return [patient_match(item) for item in found if item.get("birthDate") in days]
+        return [fhir.patient_match(item) for item in found if item.get("birthDate") in days]
 
     def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
         """A server does not find an MRN without its letters."""
@@ -108,7 +100,7 @@ class RemoteStore:
             return {}
         with self._session() as session:
             found = _people(session, [("identifier", cases)])
-            if ids := [case for case in cases if ID.fullmatch(case)]:
+            if ids := [case for case in cases if fhir.ID.fullmatch(case)]:
                 found += _people(session, [("_id", ids)])
         return identified(values, found)
 
@@ -117,21 +109,20 @@ class RemoteStore:
         groups. A lower-case name far into a long text may be missed."""
         words = list({name_key(word): word for word in (max(group, key=len) for group in groups if group)}.values())
         words = [word for word in words if len(word) > 2][:ANY_WORDS] or words[:1]
-        if not words:
-            return [[] for _ in groups]
         narrow = [("birthdate", list(born))] if born else []
         with self._session() as session:
-            found = _people(session, [("name", words), *narrow])
+            found = _people(session, [("name", words), *narrow]) if words else []
             if len(found) >= NAMED:
                 for group in groups[:ASKED_ALONE]:
                     found += _people(session, [*(("name", word) for word in group), *narrow])
         people = {patient["id"]: patient for patient in found}.values()
         return [
-            ranked([patient_match(item) for item in people if _holds(group, item)], " ".join(group)) for group in groups
+            ranked([fhir.patient_match(item) for item in people if _holds(group, item)], " ".join(group))
+            for group in groups
         ]
 
     def chart(self, patient_id: str) -> Chart | None:
-        if not ID.fullmatch(patient_id):
+        if not fhir.ID.fullmatch(patient_id):
             return None
         with self._session() as session:
             patient = session.read("Patient", patient_id)
@@ -140,15 +131,15 @@ class RemoteStore:
             with ThreadPoolExecutor(len(CHART)) as pool:
                 found = pool.map(lambda kind: _entries(session, kind, patient_id), CHART)
                 resources = [item for items in found for item in items]
-            if any(patient_id_of(item) != patient_id for item in resources):
+            if any(fhir.patient_id_of(item) != patient_id for item in resources):
                 # a server that ignores a parameter it does not know would mix patients
                 raise session.failed("entries of another patient")
-            return build_chart(patient, resources, session.read)
+            return fhir.build_chart(patient, resources, session.read)
 
     def create(self, resource: Resource, provenance: Provenance) -> Resource:
         """Store a new resource once per key: looked up first, then created on condition that it is not there."""
-        resource = checked_write(resource, provenance)
-        kind, patient_id = resource["resourceType"], patient_id_of(resource)
+        resource = fhir.checked_write(resource, provenance)
+        kind, patient_id = resource["resourceType"], fhir.patient_id_of(resource)
         with self._session() as session:
             if kind != "Patient" and not (patient_id and session.read("Patient", patient_id)):
                 raise ToolError(ErrorType.NOT_FOUND, "The patient of this entry is not in the record store.")
@@ -196,17 +187,16 @@ def _entries(session: Session, kind: str, patient_id: str) -> list[Resource]:
 
 
 def _written(session: Session, kind: str, key: str) -> Resource | None:
-    mine = key_identifier(key)
+    mine = fhir.key_identifier(key)
     found = session.search(kind, [("identifier", _token(mine)), ("_count", "5")])
     # compared again: a server that ignores the parameter returns what it likes, and may add to an identifier
-    return next(
-        (item for item in found if any(mine.items() <= own.items() for own in item.get("identifier") or [])), None
-    )
+    written = [item for item in found if any(mine.items() <= own.items() for own in item.get("identifier") or [])]
+    return written[0] if written else None
 
 
 def _post(session: Session, resource: Resource, key: str) -> Resource:
     kind = resource["resourceType"]
-    condition = f"identifier={quote(_token(key_identifier(key)), safe='')}"
+    condition = f"identifier={quote(_token(fhir.key_identifier(key)), safe='')}"
     answer: Any = session.post(kind, resource, {"If-None-Exist": condition, "Prefer": "return=representation"})
     if isinstance(answer, dict) and answer.get("resourceType") == kind and answer.get("id"):
         return answer
@@ -217,12 +207,10 @@ def _post(session: Session, resource: Resource, key: str) -> Resource:
 
 def _sign(session: Session, stored: Resource, provenance: Provenance) -> None:
     """Record who wrote, once. The entry is stored already: a refusal here must not look like a failed write."""
-    record = provenance_resource(stored, provenance)
-    exact, target = record["target"][0], record["target"][-1]
+    target = f"{stored['resourceType']}/{stored['id']}"
     try:
-        known = session.search("Provenance", [("target", target["reference"])])
-        if not any(exact in (item.get("target") or []) for item in known):
-            session.post("Provenance", record)
+        if not session.search("Provenance", [("target", target)]):
+            session.post("Provenance", fhir.provenance_resource(stored, provenance))
     except RemoteError as error:
         logger.warning("A write was stored, and who made it was not: %s", error)
 
