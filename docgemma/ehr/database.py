@@ -28,7 +28,9 @@ CREATE TABLE write_key (key TEXT PRIMARY KEY, type TEXT NOT NULL, id TEXT NOT NU
 # A row a patient, rowid as in `resource`: folded words of the names, of the family names, keys of id and identifiers,
 # birth date. The last two begin with # to keep them out of the words of names. The tokenizer splits at spaces only.
 PEOPLE = """
-CREATE VIRTUAL TABLE people USING fts5 (words, family, ids, born, tokenize = "ascii tokenchars '#_'");
+CREATE VIRTUAL TABLE people USING fts5 (
+    words, family, ids, born, tokenize = "ascii tokenchars '#_'", prefix = '1 2'
+);
 CREATE VIRTUAL TABLE people_word USING fts5vocab (people, row);
 """
 OLD_TABLES = (

@@ -204,5 +204,5 @@ def problems_of(resource: Any) -> list[tuple[str, str]]:
     # fhir.resources lists the closed code sets and does not enforce them
     extras: dict[str, Any] = {info.alias or name: info.json_schema_extra for name, info in model.model_fields.items()}
     closed = {name: extra["enum_values"] for name, extra in extras.items() if extra and extra.get("enum_values")}
-    wrong = [name for name, codes in closed.items() if resource.get(name) not in (None, *codes)]
-    return [(name, f"must be one of {', '.join(closed[name])}") for name in wrong]
+    given = {name: resource[name] for name in closed if isinstance(resource.get(name), str)}
+    return [(name, f"must be one of {', '.join(closed[name])}") for name in given if given[name] not in closed[name]]

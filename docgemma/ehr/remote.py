@@ -36,26 +36,21 @@ CHART = {
     "DocumentReference": 50,
 }
 QUERY_CHARS = 400
-QUERY_WORDS = 4
 CANDIDATES = 1000  # patients read to find the ones whose name fits
-WIDENED = 100  # of each word, when nobody has the whole name
-ANY_WORDS = 12  # of a free text, in one search for patients who have any of them
+ANY = 12  # words or identifiers in one search for patients who have any of them
 ASKED_ALONE = 3  # groups that get a search of their own, when too many have any of the words
-ANY_VALUES = 12  # identifiers in one search
 ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\,$|"})  # these have a meaning in a FHIR search
 
 
 class RemoteStore:
     """RecordStore over HTTP. Threads may share it.
 
-    Observations and notes are the newest 500 and 50; everything else is read whole.
+    Observations and notes are the newest 500 and 50; everything else is read whole. Every method raises RemoteError,
+    which is both a StoreError and a typed ToolError, when the server fails.
 
     Args:
         base_url: of the server, "https://host/fhir/R4".
-        auth: how it knows us.
         timeout_s: for all requests of one method together.
-
-    Every method raises RemoteError, which is both a StoreError and a typed ToolError, when the server fails.
     """
 
     def __init__(self, base_url: str, auth: httpx.Auth | None = None, timeout_s: float = 10.0):
@@ -94,7 +89,7 @@ class RemoteStore:
 
     def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
         """A server does not find an MRN without its letters."""
-        values = list(dict.fromkeys(values))[:ANY_VALUES]
+        values = list(dict.fromkeys(values))[:ANY]
         cases = list(dict.fromkeys(case for value in values for case in (value, value.upper(), value.lower())))
         if not cases:
             return {}
@@ -108,7 +103,7 @@ class RemoteStore:
         """One search for anybody with one of the dozen first words; if there are too many, one for each of the first
         groups. A lower-case name far into a long text may be missed."""
         words = list({name_key(word): word for word in (max(group, key=len) for group in groups if group)}.values())
-        words = [word for word in words if len(word) > 2][:ANY_WORDS] or words[:1]
+        words = [word for word in words if len(word) > 2][:ANY] or words[:1]
         narrow = [("birthdate", list(born))] if born else []
         with self._session() as session:
             found = _people(session, [("name", words), *narrow]) if words else []
@@ -124,13 +119,12 @@ class RemoteStore:
     def chart(self, patient_id: str) -> Chart | None:
         if not fhir.ID.fullmatch(patient_id):
             return None
-        with self._session() as session:
+        with self._session() as session, ThreadPoolExecutor(len(CHART)) as pool:
             patient = session.read("Patient", patient_id)
             if patient is None:
                 return None
-            with ThreadPoolExecutor(len(CHART)) as pool:
-                found = pool.map(lambda kind: _entries(session, kind, patient_id), CHART)
-                resources = [item for items in found for item in items]
+            found = pool.map(lambda kind: _entries(session, kind, patient_id), CHART)
+            resources = [item for items in found for item in items]
             if any(fhir.patient_id_of(item) != patient_id for item in resources):
                 # a server that ignores a parameter it does not know would mix patients
                 raise session.failed("entries of another patient")
@@ -161,10 +155,10 @@ class RemoteStore:
 
 def _candidates(session: Session, text: str) -> Iterator[list[Resource]]:
     """Patients with all words of a name; then those with any of them, and with any of their beginnings."""
-    words = [word for word in re.findall(r"[\w'’-]+", text) if fold(word) not in TITLES][:QUERY_WORDS] or [text]
+    words = [word for word in re.findall(r"[\w'’-]+", text) if fold(word) not in TITLES][:ANY] or [text]
     yield _people(session, [("name", word) for word in words], CANDIDATES)
     for parts in (words, [word[:3] for word in words]):
-        yield [item for part in dict.fromkeys(parts) for item in _people(session, [("name", part)], WIDENED)]
+        yield [item for part in dict.fromkeys(parts[:4]) for item in _people(session, [("name", part)])]
 
 
 def _people(session: Session, params: Sequence[tuple[str, str | list[str]]], limit: int = NAMED) -> list[Resource]:

@@ -12,8 +12,7 @@ from docgemma.ehr.identifiers import identified, identifier_key, patient_keys
 from docgemma.ehr.names import allowed_edits, best_fit, family_words, name_key, name_words, query_tokens, ranked
 from docgemma.errors import ErrorType, ToolError
 
-SEARCH_CHARS = 400  # of a name; more is not a name
-SEARCH_WORDS = 12
+SEARCH_WORDS = 12  # of a name; more is not a name
 MAX_VARIANTS = 40  # spellings tried for one word
 
 
@@ -40,7 +39,7 @@ class SqliteStore(Database):
             raise
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
-        text = name[:SEARCH_CHARS].strip()
+        text = name.strip()
         with self.reading():
             if known := self._read("Patient", text):
                 return [fhir.patient_match(known)]
