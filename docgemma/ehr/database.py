@@ -38,7 +38,7 @@ OLD_TABLES = (
 )
 STAMP = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
 
-HINT = "Check its disk, its folder and your permissions; if it is damaged, restore a backup."
+HINT = "Check disk, folder and permissions; if it is damaged, restore a backup or point DOCGEMMA_EHR at another file."
 LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
