@@ -202,15 +202,10 @@ class Agent:
         """Forget one conversation, those not continued since `before`, or all; approved record entries stay.
 
         Args:
-            before: a time with its zone.
-            prefix: with `before` only: conversations whose id begins so.
+            before: a time with its zone; then only those whose id begins with `prefix`.
 
         Returns:
             How many.
-
-        Raises:
-            UnknownThreadError: there is no such conversation.
-            StoreError: something of it could not be deleted.
         """
         if before:
             return forget_before(self.settings, self.memory, before, prefix)

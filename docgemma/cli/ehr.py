@@ -28,7 +28,7 @@ def load(
     with _store(create=True) as store:
         report = load_files(store, files, on_progress=progress)
     if as_json:
-        print_json(report.as_dict())
+        print_json(asdict(report))
     else:
         typer.echo(f"Loaded {report.loaded} resources; skipped {len(report.skipped)}.")
         for item in report.skipped[:SHOWN]:
