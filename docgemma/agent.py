@@ -48,7 +48,7 @@ class Agent:
 
     Args:
         model: overrides `settings.model`.
-        llm: a loaded model, instead of loading one.
+        llm: a loaded model, which whoever loaded it closes, instead of loading one.
         graph: "v3".
         wait: False returns before the model's weights are loaded, where it can; the first generation loads them.
         on_progress: called with one line for each slow step of start-up.
@@ -75,6 +75,7 @@ class Agent:
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)
+        self._own_llm = llm is None
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
@@ -205,9 +206,12 @@ class Agent:
         }
 
     def close(self) -> None:
-        self.llm.close()
+        """Close what this agent opened."""
+        if self._own_llm:
+            self.llm.close()
         self.store.close()
         self.knowledge.close()
+        self.memory.conn.close()
 
     def __enter__(self) -> "Agent":
         return self

@@ -39,11 +39,10 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
 
 def shared_model(name: str | None, settings: Settings) -> LLM:
-    """The model of this process, loaded once; an agent that closes leaves it to the next. `name` as for `load_llm`."""
+    """The model of this process, loaded once and left open. `name` as for `load_llm`."""
     key = (name, settings.model, settings.threads, settings.fast_decoding, settings.gpus)
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
-        vars(_models[key])["close"] = lambda: None
     return _models[key]
 
 
