@@ -40,13 +40,15 @@ def greet(context: typer.Context) -> None:
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """What is installed, which model can run, what is reachable, and how to fix what is not."""
+    from dataclasses import asdict
+
     from docgemma.doctor import examine
     from docgemma.settings import read_settings
 
     checks = examine(read_settings())
     if as_json:
         ok = all(check.ok for check in checks if check.needed)  # an extra that is not installed is no fault
-        print_json({"checks": [check.as_dict() for check in checks], "ok": ok})
+        print_json({"checks": [asdict(check) for check in checks], "ok": ok})
         return
     from docgemma.cli.screen import doctor_table
 
