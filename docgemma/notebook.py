@@ -10,7 +10,7 @@ from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings, read_settings
-from docgemma.turn_result import model_calls
+from docgemma.turn_result import model_calls, source_line
 
 COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
     "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
@@ -61,13 +61,6 @@ def show(result: dict[str, Any]) -> Any:
         f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )
-
-
-def source_line(source: dict[str, Any]) -> str:
-    """Where one result comes from and as of when, in one line."""
-    name = source.get("source") or source.get("title") or ""
-    label = f"{source['label']}: " if source.get("label") else ""
-    return f"{label}{name}" + (f", as of {source['as_of']}" if source.get("as_of") else "")
 
 
 def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:

@@ -62,6 +62,13 @@ def model_calls(result: dict[str, Any]) -> str:
     return "1 model call" if result["llm_calls"] == 1 else f"{result['llm_calls']} model calls"
 
 
+def source_line(source: dict[str, Any]) -> str:
+    """Where one result comes from and as of when, in one line."""
+    name = source.get("source") or source.get("title") or ""
+    label = f"{source['label']}: " if source.get("label") else ""
+    return f"{label}{name}" + (f", as of {source['as_of']}" if source.get("as_of") else "")
+
+
 def approval_text(pending: PendingWrite) -> str:
     """The approval card in plain text."""
     lines = [f"{pending['label']} waits for your approval:"]

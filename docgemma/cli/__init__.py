@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from docgemma.cli import ask, demo, ehr, eval, kaggle, servers, snapshot
+from docgemma.cli import ask, ehr, eval, kaggle, serve, snapshot
 from docgemma.cli.shared import AsJson, print_json
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -13,9 +13,9 @@ app = typer.Typer(
     name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
     no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
-for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", demo.app), ("kaggle", kaggle.app)):
+for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", serve.demo_app), ("kaggle", kaggle.app)):
     app.add_typer(group, name=name)
-for command in (ask.ask, ask.chat, servers.mcp, servers.serve):
+for command in (ask.ask, ask.chat, serve.mcp, serve.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
 
@@ -50,9 +50,10 @@ def doctor(as_json: AsJson = False) -> None:
         ok = all(check.ok for check in checks if check.needed)  # an extra that is not installed is no fault
         print_json({"checks": [asdict(check) for check in checks], "ok": ok})
         return
-    from docgemma.cli.screen import doctor_table
-
-    doctor_table(checks)
+    for check in checks:
+        typer.echo(f"{'ok' if check.ok else '--'}  {check.name}: {check.found}")
+        if check.fix:
+            typer.echo(f"      {check.fix}")
 
 
 def main() -> None:

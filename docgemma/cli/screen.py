@@ -1,6 +1,5 @@
 """What a person sees in the terminal: progress, streamed words, the answer, its timeline, and questions back."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from docgemma.agent import Agent
-from docgemma.ehr.base import PatientMatch
+from docgemma.agent import Agent, Decision
+from docgemma.cli.shared import parse_changes
 from docgemma.errors import DocGemmaError, UsageError
-from docgemma.turn_result import approval_text, model_calls
+from docgemma.turn_result import approval_text, model_calls, source_line
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
+DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 
 
 class Screen:
@@ -45,7 +45,7 @@ class Screen:
         else:
             self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
         self.streamed = ""
-        for source in dict.fromkeys(map(_source, result["sources"])):
+        for source in dict.fromkeys(map(source_line, result["sources"])):
             self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
             self.timeline(result)
@@ -71,17 +71,13 @@ def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, An
     """Put a waiting write to the person at the keyboard until it is decided or left for later."""
     while pending := result["pending_write"]:
         screen.out.print(escape(approval_text(pending)))
-        choice = _read("approve, edit, reject, or later? ").strip().lower()
+        decision = DECISIONS.get(_read("approve, edit, reject, or later? ").strip().lower()[:1])
+        if decision is None:
+            break
         try:
-            if choice.startswith("a"):
-                result = agent.decide(result["thread"], "approve", on_event=screen.event)
-            elif choice.startswith("r"):
-                result = agent.decide(result["thread"], "reject", on_event=screen.event)
-            elif choice.startswith("e"):
-                changes = _changes(pending["args"])
-                result = agent.decide(result["thread"], "edit", changes, on_event=screen.event) if changes else result
-            else:
-                return result
+            edits = decision == "edit"
+            changes = parse_changes(_read(f"changes as JSON, fields {', '.join(pending['args'])}: ")) if edits else {}
+            result = agent.decide(result["thread"], decision, changes, on_event=screen.event)
         except UsageError as error:
             screen.err.print(escape(error.line()))
     return result
@@ -105,45 +101,6 @@ def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | No
         screen.result(result, timeline=False)
     if thread:
         screen.err.print(f"Continue with: docgemma chat --thread {thread}")
-
-
-def patient_table(name: str, found: list[PatientMatch]) -> None:
-    console = Console(highlight=False)
-    if not found:
-        console.print(f"No patient found for {escape(repr(name))}.")
-        return
-    table = Table("Name", "Born", "Sex", "Id", box=None)
-    for match in found:
-        table.add_row(
-            escape(match.name) + (" (spelt differently)" if match.guessed else ""),
-            match.birth_date,
-            match.sex,
-            match.id,
-        )
-    console.print(table)
-
-
-def doctor_table(checks: list[Any]) -> None:
-    console = Console(highlight=False)
-    for check in checks:
-        mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
-        console.print(f"{mark}  {check.name}: {escape(check.found)}", soft_wrap=True)  # a path must stay one piece
-        if check.fix:
-            console.print(f"      {escape(check.fix)}", soft_wrap=True)
-
-
-def _source(source: dict[str, Any]) -> str:
-    as_of = f", as of {source['as_of']}" if source.get("as_of") else ""
-    return f"{source.get('source') or source.get('title') or ''}{as_of}"
-
-
-def _changes(args: dict[str, Any]) -> dict[str, Any]:
-    typed = _read(f"changes as JSON, fields {', '.join(args)}: ")
-    try:
-        changes = json.loads(typed or "{}")
-    except json.JSONDecodeError:
-        raise UsageError("That is not JSON.", hint='Write it like {"dosage": "250 mg"}.') from None
-    return changes if isinstance(changes, dict) else {}
 
 
 def _read(prompt: str) -> str:

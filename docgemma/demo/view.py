@@ -14,8 +14,7 @@ from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
 from docgemma.images import describe_header, load_image
-from docgemma.notebook import source_line
-from docgemma.turn_result import FIRST, approval_text
+from docgemma.turn_result import FIRST, approval_text, source_line
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
