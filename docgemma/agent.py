@@ -5,12 +5,13 @@ import shutil
 import sqlite3
 import threading
 import time
+import unicodedata
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from langgraph.types import Command, StateSnapshot
 
@@ -26,11 +27,11 @@ from docgemma.memory import broken, newest_threads, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
-from docgemma.question import clean_question
 from docgemma.reading.reader import load_reader
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
+from docgemma.text.characters import visible
 from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
 from docgemma.turn_result import report
@@ -40,7 +41,16 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
+MAX_CHARS = 20_000  # of a question
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
+
+
+class Options(TypedDict, total=False):
+    """What any turn may be given."""
+
+    actor: Actor  # on whose behalf; the record names them where they write
+    on_event: OnEvent | None  # gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on
+    stop: Callable[[], bool]  # asked often; True ends the turn, and the conversation stays usable
 
 
 class Agent:
@@ -88,9 +98,7 @@ class Agent:
         image: str | Path | None = None,
         patient: str | None = None,
         create: bool = False,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
+        **options: Unpack[Options],
     ) -> dict[str, Any]:
         """One turn: the contract's JSON object.
 
@@ -99,9 +107,6 @@ class Agent:
             create: start the conversation under the given id if there is none yet.
             image: a PNG, JPEG or DICOM file.
             patient: id of the patient that the question is about.
-            actor: on whose behalf; the record names them where they write.
-            on_event: gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on.
-            stop: asked often; True ends the turn, and the conversation stays usable.
 
         Raises:
             UsageError: the question, thread, patient or image cannot be used; the line says why.
@@ -109,11 +114,10 @@ class Agent:
         """
         message = clean_question(question)
         thread, create = (thread, create) if thread else (uuid.uuid4().hex[:12], True)
-        context = self._context(thread, actor, stop)
         with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
                 self._check_known(thread)
-            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, context, on_event)):
+            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
             turn: dict[str, Any] = {
                 "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
@@ -121,33 +125,26 @@ class Agent:
             }  # fmt: skip
             if patient is not None:
                 turn["active_patient"] = self._known_patient(patient)
-            return self._run(turn, context, on_event)
+            return self._run(turn, thread, options)
 
     def _about_card(
-        self, message: str, pending: dict[str, Any], context: Context, on_event: OnEvent | None
+        self, message: str, pending: dict[str, Any], thread: str, options: Options
     ) -> dict[str, Any] | None:
         """Correct or reject the entry that waits, where the message says so; words approve nothing.
 
         Returns:
             The report; None where the message is a question of its own, which is answered above the card.
         """
-        state = cast(AgentState, self._stored(context.thread).values)
-        request = understand(message, state, context, waiting=True)
+        state = cast(AgentState, self._stored(thread).values)
+        request = understand(message, state, self._context(thread, options), waiting=True)
         decision = amendment(request, state["request"], cast(PendingWrite, pending))
         own = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
         own = own and decision["decision"] != "amend"
-        done = self._run(Command(resume=decision), context, None if own else on_event)
+        done = self._run(Command(resume=decision), thread, {**options, "on_event": None} if own else options)
         return None if own else done
 
     def decide(
-        self,
-        thread: str,
-        decision: Decision,
-        args: dict[str, Any] | None = None,
-        *,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
+        self, thread: str, decision: Decision, args: dict[str, Any] | None = None, **options: Unpack[Options]
     ) -> dict[str, Any]:
         """Approve, reject or edit the write that waits in a conversation.
 
@@ -164,24 +161,16 @@ class Agent:
             if unknown or (decision == "edit" and not args):
                 hint = f"Fields: {', '.join(fields)}."
                 raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=hint)
-            given: Command[Any] = Command(resume={"decision": decision, "args": args or {}})
-            return self._run(given, self._context(thread, actor, stop), on_event)
+            return self._run(Command(resume={"decision": decision, "args": args or {}}), thread, options)
 
-    def proceed(
-        self,
-        thread: str,
-        *,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
-    ) -> dict[str, Any]:
+    def proceed(self, thread: str, **options: Unpack[Options]) -> dict[str, Any]:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
         with self._lock(thread):
             self._check_known(thread)
             # not `next`: it leaves out a node whose result was kept just before the crash
             if not self._stored(thread).tasks or self.pending(thread):
                 return self._report(thread, 0.0)
-            return self._run(None, self._context(thread, actor, stop), on_event)
+            return self._run(None, thread, options)
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
@@ -219,26 +208,32 @@ class Agent:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def tool_context(self, thread: str = "") -> ToolContext:
+    def tool_context(self) -> ToolContext:
         """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes are refused."""
-        return self._context(thread, CLINICIAN, never_stop).tool_context({})
+        return self._context("", {}).tool_context({})
 
-    def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
+    def _context(self, thread: str, options: Options) -> Context:
         return Context(
-            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
-            drugs=self.drugs, reader=self.reader, settings=self.settings, thread=thread, actor=actor, stop=stop,
+            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge, drugs=self.drugs,
+            reader=self.reader, settings=self.settings, thread=thread, actor=options.get("actor", CLINICIAN),
+            stop=options.get("stop", never_stop),
         )  # fmt: skip
 
-    def _run(self, given: Any, context: Context, on_event: OnEvent | None) -> dict[str, Any]:
+    def _run(self, given: Any, thread: str, options: Options) -> dict[str, Any]:
         """One run of the graph; the caller holds the conversation's lock."""
-        start = time.perf_counter()
+        start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
         with self._memory_errors():
             for mode, event in self.app.stream(
-                given, _config(context.thread), context=context, stream_mode=["updates", "custom"], durability="sync"
-            ):
-                if on_event:
-                    _pass_on(mode, event, on_event)
-        return self._report(context.thread, time.perf_counter() - start)
+                given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],
+                durability="sync",
+            ):  # fmt: skip
+                if mode == "custom":
+                    on_event(event)
+                    continue
+                for update in cast(dict[str, Any], event).values():
+                    if isinstance(update, dict) and update.get("steps"):
+                        on_event({"type": "step", **update["steps"][-1]})
+        return self._report(thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:
         stored = self._stored(thread)
@@ -266,10 +261,8 @@ class Agent:
         with self._memory_errors():
             found = self.memory.get_tuple(_config(thread))
         if found is None:
-            raise UnknownThreadError(
-                f"There is no conversation {thread!r}.",
-                hint="Leave out --thread to start one; its id is in the answer.",
-            )
+            hint = "Leave out --thread to start one; its id is in the answer."
+            raise UnknownThreadError(f"There is no conversation {thread!r}.", hint=hint)
 
     def _known_patient(self, patient_id: str) -> dict[str, str]:
         patient = self.store.patient(patient_id.strip().lower()) or self.store.patient(patient_id.strip())
@@ -295,6 +288,21 @@ class Agent:
         return ImageRef(path=str(kept))
 
 
+def clean_question(text: str) -> str:
+    """The question in NFC, without control characters and direction marks.
+
+    Raises:
+        UsageError: nothing is left, or it is longer than 20,000 characters.
+    """
+    cleaned = unicodedata.normalize("NFC", visible(text)).strip()
+    if not cleaned:
+        raise UsageError("The question is empty.", hint='Ask something: docgemma ask "What is hypertension?"')
+    if len(cleaned) > MAX_CHARS:
+        said = f"The question has {len(cleaned):,} characters; at most {MAX_CHARS:,} can be read."
+        raise UsageError(said, hint="Ask about one part at a time.")
+    return cleaned
+
+
 def _config(thread: str) -> "RunnableConfig":
     return {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
 
@@ -305,12 +313,3 @@ def _waiting(stored: StateSnapshot) -> tuple[dict[str, Any] | None, str]:
         return None, ""
     card = dict(stored.interrupts[0].value)
     return card, card.pop("beside", "")
-
-
-def _pass_on(mode: str, event: Any, on_event: OnEvent) -> None:
-    if mode == "custom":
-        on_event(event)
-        return
-    for name, update in event.items():
-        if name != "__interrupt__" and update and update.get("steps"):
-            on_event({"type": "step", **update["steps"][-1]})

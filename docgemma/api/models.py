@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from docgemma.question import MAX_CHARS
+from docgemma.agent import MAX_CHARS
 
 ThreadId = Annotated[str, Field(max_length=120, description="A conversation to continue.")]
 ImageBytes = Annotated[bytes, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
