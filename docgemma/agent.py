@@ -223,16 +223,15 @@ class Agent:
         """One run of the graph; the caller holds the conversation's lock."""
         start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
         with self._memory_errors():
-            for mode, event in self.app.stream(
+            told: Iterator[Any] = self.app.stream(
                 given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],
                 durability="sync",
-            ):  # fmt: skip
+            )  # fmt: skip
+            for mode, event in told:
                 if mode == "custom":
                     on_event(event)
-                    continue
-                for update in cast(dict[str, Any], event).values():
-                    if isinstance(update, dict) and update.get("steps"):
-                        on_event({"type": "step", **update["steps"][-1]})
+                elif steps := [update["steps"][-1] for update in event.values() if "steps" in (update or ())]:
+                    on_event({"type": "step", **steps[0]})
         return self._report(thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:

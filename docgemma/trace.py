@@ -3,14 +3,14 @@
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.refusal import is_rejected
-from docgemma.state import AgentState, ExtractedEntities, Step
+from docgemma.state import AgentState, Step, ToolResult
 
 LABELS = {
     "input_assembly": "Reading the request",
@@ -32,32 +32,31 @@ QUALITY_WORDS = {
     "error_fatal": "Could not be completed",
 }
 
-NOT_RECORDED = "Rejected by the clinician; nothing was recorded"
+NEXT_WORDS = {
+    "tool_select": "Another step is needed",
+    "tool_execute": "Another step is needed",
+    "error_handler": "A problem has to be handled",
+    "synthesize": "Ready to answer",
+}
 
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
 
 
-class TracedNode(Protocol):
-    """A node as LangGraph calls it."""
-
-    def __call__(self, state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]: ...
-
-
-def traced(name: str, node: Node) -> TracedNode:
-    """Wrap a node so that it reports when it starts and adds itself to `path` and `steps`."""
+def traced(name: str, node: Node) -> Any:
+    """Wrap a node, for LangGraph, so that it reports when it starts and adds itself to `path` and `steps`."""
 
     @functools.wraps(node)
     def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
-        if runtime.context.stop():
+        context = runtime.context
+        if context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
-        label = _label(name, state, runtime.context)
+        enters = name == "tool_execute" and context.toolbox[state["current_tool"] or ""].writes
+        label = "Making the record entry" if enters else LABELS[name]
         runtime.stream_writer({"type": "start", "node": name, "label": label})
         start = time.perf_counter()
         update = node(state, runtime)
-        step = Step(
-            node=name, label=label, detail=detail(name, state, update, runtime.context),
-            seconds=round(time.perf_counter() - start, 4),
-        )  # fmt: skip
+        seconds = round(time.perf_counter() - start, 4)
+        step = Step(node=name, label=label, detail=detail(name, state, update, context), seconds=seconds)
         return {**update, "path": [name], "steps": [step]}
 
     return run
@@ -67,65 +66,36 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
     """One line on what the step did, in clinical words: no tool names."""
     match name:
         case "input_assembly":
-            return _found(update.get("extracted_entities") or state["extracted_entities"])
+            found = update.get("extracted_entities") or state["extracted_entities"]
+            parts = [*found["patient_ids"], *found["patient_names"], *found["drug_mentions"]]
+            return "Found: " + ", ".join(parts) if parts else ""
         case "intent_classify":
             return "General question" if update["intent"] == "DIRECT" else "Needs a look-up or a record entry"
         case "tool_select":
-            tool = update.get("current_tool")
-            return (
-                f"{context.toolbox[tool].label}: {_args(update['current_args'])}" if tool else "Nothing more is needed"
-            )
+            if not (tool := update.get("current_tool")):
+                return "Nothing more is needed"
+            values = [value for value in (update["current_args"] or {}).values() if value]
+            shown = "; ".join(", ".join(value) if isinstance(value, list) else str(value) for value in values)
+            return f"{context.toolbox[tool].label}: {shown[:160]}"
         case "tool_execute":
-            return _executed(update)
+            return _executed(update["tool_results"][-1]) if update.get("tool_results") else ""
         case "result_classify":
             last = state["tool_results"][-1]
             if is_rejected(last):
-                return NOT_RECORDED
-            if context.toolbox[last["tool_name"]].writes and not last["error"]:
+                return "Rejected by the clinician; nothing was recorded"
+            if last["writes"] and not last["error"]:
                 return "Recorded"
             return QUALITY_WORDS.get(update.get("last_result_classification") or "", "")
         case "router" | "error_handler":
-            return _next_words(update)
-        case _:
-            return ""
+            clear = NEXT_WORDS.get(update.get("next_node") or "", "")
+            return "A person has to decide" if update.get("clarification") else clear
+    return ""
 
 
-def _label(name: str, state: AgentState, context: Context) -> str:
-    """The step in plain words; a write is not looked up."""
-    if name == "tool_execute" and context.toolbox[state["current_tool"] or ""].writes:
-        return "Making the record entry"
-    return LABELS[name]
-
-
-def _found(entities: ExtractedEntities) -> str:
-    parts = [*entities["patient_ids"], *entities["patient_names"], *entities["drug_mentions"]]
-    return "Found: " + ", ".join(parts) if parts else ""
-
-
-def _args(args: dict[str, Any] | None) -> str:
-    shown = (", ".join(value) if isinstance(value, list) else str(value) for value in (args or {}).values() if value)
-    return "; ".join(shown)[:160]
-
-
-def _executed(update: dict[str, Any]) -> str:
-    results = update.get("tool_results") or []
-    if not results:
-        return ""
-    last = results[-1]
-    if last["error"]:
-        return f"{last['tool_label']}: {last['error']}"
-    if is_rejected(last):
-        return f"{last['tool_label']}: not recorded"
-    origin = f" ({last['source']}, as of {last['as_of']})" if last["source"] and last["as_of"] else ""
-    return f"{last['tool_label']}{origin}"
-
-
-def _next_words(update: dict[str, Any]) -> str:
-    if update.get("clarification"):
-        return "A person has to decide"
-    return {
-        "tool_select": "Another step is needed",
-        "tool_execute": "Another step is needed",
-        "error_handler": "A problem has to be handled",
-        "synthesize": "Ready to answer",
-    }.get(update.get("next_node") or "", "")
+def _executed(result: ToolResult) -> str:
+    if result["error"]:
+        return f"{result['tool_label']}: {result['error']}"
+    if is_rejected(result):
+        return f"{result['tool_label']}: not recorded"
+    origin = f" ({result['source']}, as of {result['as_of']})" if result["source"] and result["as_of"] else ""
+    return f"{result['tool_label']}{origin}"

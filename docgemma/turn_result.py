@@ -8,26 +8,18 @@ FIRST = 5  # findings that a tired person reads; the worst come first
 
 
 def report(
-    state: AgentState,
-    *,
-    thread: str,
-    graph: str,
-    model: str,
-    pending: PendingWrite | None,
-    seconds: float,
-    beside: str = "",
+    state: AgentState, *, thread: str, graph: str, model: str, pending: PendingWrite | None, seconds: float, beside: str
 ) -> dict[str, Any]:
     """The turn as one JSON object; every key is always there. `beside`: the answer above a card that waits."""
-    calls = state.get("calls", [])
-    question = state.get("clarification")
-    path = [*state.get("path", []), *(["tool_execute"] if pending else [])]
+    calls, question = state.get("calls", []), state.get("clarification")
+    card = [beside, approval_text(pending)] if pending else []
     return {
         "thread": thread,
         "graph": graph,
         "model": model,
         "status": "needs_approval" if pending else state.get("status", "answered"),
-        "answer": _answer(state, pending, beside),
-        "path": path,
+        "answer": "\n\n".join(filter(None, card)) if pending else state.get("final_response") or "",
+        "path": [*state.get("path", []), *(["tool_execute"] if pending else [])],
         "intent": state.get("intent"),
         "tools": [_tool(result) for result in state.get("tool_results", [])],
         "quality": state.get("quality", []),
@@ -37,24 +29,11 @@ def report(
         "grounding": state.get("grounding") or {"supported": True, "removed": []},
         "sources": state.get("sources") or sources(state),
         "confidence": None,
-        "timeline": [
-            {"label": step["label"], "detail": step["detail"], "seconds": step["seconds"]}
-            for step in state.get("steps", [])
-        ],
+        "timeline": [{key: step[key] for key in ("label", "detail", "seconds")} for step in state.get("steps", [])],
         "llm_calls": len(calls),
-        "tokens": {
-            "prompt": sum(call["prompt_tokens"] for call in calls),
-            "completion": sum(call["completion_tokens"] for call in calls),
-        },
+        "tokens": {kind: sum(call[f"{kind}_tokens"] for call in calls) for kind in ("prompt", "completion")},
         "seconds": round(seconds, 3),
     }
-
-
-def _answer(state: AgentState, pending: PendingWrite | None, beside: str) -> str:
-    """The answer; the card where an entry waits, below the answer to what was asked beside it."""
-    if not pending:
-        return state.get("final_response") or ""
-    return "\n\n".join(part for part in (beside, approval_text(pending)) if part)
 
 
 def model_calls(result: dict[str, Any]) -> str:
@@ -78,9 +57,8 @@ def approval_text(pending: PendingWrite) -> str:
     original = pending.get("original") or {}
     for key, value in pending["args"].items():
         if key != "patient_id" or not who:
-            lines.append(
-                f"  {key.replace('_', ' ')}: {value}" + (f" (written: {original[key]})" if key in original else "")
-            )
+            written = f" (written: {original[key]})" if key in original else ""
+            lines.append(f"  {key.replace('_', ' ')}: {value}{written}")
     shown = [f"  Safety check: {finding}" for finding in pending["findings"]]
     more = [f"  {len(shown) - FIRST} more:", *shown[FIRST:]] if len(shown) > FIRST + 1 else shown[FIRST:]
     lines += [*shown[:FIRST], *more]
@@ -97,14 +75,6 @@ def sources(state: AgentState) -> list[dict[str, Any]]:
 
 
 def _tool(result: ToolResult) -> dict[str, Any]:
-    return {
-        "name": result["tool_name"],
-        "label": result["tool_label"],
-        "args": result["args"],
-        "ok": result["error_type"] is None,
-        "error_type": result["error_type"],
-        "retries": result["retries"],
-        "source": result["source"],
-        "as_of": result["as_of"],
-        "seconds": result["seconds"],
-    }
+    rest = {key: result[key] for key in ("error_type", "retries", "source", "as_of", "seconds")}
+    ok = result["error_type"] is None
+    return {"name": result["tool_name"], "label": result["tool_label"], "args": result["args"], "ok": ok, **rest}

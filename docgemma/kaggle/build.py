@@ -106,9 +106,9 @@ def tagged(path: Path) -> Iterator[dict[str, Any]]:
             text, is_code = "".join(cell["source"]), cell["cell_type"] == "code"
             text = MODEL_LINE.sub("", text) if is_code else re.sub(r"^#", "##", text, flags=re.MULTILINE)
             source = text.strip().splitlines(keepends=True)
-            ran = {"execution_count": None, "outputs": []} if is_code else {}
+            blank: dict[str, Any] = {"execution_count": None, "outputs": []} if is_code else {}
             if source:
-                yield {**cell, "id": f"{path.stem[:2]}-{cell['id']}", "metadata": {}, "source": source, **ran}
+                yield {**cell, "id": f"{path.stem[:2]}-{cell['id']}", "metadata": {}, "source": source, **blank}
 
 
 def build_wheel(folder: Path, root: Path = ROOT) -> Path:
