@@ -20,7 +20,7 @@ from docgemma.kaggle.t4 import check
 from docgemma.paths import PACKAGE
 
 ROOT = PACKAGE.parent
-WHEEL_PARTS = ("docgemma", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+NOT_IN_WHEEL = (".*", "__pycache__", "*.egg-info", "build", "tests", "notebooks", "writeup", "benchmarks")
 FRAME = Path(__file__).with_name("kernel.ipynb")  # installs and loads the model; notebooks/ give what stands between
 TAG = "kernel"  # of the cells that are taken from notebooks/
 MODEL_LINE = re.compile(r"^MODEL = .*\n?", re.MULTILINE)  # a notebook's own; here the start cell has set it
@@ -64,7 +64,7 @@ def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
     return {
         "folder": str(out), "kernel": metadata["id"], "dataset": dataset_id,
         "kernel_bytes": notebook.stat().st_size, "dataset_bytes": wheel.stat().st_size,
-        "checks": [vars(item) for item in checks],
+        "checks": [{"name": item.name, "ok": item.ok, "found": item.found} for item in checks],
         "commands": [
             "pip install kaggle",
             f"kaggle datasets create -p {dataset}",
@@ -120,12 +120,8 @@ def build_wheel(folder: Path, root: Path = ROOT) -> Path:
     versions = [dist.version for dist in importlib.metadata.distributions(name="setuptools")]
     offline = ["--no-build-isolation"] if versions and int(versions[0].split(".")[0]) >= 75 else []
     with tempfile.TemporaryDirectory() as scratch:
-        for part in WHEEL_PARTS:
-            if (root / part).is_dir():
-                shutil.copytree(root / part, Path(scratch, part), ignore=shutil.ignore_patterns("__pycache__", ".*"))
-            else:
-                shutil.copy(root / part, scratch)
-        arguments = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", *offline, "-w", str(folder), scratch]
+        copy = shutil.copytree(root, Path(scratch, "copy"), ignore=shutil.ignore_patterns(*NOT_IN_WHEEL))
+        arguments = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", *offline, "-w", str(folder), str(copy)]
         done = subprocess.run(arguments, capture_output=True, text=True)
     wheels = sorted(folder.glob("docgemma-*.whl"))
     if done.returncode or not wheels:

@@ -5,9 +5,9 @@ card: "Gemma 3 variants", 4.3 B parameters, images at 896 x 896 as 256 tokens). 
 nothing here was measured on a GPU.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from docgemma.doctor import Check
 from docgemma.llm.base import CONTEXT
 from docgemma.llm.compute import compute_type
 from docgemma.llm.medgemma import HUB_ID
@@ -30,16 +30,7 @@ SPARE = 1.05  # what an allocator loses to gaps: an allowance
 BYTES = {"float32": 4, "bfloat16": 2}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One line of the check."""
-
-    name: str
-    ok: bool
-    found: str
-
-
-def check(metadata: dict[str, Any]) -> list[Finding]:
+def check(metadata: dict[str, Any]) -> list[Check]:
     """Every line of the static check, for the kernel with this metadata."""
     variation = HUB_ID.split("/")[1]
     models = [source for source in metadata.get("model_sources", []) if f"/{variation}/" in source]
@@ -48,11 +39,11 @@ def check(metadata: dict[str, Any]) -> list[Finding]:
     fits = compute.name in BYTES  # float16 is not there: Gemma 3 answers nothing but <pad> in it
     total = sum(memory(compute.name if fits else "float32").values())
     return [
-        Finding("Model", bool(models), ", ".join(models) or f"no model source for {variation}"),
-        Finding("Accelerator", runs, f"GPU {metadata.get('enable_gpu')}, {metadata.get('machine_shape')}"),
-        Finding("Internet", metadata.get("enable_internet") is True, "needed to install what Kaggle lacks"),
-        Finding("Compute type", fits, f"{compute.name}: {compute.why}"),
-        Finding("Memory", total < LIMIT, f"{total / 1e9:.1f} GB of {LIMIT / 1e9:.0f} at {CONTEXT:,} tokens"),
+        Check("Model", bool(models), ", ".join(models) or f"no model source for {variation}"),
+        Check("Accelerator", runs, f"GPU {metadata.get('enable_gpu')}, {metadata.get('machine_shape')}"),
+        Check("Internet", metadata.get("enable_internet") is True, "needed to install what Kaggle lacks"),
+        Check("Compute type", fits, f"{compute.name}: {compute.why}"),
+        Check("Memory", total < LIMIT, f"{total / 1e9:.1f} GB of {LIMIT / 1e9:.0f} at {CONTEXT:,} tokens"),
     ]
 
 
