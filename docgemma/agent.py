@@ -28,13 +28,13 @@ from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
 from docgemma.reading.reader import load_reader
+from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
 from docgemma.text.characters import visible
 from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
-from docgemma.turn_result import report
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

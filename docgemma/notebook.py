@@ -9,8 +9,8 @@ from docgemma.agent import Agent
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
+from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
-from docgemma.turn_result import model_calls, source_line
 
 COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
     "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",

@@ -14,7 +14,7 @@ import pytest
 
 from docgemma.graphs.v3 import build
 from docgemma.paths import PACKAGE
-from docgemma.trace import LABELS
+from docgemma.report import LABELS
 
 FIGURES = PACKAGE.parent / "writeup" / "figures"
 TEXT = (FIGURES / "architecture.mmd").read_text("utf-8")

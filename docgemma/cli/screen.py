@@ -11,7 +11,7 @@ from rich.table import Table
 from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
 from docgemma.errors import DocGemmaError, UsageError
-from docgemma.turn_result import approval_text, model_calls, source_line
+from docgemma.report import approval_text, model_calls, source_line
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
 DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
 from docgemma.images import describe_header, load_image
-from docgemma.turn_result import FIRST, approval_text, source_line
+from docgemma.report import FIRST, approval_text, source_line
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
