@@ -55,10 +55,11 @@ def show(result: dict[str, Any]) -> Any:
         f"<td style='text-align:left'>{html.escape(step['detail'])}</td></tr>"
         for step in result["timeline"]
     )
+    answer = html.escape(result["answer"]).replace("\n", "<br>")
     sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
     return HTML(
         f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {model_calls(result)} · "
-        f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
+        f"{result['seconds']:.1f} s</p><blockquote>{answer}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )
 
@@ -98,10 +99,6 @@ def ask_box(agent: Agent, question: str) -> Any:
 
     line = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
     return ipywidgets.interactive(answer, {"manual": True, "manual_name": "Ask"}, question=line)
-
-
-def _paragraphs(text: str) -> str:
-    return html.escape(text).replace("\n", "<br>")
 
 
 @contextlib.contextmanager

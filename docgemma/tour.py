@@ -15,7 +15,7 @@ QUESTIONS = (
 
 
 def main() -> None:
-    screen = Screen(live=False)
+    screen = Screen()
     with Agent(on_progress=progress) as agent:
         for path, question in QUESTIONS:
             screen.out.print(f"[bold]> {question}[/bold]  [dim]({path})[/dim]")

@@ -1,7 +1,7 @@
 """The command line. `--json` prints one JSON object on stdout and nothing else there."""
 
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -66,19 +66,13 @@ def main() -> None:
         _fail("Stopped. The conversation stays usable.", 1)
     except Exception as error:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # click's usage errors
-            _fail(f"{error.format_message()}{_help(error)}", 2)
+            command = getattr(error, "ctx", None)
+            _fail(error.format_message() + (f" See: {command.command_path} --help" if command else ""), 2)
         if type(error).__name__ == "Abort":
             _fail("Stopped.", 1)
-        _fail(
-            f"Something went wrong that should not ({kind_and_place(error)}). Run `docgemma doctor`, and report it.", 1
-        )
+        what = f"Something went wrong that should not ({kind_and_place(error)})."
+        _fail(f"{what} Run `docgemma doctor`, and report it.", 1)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _help(error: Any) -> str:
-    """Where a usage error's command is explained."""
-    context = getattr(error, "ctx", None)
-    return f" See: {context.command_path} --help" if context else ""
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -40,15 +40,16 @@ def ask(
     with _agent(graph, model, wait=False) as agent:
         from docgemma.cli.screen import Screen, settle
 
-        screen = Screen(live=not as_json)
+        screen = Screen()
+        tell = None if as_json else screen.event
         if question is not None:
-            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
             if decision and result["pending_write"]:
-                result = agent.decide(result["thread"], *decision, on_event=screen.event)
+                result = agent.decide(result["thread"], *decision, on_event=tell)
         elif decision:
-            result = agent.decide(thread or "", *decision, on_event=screen.event)
+            result = agent.decide(thread or "", *decision, on_event=tell)
         else:
-            result = agent.proceed(thread or "", on_event=screen.event)
+            result = agent.proceed(thread or "", on_event=tell)
         if result["pending_write"] and not as_json and sys.stdin.isatty():
             result = settle(agent, result, screen)
     if as_json:
@@ -58,11 +59,7 @@ def ask(
 
 
 def chat(
-    graph: Graph = "v3",
-    model: Model = None,
-    image: Image = None,
-    patient: Patient = None,
-    thread: Thread = None,
+    graph: Graph = "v3", model: Model = None, image: Image = None, patient: Patient = None, thread: Thread = None
 ) -> None:
     """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
     with _agent(graph, model) as agent:

@@ -20,16 +20,13 @@ DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 class Screen:
     """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
 
-    def __init__(self, live: bool = True):
-        self.live = live
+    def __init__(self) -> None:
         piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
         self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
         self.err = Console(stderr=True, highlight=False)
         self.streamed = ""
 
     def event(self, event: dict[str, Any]) -> None:
-        if not self.live:
-            return
         if event["type"] == "start" and self.err.is_terminal:
             self.err.print(f"[dim]· {event['label']} …[/dim]", end="\r")
         elif event["type"] == "step" and event["detail"]:
@@ -48,23 +45,19 @@ class Screen:
         for source in dict.fromkeys(map(source_line, result["sources"])):
             self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
-            self.timeline(result)
-        if result["status"] == "needs_approval":
-            self.err.print(
-                f"Decide with: docgemma ask --thread {result['thread']} --approve (or --reject, or --edit '{{…}}')"
+            table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+            for step in result["timeline"]:
+                table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
+            self.out.print(table)
+            self.out.print(
+                f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
+                f"thread {result['thread']} · decision support, not a medical device[/dim]"
             )
+        if result["status"] == "needs_approval":
+            choices = "--approve (or --reject, or --edit '{…}')"
+            self.err.print(f"Decide with: docgemma ask --thread {result['thread']} {choices}")
         elif result["status"] == "needs_clarification":
             self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
-
-    def timeline(self, result: dict[str, Any]) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        for step in result["timeline"]:
-            table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
-        self.out.print(table)
-        self.out.print(
-            f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
-            f"thread {result['thread']} · decision support, not a medical device[/dim]"
-        )
 
 
 def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:
