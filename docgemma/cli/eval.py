@@ -39,7 +39,7 @@ def evaluate(
         if saved:  # a line at once, so that a stopped run keeps what it has
             saved.writelines(json.dumps(asdict(turn), ensure_ascii=False, default=str) + "\n" for turn in case.turns)
         if not as_json:
-            typer.echo(f"{'FAIL' if case.why else 'pass'}  {case.id}  {case.seconds:.2f} s  {case.why}".rstrip())
+            typer.echo(f"{'pass' if case.passed else 'FAIL'}  {case.id}  {case.seconds:.2f} s  {case.why}".rstrip())
 
     with saved or nullcontext():
         report = summarize(run_cases(cases, read_settings(), progress=finished))

@@ -47,6 +47,10 @@ class CaseResult:
     turns: list[TurnResult]
 
     @property
+    def passed(self) -> bool:
+        return not self.why
+
+    @property
     def why(self) -> str:
         """All reasons in one line, those of a conversation with the turn's number; empty where it passed."""
         return "; ".join(
@@ -62,7 +66,7 @@ class CaseResult:
 
 def summarize(cases: list[CaseResult]) -> dict[str, Any]:
     """The contract's JSON: `passed, total, failed: [{id, why}], metrics`. Seconds are those of a turn."""
-    failed = [{"id": case.id, "why": case.why} for case in cases if case.why]
+    failed = [{"id": case.id, "why": case.why} for case in cases if not case.passed]
     passed, total = len(cases) - len(failed), len(cases)
     low, high = wilson(passed, total)
     seconds = [turn.seconds for case in cases for turn in case.turns]
