@@ -13,8 +13,9 @@ FAST := $(wildcard tests/test_house.py tests/test_map.py tests/test_rules_*.py t
 run: .venv/.run
 	@$(BIN)/python -m docgemma.tour
 
+# a worker a core, each file whole
 test: lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
 
 check: lint types
 	$(BIN)/python -m pytest -p no:nbmake -o addopts="-q --strict-markers --benchmark-disable" -m "not slow and not torch" $(FAST)

@@ -1,29 +1,28 @@
 """Agent: one graph, one model, one toolbox, one memory. Everything that talks to a user talks through it."""
 
-import hashlib
-import shutil
 import sqlite3
 import threading
 import time
-import unicodedata
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from langgraph.types import Command, StateSnapshot
 
 from docgemma.ehr.open import open_store
-from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
+from docgemma.errors import ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
+from docgemma.forget import forget_all, forget_before, forget_expired, forget_thread, image_folder
 from docgemma.graphs import load_graph
-from docgemma.images import load_image
+from docgemma.images import keep_image
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.memory import broken, newest_threads, open_memory
+from docgemma.memory import broken, last_checkpoints, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.paths import data_file
@@ -31,8 +30,8 @@ from docgemma.reading.reader import load_reader
 from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
-from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
-from docgemma.text.characters import visible
+from docgemma.state import RESET, AgentState, PendingWrite
+from docgemma.text.characters import clean_question
 from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit"]
-MAX_CHARS = 20_000  # of a question
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
@@ -78,6 +76,7 @@ class Agent:
         self.graph_name = graph
         builder = load_graph(graph)
         self.memory = open_memory(self.settings.db_location)
+        forget_expired(self.settings, self.memory)
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names()
@@ -119,8 +118,10 @@ class Agent:
                 self._check_known(thread)
             if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
+            folder = image_folder(self.settings, thread)
             turn: dict[str, Any] = {
-                "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image),
+                "message": message, "turn_id": uuid.uuid4().hex,
+                "image": None if image is None else keep_image(image, folder),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
             if patient is not None:
@@ -155,7 +156,12 @@ class Agent:
             self._check_known(thread)
             pending = self.pending(thread)
             if not pending:
-                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}.")
+                stored = self._stored(thread)
+                if stored.tasks and decision == "approve":  # approved before a crash: what it led to is said
+                    return self._run(None, thread, options)
+                done = any(result["writes"] and not result["error"] for result in stored.values.get("tool_results", []))
+                also = ": its entry is recorded" if done else ""
+                raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}{also}.")
             fields = self.toolbox[pending["name"]].args.model_fields
             unknown = set(args or {}) - set(fields)
             if unknown or (decision == "edit" and not args):
@@ -179,8 +185,30 @@ class Agent:
     def threads(self, prefix: str, limit: int = 20) -> list[dict[str, str]]:
         """The conversations whose id begins so, the newest first: `thread`, and `question`, what was last asked."""
         with self._memory_errors():
-            found = newest_threads(self.memory, prefix, limit)
+            found = last_checkpoints(self.memory, prefix, limit)
             return [{"thread": thread, "question": self._stored(thread).values.get("message", "")} for thread in found]
+
+    def forget(self, thread: str | None = None, *, before: datetime | None = None, prefix: str = "") -> int:
+        """Forget one conversation, those not continued since `before`, or all; approved record entries stay.
+
+        Args:
+            before: a time with its zone.
+            prefix: with `before` only: conversations whose id begins so.
+
+        Returns:
+            How many.
+
+        Raises:
+            UnknownThreadError: there is no such conversation.
+            StoreError: something of it could not be deleted.
+        """
+        if before:
+            return forget_before(self.settings, self.memory, before, prefix)
+        if thread is None:
+            return forget_all(self.settings, self.memory)
+        with self._lock(thread):
+            forget_thread(self.settings, self.memory, thread)
+        return 1
 
     def conversation(self, thread: str) -> dict[str, Any] | None:
         """What is stored of it: `turns`, the last `message`, `patient` (active), `unfinished`; None if nothing is."""
@@ -270,36 +298,6 @@ class Agent:
                 f"There is no patient with the id {patient_id!r}.", hint="Look one up with: docgemma ehr search NAME"
             )
         return {"id": patient.id, "name": patient.name}
-
-    def _keep_image(self, image: str | Path | None) -> ImageRef | None:
-        """Check an image now and keep a copy, so that a resumed turn still has it."""
-        if image is None:
-            return None
-        path = Path(image)
-        load_image(path)  # raises where it cannot be read
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        kept = self.settings.home / "images" / f"{digest}{path.suffix.lower()}"
-        try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, kept)
-        except OSError as error:
-            raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
-        return ImageRef(path=str(kept))
-
-
-def clean_question(text: str) -> str:
-    """The question in NFC, without control characters and direction marks.
-
-    Raises:
-        UsageError: nothing is left, or it is longer than 20,000 characters.
-    """
-    cleaned = unicodedata.normalize("NFC", visible(text)).strip()
-    if not cleaned:
-        raise UsageError("The question is empty.", hint='Ask something: docgemma ask "What is hypertension?"')
-    if len(cleaned) > MAX_CHARS:
-        said = f"The question has {len(cleaned):,} characters; at most {MAX_CHARS:,} can be read."
-        raise UsageError(said, hint="Ask about one part at a time.")
-    return cleaned
 
 
 def _config(thread: str) -> "RunnableConfig":

@@ -3,14 +3,18 @@
 DICOM: the middle frame, through the modality and VOI lookup (windowing), MONOCHROME1 inverted, as 8-bit RGB.
 """
 
+import hashlib
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docgemma.errors import UsageError
+from docgemma.errors import StoreError, UsageError
+from docgemma.paths import private_file, private_folder
+from docgemma.state import ImageRef
 
 if TYPE_CHECKING:  # these take longer to import than a question without an image has time
     import numpy as np
@@ -53,6 +57,24 @@ def read_header(path: str | Path) -> dict[str, Any]:
     """What the header alone tells; pixels are not decoded. Keys and errors as for `load_image`."""
     with _opened(Path(path), header_only=True) as (_, header):
         return header
+
+
+def keep_image(path: str | Path, folder: Path) -> ImageRef:
+    """Check an image now and keep a copy in `folder`, so that a resumed turn still has it.
+
+    Raises:
+        UsageError: as `load_image`.
+        StoreError: it cannot be kept.
+    """
+    load_image(path)
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    kept = folder / f"{digest}{Path(path).suffix.lower()}"
+    try:
+        private_folder(folder)
+        shutil.copyfile(path, private_file(kept))
+    except OSError as error:
+        raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
+    return ImageRef(path=str(kept))
 
 
 def describe_header(header: dict[str, Any]) -> str:

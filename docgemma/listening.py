@@ -11,7 +11,9 @@ def listen(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 takes a free one. Raises UsageError, with the reason."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=128)
+        server = socket.create_server((host, port), family=family, backlog=128)
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: small answers go at once
+        return server
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"The address {host} port {port} cannot be used ({getattr(error, 'strerror', None) or error}).",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ConfigError, StoreError
+from docgemma.paths import private_file
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.postgres import PostgresSaver
@@ -28,9 +29,9 @@ def _sqlite(path: Path) -> "SqliteSaver":
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
+        connection = sqlite3.connect(private_file(path), check_same_thread=False, timeout=30)
         connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA secure_delete=ON")  # what is forgotten is overwritten
         saver = SqliteSaver(connection)
         saver.setup()
         connection.execute("PRAGMA user_version = 1")  # fails now, not in mid-turn, where the file is read-only
@@ -61,16 +62,40 @@ def _postgres(location: str) -> "PostgresSaver":
     return saver
 
 
-def newest_threads(memory: "Memory", prefix: str, limit: int) -> list[str]:
-    """Ids of the conversations that begin with `prefix`, the one that was last worked on first."""
+def last_checkpoints(memory: "Memory", prefix: str = "", limit: int = 2**31 - 1) -> dict[str, str]:
+    """The conversations whose id begins with `prefix`, with their last checkpoint; the one last worked on first."""
     last = "GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT"  # checkpoint ids grow with time
     if isinstance(memory.conn, sqlite3.Connection):
-        query = f"SELECT thread_id FROM checkpoints WHERE thread_id >= ? AND thread_id < ? {last} ?"
+        query = f"SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE thread_id >= ? AND thread_id < ? {last} ?"
         with memory.lock:  # a range, so that the primary key is used
-            return [row[0] for row in memory.conn.execute(query, (prefix, prefix + "\U0010ffff", limit))]
-    query = f"SELECT thread_id FROM checkpoints WHERE starts_with(thread_id, %s) {last} %s"
+            return dict(memory.conn.execute(query, (prefix, prefix + "\U0010ffff", limit)))
+    query = f"SELECT thread_id, MAX(checkpoint_id) AS id FROM checkpoints WHERE starts_with(thread_id, %s) {last} %s"
     with memory._cursor() as cursor:
-        return [row["thread_id"] for row in cursor.execute(query, (prefix, limit))]
+        return {row["thread_id"]: row["id"] for row in cursor.execute(query, (prefix, limit))}
+
+
+def vacuum(memory: "Memory") -> None:
+    """Leave nothing of what was deleted in the database's files.
+
+    Raises:
+        StoreError: another program is using the file.
+    """
+    if not isinstance(memory.conn, sqlite3.Connection):
+        with memory._cursor() as cursor:
+            cursor.execute("VACUUM")
+        return
+    with memory.lock:
+        try:
+            memory.conn.commit()
+            memory.conn.execute("VACUUM")
+            busy = memory.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError:
+            busy = True
+    if busy:
+        raise StoreError(
+            "The conversations are deleted, but another program uses their file, so that traces may be left in it.",
+            hint="Do it again when no answer is being written.", retryable=True,
+        )  # fmt: skip
 
 
 def broken(where: str, error: Exception) -> StoreError:

@@ -1,11 +1,14 @@
-"""Where the project's data files are: DOCGEMMA_DATA, else inside the package (a wheel), else beside it (a checkout)."""
+"""Where the project's data files are, and files that only their owner may read."""
 
+import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from docgemma.errors import ConfigError
 
 PACKAGE = Path(__file__).resolve().parent
+log = logging.getLogger(__name__)
 
 
 def data_root() -> Path:
@@ -40,3 +43,44 @@ def data_file(*parts: str) -> Path:
             hint="Clone the repository again, or set DOCGEMMA_DATA to its data folder.",
         )
     return path
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only its owner may open (0700), whatever the umask says; one that exists is mended.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    for folder in [*reversed(path.parents), path]:
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    _only_owner(path, 0o700)
+    return path
+
+
+def private_file(path: Path) -> Path:
+    """Make an empty file that only its owner may read (0600); one that exists is mended, SQLite's -wal and -shm too.
+
+    SQLite gives a new -wal and -shm the mode of the database. A folder that exists is left as it is: it may be shared.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not path.parent.exists():
+        private_folder(path.parent)
+    if not path.exists():
+        with suppress(FileExistsError):  # another process was faster
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        _only_owner(file, 0o600)
+    return path
+
+
+def _only_owner(path: Path, mode: int) -> None:
+    try:
+        if path.stat().st_mode & 0o077:
+            path.chmod(mode)
+    except FileNotFoundError:
+        return  # no -wal, or SQLite has just removed it
+    except OSError:
+        log.warning("%s can be read by other users of this machine; its owner can change that: chmod %o", path, mode)

@@ -45,6 +45,8 @@ class Settings(BaseSettings):
     api_question: int = Field(default=4000, ge=1, le=20_000)  # characters
     api_body_mb: float = Field(default=70.0, gt=0, le=1000)  # a body; an image of 50 MB fits in base64
 
+    keep_days: int | None = Field(default=None, ge=0)  # older conversations go at the next start
+
     home: Path = Path(user_data_dir("docgemma", appauthor=False))
 
     narrowing: bool = True  # code removes tools that cannot apply before the model chooses

@@ -9,12 +9,11 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from docgemma.agent import OnEvent
 from docgemma.errors import StoppedError, UsageError
 
 Event = dict[str, Any]
 Stop = Callable[[], bool]
-Work = Callable[[OnEvent, Stop], dict[str, Any]]
+Work = Callable[..., dict[str, Any]]  # of `on_event` and `stop`, by name, as the agent's methods take them
 Listener = Callable[[Event | None], Any]
 GATHER_S = 0.05  # a screen is drawn at most twenty times a second
 
@@ -87,7 +86,7 @@ class Turns:
             if thread in self._running:
                 raise BusyError("The last question is still being answered.", hint="Wait for it, or stop it.")
             self._running[thread] = turn
-        turn.future = self._pool.submit(work, turn.tell, turn.stopping.is_set)
+        turn.future = self._pool.submit(work, on_event=turn.tell, stop=turn.stopping.is_set)
         turn.future.add_done_callback(partial(self._end, turn))
         return turn
 

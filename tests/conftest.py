@@ -13,11 +13,12 @@ from docgemma.agent import Agent
 from docgemma.ehr.open import open_store
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
+from docgemma.paths import PACKAGE
 from docgemma.settings import Settings
 from tests.models import MODEL_HOME
 from tests.scripted import ScriptedLLM
 
-CONTRACT = json.loads((Path(__file__).parent / "contract" / "ask.schema.json").read_text(encoding="utf-8"))
+CONTRACT = json.loads((PACKAGE / "api" / "report.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,9 @@ import pytest
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.agent import Agent
+from docgemma.demo import view
 from docgemma.demo.handlers import Handlers
-from docgemma.demo.ids import Ids
-from docgemma.demo.screen import FIELDS
-from docgemma.demo.session import Session
+from docgemma.demo.screen import FIELDS, Session
 from docgemma.errors import StoppedError
 from docgemma.settings import Settings
 from docgemma.turns import Turns
@@ -45,7 +44,7 @@ def agent(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def handlers(agent: Agent) -> Iterator[Handlers]:
     turns = Turns(8)
-    handlers = Handlers(agent, Ids(agent.settings.home), turns)
+    handlers = Handlers(agent, turns)
     handlers.screen.ui = Names()
     yield handlers
     turns.close()
@@ -90,7 +89,8 @@ def test_an_entry_is_signed_by_whoever_signed_in_and_else_by_the_clinician(handl
         window.asks(ORDER)
         window.does("approve")
     assert signed(handlers)[-3:] == ["dr-a", "dr-b", "clinician"]
-    assert "Signed in: dr-a" in handlers.screen.badges(None, "dr-a") and "Signed in" not in handlers.screen.badges()
+    badges = view.badges(handlers.agent, None, "dr-a")
+    assert "Signed in: dr-a" in badges and "Signed in" not in view.badges(handlers.agent, None, None)
 
 
 def test_a_window_approves_only_the_entry_that_it_shows(handlers: Handlers) -> None:

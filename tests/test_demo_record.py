@@ -9,47 +9,40 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
-from docgemma.demo import film, record, stage
-from docgemma.demo.film import FPS, Pictures, animate, encode
+from docgemma.demo import record, stage
+from docgemma.demo.record import FPS, Frames, animate, encode, paced
 from docgemma.demo.scenarios import load_scenarios
 from docgemma.errors import ConfigError, StoreError, UsageError
 
 
-def taken(*seconds: float) -> Pictures:
+def taken(*seconds: float) -> Frames:
     """Pictures of one page at these seconds: red, green, blue, and so on."""
-    pictures = Pictures()
+    frames: Frames = []
     for at, colour in zip(seconds, ("red", "green", "blue", "white"), strict=False):
         out = io.BytesIO()
         Image.new("RGB", (64, 40), colour).save(out, "JPEG")
-        pictures.add({"data": out.getvalue(), "timestamp": 1000 * at})
-    return pictures
+        frames.append((at, out.getvalue()))
+    return frames
 
 
-def seconds(paced: list[tuple[bytes, float]]) -> list[float]:
-    return [round(shown, 3) for _, shown in paced]
+def seconds(shown: list[tuple[bytes, float]]) -> list[float]:
+    return [round(stood, 3) for _, stood in shown]
 
 
 def test_each_picture_is_shown_for_as_long_as_it_stood_but_not_for_a_long_wait() -> None:
-    assert seconds(taken(0.0, 4.0, 9.0).paced(6.0)) == [4.0, 5.0, 0.1]
-    assert seconds(taken(0.0, 4.0, 90.0).paced(6.0)) == [4.0, 6.0, 0.1]
+    assert seconds(paced(taken(0.0, 4.0, 9.0), 6.0)) == [4.0, 5.0, 0.1]
+    assert seconds(paced(taken(0.0, 4.0, 90.0), 6.0)) == [4.0, 6.0, 0.1]
 
 
 def test_pictures_in_quick_succession_become_one_the_last() -> None:
-    pictures = taken(0.0, 0.03, 0.06, 1.0)
-    assert seconds(pictures.paced(6.0)) == [1.0, 0.1]
-    assert pictures.shown[0][0] == taken(0.0, 1.0, 2.0).shown[2][0]
-
-
-def test_the_cut_of_everything_is_shown_faster_where_it_would_be_too_long() -> None:
-    whole = Pictures()
-    for _ in range(100):
-        whole.extend(taken(0.0, 4.0, 9.0))
-    assert sum(seconds(whole.paced(6.0, record.WHOLE_S))) == pytest.approx(record.WHOLE_S, abs=0.5)
+    shown = paced(taken(0.0, 0.03, 0.06, 1.0), 6.0)
+    assert seconds(shown) == [1.0, 0.1]
+    assert shown[0][0] == taken(0.0, 1.0, 2.0)[2][1]
 
 
 def test_a_film_can_be_read_again_and_is_as_long_as_its_pictures(tmp_path: Path) -> None:
     av = pytest.importorskip("av", reason="the record extra is not installed")
-    encode(tmp_path / "film.mp4", taken(0.0, 1.0, 1.9))
+    encode(tmp_path / "film.mp4", paced(taken(0.0, 1.0, 1.9), 6.0))
     with av.open(str(tmp_path / "film.mp4")) as file:
         frames = [frame.to_image() for frame in file.decode(video=0)]
     assert len(frames) == 2 * FPS and frames[0].size == (64, 40)
@@ -57,8 +50,8 @@ def test_a_film_can_be_read_again_and_is_as_long_as_its_pictures(tmp_path: Path)
 
 
 def test_a_small_animation_moves(tmp_path: Path) -> None:
-    with Image.open(animate(taken(0.0, 4.0, 9.0), tmp_path / "a.webp")) as moved:
-        assert moved.n_frames == 3 and moved.width == film.SMALL_WIDTH
+    with Image.open(animate(tmp_path / "a.webp", taken(0.0, 4.0, 9.0))) as moved:
+        assert moved.n_frames == 3 and moved.width == record.SMALL_WIDTH
 
 
 def test_what_is_missing_is_named_with_its_install_line(monkeypatch, tmp_path: Path) -> None:
@@ -67,7 +60,7 @@ def test_what_is_missing_is_named_with_its_install_line(monkeypatch, tmp_path: P
         record.record(tmp_path)
     assert "apt-get install chromium" in no_chromium.value.hint
     monkeypatch.setattr(stage, "find_chromium", lambda: "chromium")
-    for load, module in ((lambda: stage.browser().__enter__(), "playwright.sync_api"), (film.load_encoder, "av")):
+    for load, module in ((lambda: stage.browser().__enter__(), "playwright.sync_api"), (record.load_encoder, "av")):
         with monkeypatch.context() as patch, pytest.raises(ConfigError) as missing:
             patch.setitem(sys.modules, module, None)
             load()

@@ -11,7 +11,6 @@ from docgemma.agent import Agent
 from docgemma.demo import scenarios as played
 from docgemma.demo.scenarios import Scenario, Step, load_scenarios
 from docgemma.errors import UsageError
-from docgemma.nodes.context import never_stop
 from tests.scenario_model import ScenarioLLM
 from tests.test_edge_scenarios import assert_invariants
 
@@ -27,8 +26,8 @@ def agent(settings):
 
 def play(agent: Agent, scenario: Scenario, thread: str) -> list[dict]:
     results: list[dict] = []
-    for step in scenario.steps:
-        results.append(played.take(agent, step, thread, results[-1] if results else None))
+    for number in range(len(scenario.steps)):
+        results.append(played.take(agent, scenario, number, thread, results[-1] if results else None))
     return results
 
 
@@ -48,7 +47,7 @@ def test_scenario_takes_the_path_that_it_promises(agent: Agent, valid, scenario:
 
 def test_a_broken_promise_is_named() -> None:
     result = {"status": "refused", "tools": [{"name": "search_patient"}], "path": [], "answer": "No."}
-    step = Step("A caption.", expect={"status": "answered", "tools": [], "says": ["128 x 128"]})
+    step = Step(caption="A caption.", expect={"status": "answered", "tools": [], "says": ["128 x 128"]})
     assert step.unmet(result) == [
         "status is refused, not answered", "tools is ['search_patient'], not []", "'128 x 128' is not in the answer",
     ]  # fmt: skip
@@ -92,9 +91,8 @@ def test_the_hidden_instruction_orders_nothing_and_hides_no_allergy(agent: Agent
 
 
 def test_a_choice_that_was_never_offered_is_refused(agent: Agent) -> None:
-    step = BY_ID["ask-the-clinician"].steps[1]
     with pytest.raises(UsageError, match="nothing to choose"):
-        played.take(agent, step, "demo", None)
+        played.take(agent, BY_ID["ask-the-clinician"], 1, "demo", None)
 
 
 def test_a_recording_is_played_back_as_it_was_and_asks_no_model(agent: Agent, tmp_path: Path, monkeypatch) -> None:
@@ -108,7 +106,7 @@ def test_a_recording_is_played_back_as_it_was_and_asks_no_model(agent: Agent, tm
         check(scenario, played.replay(scenario))
         for number, result in enumerate(results):
             events: list[dict] = []
-            replayed = played.player(None, scenario, number, "t", None)(events.append, never_stop)
+            replayed = played.take(None, scenario, number, "t", None, events.append)
             assert replayed == json.loads(json.dumps(result, default=str))
             done = [event for event in events if event["type"] == "step"]
             assert [event["label"] for event in done] == [step["label"] for step in result["timeline"]]

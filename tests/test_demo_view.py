@@ -14,12 +14,11 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from starlette.responses import PlainTextResponse
 
-from docgemma.demo import chart, view
-from docgemma.demo.ids import Ids, short
-from docgemma.demo.policy import OwnServerOnly
-from docgemma.demo.session import Session, reopen
-from docgemma.demo.start import _check_public, launch, on_kaggle
-from docgemma.demo.work import problem
+from docgemma.api.access import new_thread, owns
+from docgemma.demo import view
+from docgemma.demo.handlers import reopen
+from docgemma.demo.screen import Session, problem
+from docgemma.demo.start import OwnServerOnly, _check_public, _options, launch, on_kaggle
 from docgemma.errors import StoppedError, StoreError, UsageError
 from docgemma.turns import BusyError, Turns
 
@@ -34,6 +33,11 @@ def result(**changes) -> dict:
         "grounding": {"supported": True, "removed": []}, "tools": [],
     }  # fmt: skip
     return base | changes
+
+
+def demo_of(sources: str = "auto", ehr: str | None = None) -> SimpleNamespace:
+    settings = SimpleNamespace(sources=sources, ehr=ehr)
+    return SimpleNamespace(settings=settings, llm=SimpleNamespace(name="edge"), store=SimpleNamespace(name="Record"))
 
 
 def drawn(messages: list[dict]) -> str:
@@ -80,18 +84,18 @@ def test_a_removed_sentence_is_said_to_be_removed() -> None:
 
 
 def test_the_badge_says_offline_when_the_snapshot_had_to_answer() -> None:
-    assert "Online" in view.badges("edge", "auto", "Record")
-    assert "Offline" in view.badges("edge", "auto", "Record", fell_back=True)
-    assert "Offline" in view.badges("edge", "offline", "Record")
-    assert "Replay, recorded 2026-01-02" in view.badges("", "", "", replay="2026-01-02")
+    assert "Online" in view.badges(demo_of(), None, None)
+    assert "Offline" in view.badges(demo_of(), {"tools": [{"source": "openFDA snapshot"}]}, None)
+    assert "Offline" in view.badges(demo_of("offline"), None, None)
+    assert "Replay, recorded 2026-01-02" in view.badges(None, None, None, "2026-01-02")
 
 
 def test_a_chart_says_what_is_not_recorded_and_never_that_it_is_normal(agent) -> None:
-    shown = chart.chart_html(agent, "ghi-789")
+    shown = view.chart(agent, "ghi-789")
     assert "penicillin" in shown and "since 2022-02-14" in shown and "None recorded." in shown
     empty = {key: [] for key in ("allergies", "medications", "problems", "labs", "vitals", "observations", "notes")}
     patient = {"id": "x", "name": "<b>A</b>", "birth_date": "", "sex": "", "deceased": ""}
-    shown = view.html("chart", empty | {"immunizations": [], "no_known_allergies": False, "patient": patient}, 12)
+    shown = view.html("chart", empty | {"immunizations": [], "no_known_allergies": False, "patient": patient})
     assert "not the same as no known allergies" in shown and "<b>" not in shown and "normal" not in shown
 
 
@@ -100,33 +104,22 @@ def test_an_unreachable_record_store_is_not_an_empty_chart(agent, monkeypatch) -
         raise StoreError("The record store cannot be reached.")
 
     monkeypatch.setattr(agent.store, "chart", unreachable)
-    assert "not an empty chart" in chart.chart_html(agent, "ghi-789")
+    assert "not an empty chart" in view.chart(agent, "ghi-789")
 
 
-def test_ids_open_only_for_the_person_they_were_given_to_and_after_a_restart(tmp_path) -> None:
-    ids = Ids(tmp_path)
-    mine = ids.new("dr-a")
-    assert ids.owns(mine, "dr-a") and Ids(tmp_path).owns(mine, "dr-a")
-    assert not ids.owns(mine, "dr-b") and not ids.owns(mine, None)
-    assert not ids.owns(short(mine), "dr-a") and len(mine.split(".")[1]) == 32
-    assert (tmp_path / "demo.key").stat().st_mode & 0o077 == 0
+def test_ids_open_only_for_the_person_they_were_given_to_and_after_a_restart() -> None:
+    """Whose an id is stands in it; no key is kept that could be lost."""
+    for user in ("dr-a", "", "Dr. Ä/1"):
+        mine = new_thread(user, "web")
+        assert owns(user, mine, "web") and not owns("dr-b", mine, "web") and not owns(user, mine, "api")
+        assert all(other == user or not owns(other, mine, "web") for other in ("", "dr-", "dr-a", "Dr", "Dr. Ä"))
 
 
 @pytest.mark.parametrize(
     "forged", [None, 7, "", "a1b2c3d4e5f6", "web.x.y", "web..", "web.é.ü", ["web.a.b"], "web.a.b.c"]
 )
-def test_an_id_that_was_made_up_opens_nothing(tmp_path, forged) -> None:
-    assert not Ids(tmp_path).owns(forged, None)
-
-
-def test_many_at_once_agree_on_one_key(tmp_path) -> None:
-    made: list[Ids] = []
-    threads = [threading.Thread(target=lambda: made.append(Ids(tmp_path))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({ids.key for ids in made}) == 1 and [item.name for item in tmp_path.iterdir()] == ["demo.key"]
+def test_an_id_that_was_made_up_opens_nothing(forged) -> None:
+    assert not owns("", forged, "web")
 
 
 def test_an_unexpected_failure_is_one_line_without_its_text(caplog) -> None:
@@ -230,24 +223,19 @@ def test_a_page_of_another_site_reaches_nothing_where_nobody_signs_in(
 
 
 def test_a_login_is_named_with_a_way_out_and_nothing_else_is() -> None:
-    shown = view.badges("edge", "auto", "Record", user=HOSTILE)
-    assert "Sign out" in shown and "<script" not in shown and "Sign out" not in view.badges("edge", "auto", "Record")
+    shown = view.badges(demo_of(), None, HOSTILE)
+    assert "Sign out" in shown and "<script" not in shown and "Sign out" not in view.badges(demo_of(), None, None)
 
 
 def test_a_public_link_without_a_login_never_opens_a_record_server(capsys) -> None:
-    def demo_of(ehr: str | None) -> SimpleNamespace:
-        return SimpleNamespace(settings=SimpleNamespace(ehr=ehr))
-
     with pytest.raises(UsageError, match="without a login"):
-        launch(demo_of("https://fhir.example.org/r4"), share=True)
-    _check_public(demo_of(None))
+        launch(demo_of(ehr="https://fhir.example.org/r4"), share=True)
+    _check_public(demo_of())
     assert "Whoever has the public link" in capsys.readouterr().err
 
 
 def test_no_style_or_theme_names_an_address_on_the_network() -> None:
-    from docgemma.demo.start import _page_options
-
-    options = _page_options()
+    options = _options()
     css = options["theme"]._get_theme_css() + options["css_paths"].read_text(encoding="utf-8")
     assert not re.search(r"url\(['\"]?https?:|@import", css) and not options["theme"]._stylesheets
     assert options["run_history"] is False

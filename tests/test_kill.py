@@ -141,3 +141,32 @@ def orders(folder: Path) -> int:
     finally:
         store.close()
     return sum("10 mg once daily" in str(item) and "lisinopril" in str(item).lower() for item in medications)
+
+
+def test_approving_again_after_a_crash_past_the_write_says_that_it_is_recorded(home: Path, tmp_path: Path) -> None:
+    def approve(folder: Path, death: int | None) -> None:
+        llm = ScriptedLLM()
+        intent(llm, "prescribe_medication")
+        for _ in range(3):
+            llm.enqueue("result_classify", {"quality": "success_rich", "brief_summary": "Written."})
+            llm.enqueue("synthesize", "The order was placed.")
+        agent, boundary = Agent(Settings(home=folder, sources="offline"), llm=llm), Boundary(death)
+        if not agent.threads("t"):
+            assert agent.ask(QUESTION, thread="t", create=True)["pending_write"]
+        boundary.around(type(agent.memory), "put", "put_writes")
+        boundary.around(type(agent.store), "create")
+        try:
+            (folder / "said").write_text(agent.decide("t", "approve")["answer"])
+        except UsageError as error:
+            (folder / "said").write_text(error.line())
+        (folder / "passed").write_text(str(boundary.passed))
+
+    folder = Path(shutil.copytree(home, tmp_path / "count"))
+    assert in_child(lambda: approve(folder, None)) == DONE
+    for death in range(1, int((folder / "passed").read_text()) + 1):
+        folder = Path(shutil.copytree(home, tmp_path / f"death{death}"))
+        assert in_child(partial(approve, folder, death)) == -signal.SIGKILL
+        assert in_child(partial(approve, folder, None)) == DONE
+        said = (folder / "said").read_text()
+        assert "entry is recorded" in said or "Prescribed lisinopril" in said, f"killed at {death}: {said}"
+        assert orders(folder) == 1

@@ -1,12 +1,11 @@
 """Who may call, how often, and which conversations are theirs."""
 
 import hashlib
-import hmac
 import math
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from urllib.parse import quote
 
 from docgemma.api.problems import Problem
 from docgemma.errors import ConfigError
@@ -14,24 +13,15 @@ from docgemma.nodes.context import Actor
 
 LOCAL = Actor("local")  # everybody, where no token is set and only this machine can connect
 TOKEN = re.compile(r"([a-z0-9_-]{1,32}):(read|write):([A-Za-z0-9._~+/=-]{16,200})")
-ID = re.compile(r"api\.[a-z0-9_-]{1,32}\.[A-Za-z0-9_-]{24}")  # of a conversation
-EXAMPLE = "Write it as ward:write:SECRET, with a secret of at least 16 letters and digits."
+RANDOM = re.compile(r"[A-Za-z0-9_-]{24}")
+EXAMPLE = "Write it as ward:write:SECRET, with a secret of at least 16 letters and digits and a name that is not local."
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens of `DOCGEMMA_API_TOKENS`: SHA-256 digests of the secrets, and whose they are."""
-
-    known: tuple[tuple[bytes, Actor], ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.known)
+class Tokens(dict[bytes, Actor]):
+    """The tokens of `DOCGEMMA_API_TOKENS`: the SHA-256 digest of each secret, and whose it is."""
 
     def caller(self, secret: str) -> Actor | None:
-        """Whose token it is. All are compared, in constant time, so that the time tells nothing."""
-        given = _digest(secret)
-        found = [actor for digest, actor in self.known if hmac.compare_digest(digest, given)]
-        return found[0] if found else None
+        return self.get(_digest(secret))
 
     def may_sign_in(self, name: str, secret: str) -> bool:
         """Whether this opens the demo: a token's name and secret. The demo can approve, so the role must be write."""
@@ -45,21 +35,17 @@ def read_tokens(text: str | None) -> Tokens:
     Raises:
         ConfigError: an entry cannot be read, or a name or secret stands twice. No secret is repeated.
     """
-    known: dict[bytes, Actor] = {}
+    known = Tokens()
     names = {LOCAL.name}
     for number, entry in enumerate((text or "").replace(",", " ").split(), 1):
         found = TOKEN.fullmatch(entry)
-        if found is None:
-            raise ConfigError(f"Token {number} of DOCGEMMA_API_TOKENS cannot be read.", hint=EXAMPLE)
-        name, role, secret = found.groups()
-        if name in names or _digest(secret) in known:
-            raise ConfigError(
-                f"Token {number} of DOCGEMMA_API_TOKENS has a name or a secret that is taken.",
-                hint='Give each its own; "local" is kept for use without tokens.',
-            )
+        name, role, secret = found.groups() if found else ("", "", "")
+        if not found or name in names or _digest(secret) in known:
+            line = f"Token {number} of DOCGEMMA_API_TOKENS cannot be read, or its name or secret is taken."
+            raise ConfigError(line, hint=EXAMPLE)
         names.add(name)
         known[_digest(secret)] = Actor(name, role == "write")
-    return Tokens(tuple(known.items()))
+    return known
 
 
 def _digest(secret: str) -> bytes:
@@ -84,15 +70,18 @@ class Rate:
             raise Problem(429, "Too many requests.", f"Wait {wait} s, then try again.", retry_after=wait)
 
 
-def prefix(owner: Actor) -> str:
-    """How the ids of this caller's conversations begin, so that nobody else's id opens anything."""
-    return f"api.{owner.name}."
+def prefix(owner: str, door: str = "api") -> str:
+    """How the ids of somebody's conversations begin, so that nobody else's id opens anything. `owner`: the name of a
+    token or login, "" where nobody signs in; `door`: "api", or "web" for the demo."""
+    return f"{door}.{quote(owner, safe='')}."
 
 
-def new_thread(owner: Actor) -> str:
-    return prefix(owner) + secrets.token_urlsafe(18)
+def new_thread(owner: str, door: str = "api") -> str:
+    """An id that nobody can guess: 144 random bits."""
+    return prefix(owner, door) + secrets.token_urlsafe(18)
 
 
-def owns(owner: Actor, thread: str) -> bool:
-    """Whether the id was given to this caller. Ids of the command line and the demo belong to no caller."""
-    return ID.fullmatch(thread) is not None and thread.startswith(prefix(owner))
+def owns(owner: str, thread: object, door: str = "api") -> bool:
+    """Whether the id was given to this person. Ids of the command line belong to nobody here."""
+    begins = prefix(owner, door)
+    return isinstance(thread, str) and thread.startswith(begins) and bool(RANDOM.fullmatch(thread[len(begins) :]))

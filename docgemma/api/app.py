@@ -1,44 +1,44 @@
 """The application: its routes, and what each may be used for. How a turn is followed is in stream.py."""
 
 import asyncio
-import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Security
+from fastapi import APIRouter, FastAPI, Request, Security
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from langchain_core.runnables import RunnableConfig
 from starlette.exceptions import HTTPException
 
 from docgemma import __version__
-from docgemma.agent import Agent, OnEvent
+from docgemma.agent import Agent
 from docgemma.api import docs, stream
 from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
-from docgemma.api.body import check_image, image_file, read
+from docgemma.api.body import Forget, Query, Resume, image_file, read
 from docgemma.api.guard import Guard
-from docgemma.api.health import HealthCheck
-from docgemma.api.models import Query, Resume
-from docgemma.api.problems import Problem, problem_of, unknown_thread
-from docgemma.errors import ThreadStateError
+from docgemma.api.problems import Problem
+from docgemma.errors import ThreadStateError, UnknownThreadError
+from docgemma.forget import STAYS
 from docgemma.nodes.context import Actor
-from docgemma.turns import Stop, Turns, Work
+from docgemma.turns import Turns, Work
 
 SUMMARY = "A clinical agent for small medical language models. Decision support for research, not a medical device."
 SIGN_IN = "The name of a token, and its secret. Its role must be write. Entries are signed with the name."
 WIND_DOWN_S = 20.0  # a stopped turn ends with the model call that it is in
+HEALTH_S = 5.0  # how long a look at the stores may take, and is told: anybody may ask
+NOBODY = "docgemma-health"  # no patient and no conversation has this id
 
 
 def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
-    """The API over one agent, for any ASGI server. The agent stays the caller's to close.
+    """The API over one agent, for any ASGI server, with the demo at /demo. The agent stays the caller's to close.
 
     Args:
-        tokens: who may call; without any, everybody who can connect may read and write.
-        demo: mount the Gradio demo at /demo; with tokens it asks for a name and secret with the role write.
-
-    Raises:
-        ConfigError: `demo`, and Gradio is not installed.
+        tokens: who may call, and with the role write sign in to the demo; without any, everybody who can connect.
     """
     api = Api(agent, tokens)
     app = FastAPI(
@@ -47,11 +47,12 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     )  # fmt: skip
     app.add_exception_handler(HTTPException, _no_route)
     app.get("/health", **docs.health())(api.health)
-    caller = Security(api.caller) if tokens else Depends(api.anybody)
-    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.problems(bool(tokens)))
+    caller = Security(api.caller)
+    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.PROBLEMS)
     routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
     routes.post("/resume", **docs.resume())(api.resume)
     routes.get("/threads", **docs.threads())(api.threads)
+    routes.post("/forget", **docs.forget())(api.forget)
     app.include_router(routes)
     if demo:
         from docgemma.demo.start import mount
@@ -68,8 +69,8 @@ class Api:
     def __init__(self, agent: Agent, tokens: Tokens):
         self.agent, self.tokens, self.settings = agent, tokens, agent.settings
         self.rate, self.turns = Rate(self.settings.api_rate), Turns(self.settings.api_slots)
-        self.check = HealthCheck(agent)
-        self.uploads = tempfile.TemporaryDirectory(prefix="docgemma-api-")
+        self.health_known: asyncio.Future[dict[str, Any]] | None = None
+        self.health_until = 0.0
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -77,81 +78,89 @@ class Api:
             yield
         finally:
             await asyncio.to_thread(self.turns.close)
-            self.uploads.cleanup()
 
     async def caller(
         self,
         request: Request,
         given: HTTPAuthorizationCredentials | None = Security(HTTPBearer(auto_error=False)),  # noqa: B008
     ) -> None:
-        who = self.tokens.caller(given.credentials) if given else None
+        """Let in whoever sends a known token; everybody, where there are none."""
+        who = LOCAL if not self.tokens else self.tokens.caller(given.credentials) if given else None
         if who is None:
             what = "The token is not known." if given else "A bearer token is needed."
             raise Problem(401, what, "Send it as: Authorization: Bearer SECRET.", WWW_Authenticate="Bearer")
-        self._let_in(request, who)
-
-    async def anybody(self, request: Request) -> None:
-        self._let_in(request, LOCAL)
-
-    def _let_in(self, request: Request, who: Actor) -> None:
         request.state.who = who
         request.scope["docgemma"]["caller"] = who.name
         self.rate.count(who.name)
 
     async def health(self) -> Response:
         """What runs here, and whether records and conversations can be reached. Open to everybody."""
-        report = await self.check.report()
+        if not self.health_known or time.monotonic() > self.health_until:
+            self.health_until = time.monotonic() + HEALTH_S
+            self.health_known = asyncio.ensure_future(health(self.agent))
+        report = await asyncio.shield(self.health_known)
         return JSONResponse(report, 503 if report["status"] == "down" else 200)
 
     async def query(self, request: Request) -> Response:
         """Ask. The answer is the object that `docgemma ask --json` prints, or a stream of events with
         `Accept: text/event-stream`. A record entry is never made here: it waits for /agent/resume."""
         who, given = request.state.who, await read(request, Query)
-        self._check_question(given, who)
-        thread = given.thread or new_thread(who)
-        if given.image:
-            await asyncio.to_thread(check_image, given.image, self.uploads.name)
+        if given.thread is not None and not owns(who.name, given.thread):
+            raise UnknownThreadError("")
+        if len(given.question) > self.settings.api_question:
+            detail = f"The question is longer than {self.settings.api_question:,} characters."
+            raise Problem(422, detail, "Ask about one part at a time.")
+        if not any(char.isprintable() and not char.isspace() for char in given.question):
+            raise Problem(422, "The question is empty.", "Ask something.")
+        thread = given.thread or new_thread(who.name)
         return await self._turn(request, who, thread, partial(self._ask, given, who, thread))
 
     async def resume(self, request: Request) -> Response:
         """Approve, edit or reject the record entry that waits; or take up a turn that was cut off."""
         who, given = request.state.who, await read(request, Resume)
-        if not owns(who, given.thread):
-            raise unknown_thread()
+        if not owns(who.name, given.thread):
+            raise UnknownThreadError("")
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
 
     def threads(self, request: Request) -> Response:
         """The caller's own conversations."""
-        return JSONResponse({"threads": self.agent.threads(prefix(request.state.who))})
+        return JSONResponse({"threads": self.agent.threads(prefix(request.state.who.name))})
 
-    def _check_question(self, given: Query, who: Actor) -> None:
-        if given.thread is not None and not owns(who, given.thread):
-            raise unknown_thread()
-        if len(given.question) > self.settings.api_question:
-            detail = f"The question is longer than {self.settings.api_question:,} characters."
-            raise Problem(422, detail, "Ask about one part at a time.")
-        if not any(char.isprintable() and not char.isspace() for char in given.question):
-            raise Problem(422, "The question is empty.", "Ask something.")
+    async def forget(self, request: Request) -> Response:
+        """Forget a conversation of the caller's, or all that were not continued since the beginning of a day (UTC):
+        what was said, the entry that waits, the image. What was approved stays in the patient record."""
+        who, given = request.state.who, await read(request, Forget)
+        if given.before:
+            start = datetime.combine(given.before, datetime.min.time(), UTC)
+            count = await asyncio.to_thread(self.agent.forget, before=start, prefix=prefix(who.name))
+            return JSONResponse({"forgotten": count, "note": STAYS})
+        if given.thread is None or not owns(who.name, given.thread):
+            raise UnknownThreadError("")
+        if self.turns.running(given.thread):
+            raise ThreadStateError("This conversation is being worked on.")
+        return JSONResponse({"forgotten": await asyncio.to_thread(self.agent.forget, given.thread), "note": STAYS})
 
-    def _ask(self, given: Query, who: Actor, thread: str, on_event: OnEvent, stop: Stop) -> dict[str, Any]:
-        with image_file(given.image, self.uploads.name) as image:
+    def _ask(self, given: Query, who: Actor, thread: str, **follow: Any) -> dict[str, Any]:
+        with image_file(given.image) as image:
             return self.agent.ask(
                 given.question, thread=thread, create=given.thread is None, image=image, patient=given.patient,
-                actor=who, on_event=on_event, stop=stop,
+                actor=who, **follow,
             )  # fmt: skip
 
-    def _resume(self, given: Resume, who: Actor, on_event: OnEvent, stop: Stop) -> dict[str, Any]:
+    def _resume(self, given: Resume, who: Actor, **follow: Any) -> dict[str, Any]:
+        if (given.decision == "edit") != bool(given.changes) and self.agent.conversation(given.thread):
+            raise Problem(422, 'Changes go with the decision "edit", and only with it.', "Correct the decision.")
         if given.decision is None:
-            return self.agent.proceed(given.thread, actor=who, on_event=on_event, stop=stop)
+            return self.agent.proceed(given.thread, actor=who, **follow)
         waiting = self.agent.pending(given.thread)
-        if waiting and given.seen and waiting != given.seen.model_dump():
+        if waiting and given.seen and waiting != given.seen:
             raise ThreadStateError("Another entry waits by now.")
         fields = list(self.agent.toolbox[waiting["name"]].args.model_fields) if waiting else []
         if waiting and set(given.changes or {}) - set(fields):
             raise Problem(422, "The entry has no such field.", f"Its fields: {', '.join(fields)}.")
-        return self.agent.decide(given.thread, given.decision, given.changes, actor=who, on_event=on_event, stop=stop)
+        return self.agent.decide(given.thread, given.decision, given.changes, actor=who, **follow)
 
     async def _turn(self, request: Request, who: Actor, thread: str, work: Work) -> Response:
         """Begin a turn, and answer with its report or as a stream."""
@@ -171,14 +180,29 @@ class Api:
         return JSONResponse(turn.result)
 
 
+async def health(agent: Agent) -> dict[str, Any]:
+    """What runs here and what it can reach, without an address, a path or a secret in it."""
+    thread = RunnableConfig(configurable={"thread_id": NOBODY})
+    looks = (asyncio.to_thread(agent.store.patient, NOBODY), asyncio.to_thread(agent.memory.get_tuple, thread))
+    seen = await asyncio.gather(*(asyncio.wait_for(look, HEALTH_S) for look in looks), return_exceptions=True)
+    # whatever the error is: what cannot be read is not reachable, and the body says no more than that
+    store, memory = ("unreachable" if isinstance(found, BaseException) else "reachable" for found in seen)
+    return {
+        "status": "down" if memory == "unreachable" else "ok" if store == "reachable" else "degraded",
+        "version": __version__,
+        "model": Path(agent.llm.name).name,  # a model file's name, not where it lies
+        "vision": agent.llm.vision,
+        "graph": agent.graph_name,
+        "sources": agent.settings.sources,
+        "record_store": store,
+        "memory": memory,
+    }
+
+
 async def _no_route(request: Request, error: Exception) -> Response:
     """Of the router itself: no such path, or not by this method."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        problem = Problem(405, "This path does not answer that method.", "Compare it with /openapi.json.")
-    elif error.status_code == 404:
-        problem = Problem(404, "There is nothing at this path.", "Compare it with /openapi.json.")
-    else:
-        problem = problem_of(error)
+    what = "This path does not answer that method." if error.status_code == 405 else "There is nothing at this path."
+    problem = Problem(error.status_code, what, "Compare it with /openapi.json.")
     problem.headers |= error.headers or {}
     return problem.response(request.scope["docgemma"]["request_id"])

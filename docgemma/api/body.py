@@ -1,25 +1,68 @@
-"""Read a request's body, JSON or a form, and check its image. guard.py bounds its size."""
+"""What a request's body may hold, JSON or a form, and how it is read. guard.py bounds its size."""
 
 import asyncio
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from datetime import date
+from typing import Annotated, Any, Literal, Optional, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from docgemma.api.models import Model, Query
 from docgemma.api.problems import Problem
 from docgemma.errors import UsageError
 from docgemma.images import load_image
+from docgemma.text.characters import MAX_CHARS
 
-M = TypeVar("M", bound=Model)
 READ_S = 60.0  # a body arrives within this, or somebody is holding the connection
 FIELD_BYTES = 100_000  # of a form field that is no file
+ThreadId = Annotated[str, Field(max_length=120, description="A conversation to continue.")]
+ImageBytes = Annotated[bytes, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", val_json_bytes="base64")
+
+
+M = TypeVar("M", bound=Body)
+
+
+class Query(Body):
+    """A question, also the answer to a clarification ("the second one") in its conversation."""
+
+    question: str = Field(min_length=1, max_length=MAX_CHARS, description="What to ask.")
+    thread: Optional[ThreadId] = None
+    patient: Optional[str] = Field(default=None, max_length=64, description="Id of the patient that it is about.")
+    image: Optional[ImageBytes] = Field(
+        default=None, description="A PNG, JPEG or DICOM file in base64, at most 50 MB; or send multipart/form-data."
+    )
+
+
+class Resume(Body):
+    """A decision on the record entry that waits; without one, a turn that was cut off is taken up."""
+
+    thread: ThreadId
+    decision: Optional[Literal["approve", "reject", "edit"]] = Field(
+        default=None, description="None takes up a turn that was cut off, or reports the conversation as it stands."
+    )
+    changes: Optional[dict[str, Annotated[str, Field(max_length=300)]]] = Field(
+        default=None,
+        description='Only with "edit": the fields that change. New findings are shown before it is written.',
+    )
+    seen: Optional[dict[str, Any]] = Field(
+        default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."
+    )
+
+
+class Forget(Body):
+    """Which conversations of the caller's to delete: one, or those not continued since a day."""
+
+    thread: Optional[ThreadId] = None
+    before: Optional[date] = Field(default=None, strict=True, description="The day, in UTC; `thread` is not read then.")
 
 
 async def read(request: Request, model: type[M]) -> M:
@@ -52,42 +95,28 @@ async def _form(request: Request) -> dict[str, Any]:
 
 
 def _valid(model: type[M], given: bytes | dict[str, Any]) -> M:
+    """Check a body. What is wrong first is named in one line that does not repeat what was sent."""
     try:
         return model.model_validate_json(given) if isinstance(given, bytes) else model.model_validate(given)
     except ValidationError as error:
-        raise _invalid(error, model) from None  # the error holds what was sent
-
-
-def _invalid(error: ValidationError, model: type[Model]) -> Problem:
-    """The first thing that is wrong, in one line that does not repeat what was sent."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    said = first["msg"].removeprefix("Value error, ").removeprefix("Invalid JSON: ").rstrip(".")
-    if first["type"] == "json_invalid":
-        return Problem(422, f"The body is not valid JSON: {said}.", "Correct it.")
-    if first["type"] == "value_error":
-        return Problem(422, f"{said}.", "Compare it with /openapi.json.")
-    if first["type"] == "extra_forbidden" or not first["loc"]:
-        known = ", ".join(model.model_fields)
-        return Problem(422, "The body is not an object of the known fields.", f"Known fields: {known}.")
-    return Problem(422, f"The field `{first['loc'][0]}` cannot be used: {said}.", "Compare it with /openapi.json.")
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = first["loc"][0] if first["loc"] else ""
+    known = field in model.model_fields
+    what = f"The field `{field}`" if known else f"The body (fields: {', '.join(model.model_fields)})"
+    raise Problem(422, f"{what} cannot be used: {first['msg'].rstrip('.')}.", "Compare it with /openapi.json.")
 
 
 @contextmanager
-def image_file(data: bytes | None, folder: str) -> Iterator[str | None]:
-    """The image in a file of its own while it is used."""
+def image_file(data: bytes | None) -> Iterator[str | None]:
+    """The image in a file of its own while it is used. Raises Problem: 422, it cannot be read."""
     if data is None:
         yield None
         return
-    with tempfile.NamedTemporaryFile(dir=folder) as file:
+    with tempfile.NamedTemporaryFile(prefix="docgemma-api-") as file:
         file.write(data)
         file.flush()
-        yield file.name
-
-
-def check_image(data: bytes, folder: str) -> None:
-    """Raises Problem: 422, the image cannot be read."""
-    with image_file(data, folder) as path:
         try:
-            load_image(path or "")
+            load_image(file.name)
         except UsageError as error:  # of an image; these lines name nobody
             raise Problem(422, str(error), error.hint) from error
+        yield file.name

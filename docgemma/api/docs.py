@@ -4,45 +4,78 @@ import json
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from docgemma.api import stream
-from docgemma.api.models import Health, Model, ProblemBody, Query, Report, Resume, Threads
-from docgemma.api.problems import MEDIA_TYPE
+from docgemma.api.body import Forget, Query, Resume
+from docgemma.api.problems import MEDIA_TYPE, Problem
 
-PROBLEMS = {
-    401: "No token, or one that is not known.",
-    403: "The token may read only; or, without tokens, the request came from another site.",
-    404: "No such conversation of the caller, or no such patient.",
-    408: "The body did not arrive in time.",
-    409: "The conversation is being worked on, waits for a decision, or has nothing to decide.",
-    413: "The body is too large.",
-    415: "The body is neither JSON nor, for a question, a form.",
-    422: "The body cannot be used; `detail` says which field, and never repeats what was sent.",
-    429: "Too many requests, or too many questions at once; `Retry-After` says how long to wait.",
-    500: "The server failed.",
-    502: "A source that the answer needs failed.",
-    503: "The model or a database cannot be used, or the server is ending.",
-    504: "The turn took too long and was stopped.",
-}
-REF = "#/components/schemas/{model}"  # models that answers use stand there already
+STATUSES = (401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
 
 
-def problems(secured: bool) -> dict[int | str, Any]:
-    """What can come back from every route of the agent."""
-    return {code: _problem(code) for code in PROBLEMS if code != 401 or secured}
+class Health(BaseModel):
+    """`degraded`: it answers, but not from patient records."""
+
+    status: Literal["ok", "degraded", "down"]
+    version: str
+    model: str
+    vision: bool
+    graph: str
+    sources: Literal["offline", "live", "auto"]
+    record_store: Literal["reachable", "unreachable"]
+    memory: Literal["reachable", "unreachable"]
+
+
+class Threads(BaseModel):
+    threads: list[dict[Literal["thread", "question"], str]] = Field(
+        description="The caller's own conversations, at most 20, the newest first, and what was last asked there."
+    )
+
+
+class Forgotten(BaseModel):
+    forgotten: int = Field(description="How many conversations.")
+    note: str
+
+
+class ProblemBody(BaseModel):
+    """RFC 9457, with what to do next. It never repeats what was sent."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    next: str
+    request_id: str
+
+
+def _problem(code: int) -> dict[str, Any]:
+    status = HTTPStatus(code)
+    example = Problem(code, f"{status.phrase}.", "What to do, in one sentence.").body("3f9a1c0b77de")
+    content = {"schema": ProblemBody.model_json_schema(), "example": example}
+    answer = {"description": status.description or status.phrase, "content": {MEDIA_TYPE: content}}
+    if code in (429, 503):
+        answer["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+    return answer
+
+
+PROBLEMS: dict[int | str, Any] = {code: _problem(code) for code in STATUSES}  # of every route of the agent
 
 
 def health() -> dict[str, Any]:
-    down = _answer(Health, "Down.", "health")
-    return {
-        "responses": {200: _answer(Health, "What runs here.", "health"), 503: down, 403: _problem(403)},
-        "tags": ["server"],
-    }
+    answer = {"model": Health, **_answer("health")}
+    return {"responses": {200: answer, 503: answer, 403: PROBLEMS[403]}, "tags": ["server"]}
 
 
 def threads() -> dict[str, Any]:
-    return {"responses": {200: _answer(Threads, "The newest 20.", "threads")}}
+    return {"responses": {200: {"model": Threads, **_answer("threads")}}}
+
+
+def forget() -> dict[str, Any]:
+    body = {"content": {"application/json": {"schema": Forget.model_json_schema(), "examples": _examples("forget")}}}
+    responses = {200: {"model": Forgotten, **_answer("forgotten")}}
+    return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, **body}}}
 
 
 def query(max_question: int) -> dict[str, Any]:
@@ -55,40 +88,30 @@ def query(max_question: int) -> dict[str, Any]:
 
 
 def resume() -> dict[str, Any]:
-    schema = Resume.model_json_schema(ref_template=REF)
-    del schema["$defs"]
-    return _turn({"application/json": {"schema": schema, "examples": _examples("resume")}}, "decided")
+    body = {"schema": Resume.model_json_schema(), "examples": _examples("resume")}
+    return _turn({"application/json": body}, "decided")
 
 
 def _turn(body: dict[str, Any], example: str) -> dict[str, Any]:
-    answer = _answer(Report, "The turn, finished or stopped for a person.", example)
+    answer = _answer(example, schema=_stored("report.schema.json"))
     answer["content"][stream.MEDIA_TYPE] = {"schema": {"type": "string"}, "example": captured()["events"]}
     return {"responses": {200: answer}, "openapi_extra": {"requestBody": {"required": True, "content": body}}}
 
 
-def _answer(model: type[Model], description: str, example: str) -> dict[str, Any]:
-    content = {"application/json": {"example": captured()[example]}}
-    return {"model": model, "description": description, "content": content}
-
-
-def _problem(code: int) -> dict[str, Any]:
-    example = {
-        "type": "about:blank", "title": HTTPStatus(code).phrase, "status": code, "detail": PROBLEMS[code],
-        "next": "What to do, in one sentence.", "request_id": "3f9a1c0b77de",
-    }  # fmt: skip
-    content = {"schema": ProblemBody.model_json_schema(), "example": example}
-    answer = {"description": PROBLEMS[code], "content": {MEDIA_TYPE: content}}
-    if code in (429, 503):
-        answer["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
-    return answer
+def _answer(example: str, **schema: Any) -> dict[str, Any]:
+    return {"description": "OK", "content": {"application/json": {"example": captured()[example], **schema}}}
 
 
 def _examples(name: str) -> dict[str, Any]:
     return {key: {"value": value} for key, value in captured()[name].items()}
 
 
-@cache
 def captured() -> dict[str, Any]:
     """Requests, and what the edge model's server answered to them."""
-    examples: dict[str, Any] = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
-    return examples
+    return _stored("examples.json")
+
+
+@cache
+def _stored(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return content

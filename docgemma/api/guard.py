@@ -7,6 +7,7 @@ conversation, a question or an error's text: each may name a patient.
 import logging
 import secrets
 import time
+from http import HTTPMethod
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -17,7 +18,7 @@ from docgemma.errors import kind_and_place
 from docgemma.listening import from_this_machine
 
 log = logging.getLogger("docgemma.api")
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+METHODS = frozenset(HTTPMethod)
 PRIVATE = [(b"cache-control", b"no-store")]
 
 
@@ -25,8 +26,7 @@ class Guard:
     """ASGI middleware.
 
     Args:
-        local_only: no token protects this server, so a request must come from this machine in name too: a page of
-            another site, opened in a browser here, must reach nothing.
+        local_only: no token protects this server, so a page of another site, opened in a browser here, reaches nothing.
         max_bytes: of a body; Gradio bounds the uploads of the demo itself.
     """
 
@@ -51,7 +51,7 @@ class Guard:
             if self.local_only and not from_this_machine(scope["headers"]):
                 detail = "Without tokens this server answers only pages and programs of this machine."
                 raise Problem(403, detail, "Call it as 127.0.0.1, or set DOCGEMMA_API_TOKENS.")
-            await self.app(scope, receive if _is_demo(scope) else _bounded(scope, receive, self.max_bytes), answer)
+            await self.app(scope, receive if _is_demo(scope) else _bounded(receive, self.max_bytes), answer)
         except ClientDisconnect:
             seen["status"] = CLIENT_LEFT
         except Exception as error:
@@ -64,17 +64,15 @@ class Guard:
             _write(scope, seen, time.perf_counter() - start)
 
 
-def _bounded(scope: Scope, receive: Receive, max_bytes: int) -> Receive:
-    """`receive` for a body that ends with a Problem where it grows too large, or says that it will."""
-    declared = dict(scope["headers"]).get(b"content-length", b"0")
-    size = int(declared) if declared.isdigit() else 0
+def _bounded(receive: Receive, max_bytes: int) -> Receive:
+    """`receive` for a body that ends with a Problem where it grows too large."""
     received = 0
 
     async def receive_some() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if max(size, received) > max_bytes:
+        if received > max_bytes:
             detail = f"The body is larger than {max_bytes / 1e6:g} MB."
             raise Problem(413, detail, "Send a smaller image, or ask about one part.")
         return message
@@ -90,10 +88,11 @@ def _is_demo(scope: Scope) -> bool:
 def _write(scope: Scope, seen: dict[str, Any], seconds: float) -> None:
     if _is_demo(scope) and seen["status"] < 500:
         return  # a page of the demo is dozens of requests
-    method = scope["method"] if scope["method"] in METHODS else "?"
+    method = scope["method"] if scope["method"] in METHODS else "?"  # anything may be sent as one
     route = "/demo" if _is_demo(scope) else getattr(scope.get("route"), "path", "(no such path)")
     failed = f" {kind_and_place(seen['error'])}" if seen["error"] is not None and seen["status"] >= 500 else ""
     log.log(
         logging.ERROR if seen["status"] >= 500 else logging.INFO,
-        "%s %s %s %.2f s %s %s%s", method, route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
+        "%s %s %s %.2f s %s %s%s",
+        method, route, seen["status"], seconds, seen["caller"], seen["request_id"], failed,
     )  # fmt: skip

@@ -1,7 +1,6 @@
-"""Every failure as a problem document (RFC 9457): what happened and what to do next, and nothing about a patient.
+"""Every failure as a problem document (RFC 9457): its status, what happened and what to do next.
 
-The one place where errors become status codes. Texts are fixed: an error's own message may name a patient, a path or a
-conversation, so it is not repeated.
+Texts are fixed: an error's own message may name a patient, a path or a conversation, so it is not repeated.
 """
 
 import sqlite3
@@ -18,13 +17,8 @@ CLIENT_LEFT = 499  # nobody reads it; it stands in the log
 
 
 class Problem(Exception):
-    """An answer that is not a result.
-
-    Args:
-        detail: one clear sentence, without anything that the caller sent or a record holds.
-        next: what to do.
-        retry_after: seconds, where trying again can help.
-    """
+    """An answer that is not a result. `detail` holds nothing that the caller sent or a record holds; `next` says what
+    to do, and `retry_after` in how many seconds."""
 
     def __init__(self, status: int, detail: str, next: str, *, retry_after: int | None = None, **headers: str):
         super().__init__(detail)
@@ -74,8 +68,3 @@ def problem_of(error: BaseException) -> Problem:
         if isinstance(error, kind):
             return Problem(status, detail, next, retry_after=5 if status == 503 or kind is BusyError else None)
     return Problem(500, "Something went wrong that should not.", OPERATOR)
-
-
-def unknown_thread() -> Problem:
-    """The same words for a conversation that is not there and for somebody else's."""
-    return problem_of(errors.UnknownThreadError(""))

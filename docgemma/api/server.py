@@ -1,32 +1,27 @@
 """`docgemma serve`: the API on uvicorn, on this machine alone unless tokens are set, ended without losing a turn."""
 
+import asyncio
 import logging
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import Any
 
 from docgemma.errors import ConfigError
 from docgemma.listening import is_loopback, listen
 from docgemma.settings import read_settings
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
 GRACE_S = 10  # what is being answered may end within it; the rest is stopped and can be taken up
-CONNECTIONS = 512
+REQUEST_S = 20.0  # a connection that has sent no whole request by then is closed
+FILES = 4096  # connections and files that may be open at once, where the system allows it
 
 
 def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, model: str | None = None) -> None:
-    """Serve until Ctrl-C or SIGTERM.
-
-    Args:
-        host: anything but this machine itself needs tokens.
-        port: 0 takes a free one; the address is printed on stderr.
-        demo: mount the demo, where Gradio is installed.
+    """Serve until Ctrl-C or SIGTERM; the address is printed on stderr. Any host but this machine needs tokens.
 
     Raises:
         UsageError: the address cannot be used. ConfigError: tokens or packages are missing. ModelError, StoreError.
@@ -48,14 +43,13 @@ def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, mod
 
         log_to_stderr()
         with Agent(settings, model=model, on_progress=_say) as agent:
-            with_demo = demo and find_spec("gradio") is not None
-            app = build_app(agent, tokens, demo=with_demo)
+            mounted = demo and find_spec("gradio") is not None
+            app = build_app(agent, tokens, demo=mounted)
             address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
             _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
-            if with_demo:
-                _say(f"The demo is at {address}/demo/")
-            elif demo:
-                _say("The demo is not installed: pip install 'docgemma[demo]'")
+            if demo:
+                missing = "The demo is not installed: pip install 'docgemma[demo]'"
+                _say(f"The demo is at {address}/demo/" if mounted else missing)
             if not tokens:
                 _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
             elif not is_loopback(host):
@@ -63,12 +57,22 @@ def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, mod
             run_app(app, listener)
 
 
-def run_app(app: "FastAPI", listener: socket.socket) -> None:
+def run_app(app: Any, listener: socket.socket) -> None:
     """Serve until a signal. Whatever runs then has `GRACE_S` to end."""
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
+    class Protocol(H11Protocol):
+        """HTTP/1.1 in which nobody holds a connection without a request."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(REQUEST_S, lambda: None if self.cycle else transport.close())
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if most < 0 else min(FILES, most), most))  # below 0: no limit
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, server_header=False, ws="none", limit_concurrency=CONNECTIONS,
+        app, log_level="critical", access_log=False, server_header=False, ws="none", http=Protocol,
         timeout_graceful_shutdown=GRACE_S, lifespan="on",
     )  # fmt: skip
     server = uvicorn.Server(config)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from docgemma.api.problems import CLIENT_LEFT, Problem, problem_of
 from docgemma.turns import Event, Turn
 
-PING_S = 10.0  # something is sent as often, so that no proxy takes the silence for an end
+PING_S = 1.0  # something is sent as often, so that no proxy takes the silence for an end, and who left is noticed
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"X-Accel-Buffering": "no"}  # a proxy passes each event on at once
 NAMES = {"start": "node_started", "step": "node_finished", "token": "token", "answer": "answer"}
@@ -25,8 +25,6 @@ async def follow(turn: Turn, request: Request, limit_s: float) -> AsyncGenerator
     """
     loop, told = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
     deadline = loop.time() + limit_s
-    leaving = asyncio.ensure_future(_left(request))
-    leaving.add_done_callback(lambda _: told.put_nowait({"type": "left"}))
     turn.listen(lambda event: loop.call_soon_threadsafe(told.put_nowait, event))
     try:
         while True:
@@ -36,7 +34,7 @@ async def follow(turn: Turn, request: Request, limit_s: float) -> AsyncGenerator
                 event = {"type": "ping"}
             if event is None:
                 break
-            if event["type"] == "left":
+            if await request.is_disconnected():
                 raise Problem(CLIENT_LEFT, "The caller left; the turn was stopped.", "Ask again.")
             if loop.time() >= deadline:
                 detail = f"The turn took longer than {limit_s:g} s and was stopped."
@@ -45,7 +43,6 @@ async def follow(turn: Turn, request: Request, limit_s: float) -> AsyncGenerator
         if turn.error:
             raise turn.error
     finally:
-        leaving.cancel()
         turn.stop()
 
 
@@ -75,9 +72,3 @@ async def events(turn: Turn, request: Request, limit_s: float) -> AsyncIterator[
 
 def _encode(name: str, data: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, default=str)}\n\n".encode()
-
-
-async def _left(request: Request) -> None:
-    """Ends when the caller's connection does. The body must have been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

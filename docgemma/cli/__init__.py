@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, ehr, eval, kaggle, serve, snapshot
+from docgemma.cli import ask, ehr, eval, forget, kaggle, serve, snapshot
 from docgemma.cli.shared import AsJson, print_json
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -15,7 +15,7 @@ app = typer.Typer(
 )  # fmt: skip
 for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", serve.demo_app), ("kaggle", kaggle.app)):
     app.add_typer(group, name=name)
-for command in (ask.ask, ask.chat, serve.mcp, serve.serve):
+for command in (ask.ask, ask.chat, forget.forget, serve.mcp, serve.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
 

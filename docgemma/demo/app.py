@@ -7,12 +7,10 @@ import gradio as gr
 from gradio.components.chatbot import ExampleMessage
 
 from docgemma.agent import Agent
-from docgemma.demo import chart, view
-from docgemma.demo.handlers import Handlers
-from docgemma.demo.ids import Ids
+from docgemma.demo import view
+from docgemma.demo.handlers import Handlers, listed
 from docgemma.demo.scenarios import Scenario
-from docgemma.demo.screen import FIELDS
-from docgemma.demo.session import Session
+from docgemma.demo.screen import FIELDS, Session
 from docgemma.turns import Turns
 
 EXAMPLES = (
@@ -21,6 +19,7 @@ EXAMPLES = (
     "Check interactions between warfarin, aspirin, and ibuprofen",
     "Prescribe amoxicillin 500 mg three times daily for ghi-789",
 )
+STORED = "docgemma"  # scrambles the browser's storage, the same after a restart; what opens a conversation is its id
 WELCOME = (
     "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
     "Facts come from records and sources that are named with the answer. "
@@ -39,21 +38,17 @@ TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "a
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
-def build(agent: Agent | None, ids: Ids, turns: Turns) -> gr.Blocks:
-    """The app, not started. With `agent` None it replays.
-
-    Args:
-        ids: makes and checks the conversation ids that browsers keep.
-    """
-    handlers = Handlers(agent, ids, turns)
+def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
+    """The app, not started. With `agent` None it replays."""
+    handlers = Handlers(agent, turns)
     ui = handlers.screen.ui = SimpleNamespace()
     blocks: gr.Blocks
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
-        ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=ids.browser_secret())
+        ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=STORED)
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
-            ui.badges = gr.HTML(handlers.screen.badges(), elem_id="dg-badges")
+            ui.badges = gr.HTML(view.badges(agent, None, None, handlers.screen.recorded), elem_id="dg-badges")
         with gr.Row(elem_id="dg-main"):
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)
@@ -92,17 +87,17 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
 def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
     with gr.Tabs(elem_id="dg-tabs"):
         with gr.Tab("Patient", id="patient"):
-            known = chart.listed(agent) if agent else []
+            known = listed(agent)
             ui.patient = gr.Dropdown(
                 choices=known, value=None, label="Patient", elem_id="dg-patient", interactive=agent is not None,
                 info=None if known else "Type a name or an id.",
                 allow_custom_value=True,  # the active patient may have been added since, or live on another server
             )  # fmt: skip
             ui.listed = bool(known)
-            ui.chart = gr.HTML(chart.EMPTY, elem_id="dg-chart")
+            ui.chart = gr.HTML(view.chart(agent, None), elem_id="dg-chart")
         with gr.Tab("Reasoning", id="trace"):
             ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
-            ui.trace = gr.HTML(view.trace(None), elem_id="dg-trace")
+            ui.trace = gr.HTML(view.html("trace", None), elem_id="dg-trace")
         with gr.Tab("Scenarios", id="scenarios"):
             choices = [(item.title, item.id) for item in scenarios]
             ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
@@ -115,30 +110,30 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Age
         ui.stop, ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
     ]  # fmt: skip
     who = [ui.session, ui.browser]
+
+    def turn(event: Any, handler: Any, inputs: list[Any]) -> None:
+        event(handler, inputs, shown, **TURN).then(None, js=FOCUS, **QUICK)
+
     blocks.load(handlers.open, who, shown, **TURN)
-    ui.play.click(handlers.play, [ui.scenario, *who], shown, **TURN).then(None, js=FOCUS, **QUICK)
+    turn(ui.play.click, handlers.play, [ui.scenario, *who])
     ui.stop.click(handlers.stop, who, None, **QUICK)
     ui.anew.click(handlers.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)
     if agent is None:
         return
-    ui.composer.submit(handlers.send, [ui.composer, *who, ui.patient], shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then(
-        handlers.send, [ui.composer, *who, ui.patient], shown, **TURN
-    ).then(None, js=FOCUS, **QUICK)
-    ui.chat.option_select(handlers.choose, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.approve.click(handlers.approve, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.reject.click(handlers.reject, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.change.click(_editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
-    ui.save.click(handlers.change, [*who, *ui.fields], shown, **TURN).then(None, js=FOCUS, **QUICK)
-    ui.take_up.click(handlers.take_up, who, shown, **TURN).then(None, js=FOCUS, **QUICK)
+    question = [ui.composer, *who, ui.patient]
+    turn(ui.composer.submit, handlers.send, question)
+    turn(ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then, handlers.send, question)
+    turn(ui.chat.option_select, handlers.choose, who)
+    turn(ui.approve.click, handlers.approve, who)
+    turn(ui.reject.click, handlers.reject, who)
+    turn(ui.save.click, handlers.change, [*who, *ui.fields])
+    turn(ui.take_up.click, handlers.take_up, who)
+    # the fields instead of a button that would approve the entry as it was
+    editing = (gr.update(visible=True), gr.update(visible=False))
+    ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
     ui.patient.input(handlers.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
     if not ui.listed:
         ui.patient.key_up(handlers.find, None, ui.patient, **QUICK)
-
-
-def _editing() -> tuple[Any, Any]:
-    """The fields instead of a button that would approve the entry as it was."""
-    return gr.update(visible=True), gr.update(visible=False)
 
 
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:

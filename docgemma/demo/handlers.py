@@ -1,38 +1,35 @@
 """What happens when somebody sends, chooses, decides, stops. Every handler yields only what changed on the screen."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
-from docgemma.agent import Agent
-from docgemma.demo import chart, view, work
-from docgemma.demo.ids import Ids
-from docgemma.demo.scenarios import load_scenarios, player
-from docgemma.demo.screen import Screen, Updates
-from docgemma.demo.session import Session, reopen, standing
-from docgemma.errors import DocGemmaError, UsageError
+from docgemma.agent import Agent, Decision
+from docgemma.api.access import new_thread, owns
+from docgemma.demo import view
+from docgemma.demo.scenarios import load_scenarios, take
+from docgemma.demo.screen import Screen, Session, Updates, entry_fields, problem, standing
+from docgemma.ehr.base import PatientMatch
+from docgemma.ehr.open import seed_resources
+from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
 from docgemma.turns import BusyError, Turn, Turns, Work
+
+MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
+CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
+FOUND = 20  # patients of a name
 
 
 class Handlers:
-    """The handlers of one demo, for all its users. What the screen then shows is `screen`'s.
+    """The handlers of one demo, for all its users. Without an agent it replays stored traces, and nothing else."""
 
-    Args:
-        agent: None replays stored traces and answers nothing else.
-    """
-
-    def __init__(self, agent: Agent | None, ids: Ids, turns: Turns):
-        self.agent, self.ids, self.turns = agent, ids, turns
+    def __init__(self, agent: Agent | None, turns: Turns):
+        self.agent, self.turns = agent, turns
+        self.live = cast(Agent, agent)  # where traces are replayed, nothing that needs one is wired
         self.scenarios = {item.id: item for item in load_scenarios()}
         self.screen = Screen(agent, self.scenarios)
-
-    @property
-    def live(self) -> Agent:
-        """The agent; where traces are replayed, nothing that needs one is wired."""
-        assert self.agent
-        return self.agent
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
@@ -55,20 +52,19 @@ class Handlers:
         if not text:
             yield {self.screen.ui.composer: gr.update()}
             return
+        image = files[0] if files else None
         try:
             if session.stands["pending"]:
                 raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
             if len(files) > 1:
                 raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
-            image = files[0] if files else None
             opening = [view.said(text, image)]
         except DocGemmaError as error:
-            session.messages = [*session.settle(), view.said(text), view.note("notice", work.problem(error))]
+            session.messages = [*session.settle(), view.said(text), view.note("notice", problem(error))]
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
-        session.thread = session.thread or self.ids.new(session.user)
-        asked = work.asking(self.live, session.thread, session.actor, text, image, patient)
-        yield from self._run(session, opening, asked)
+        session.thread = session.thread or new_thread(session.user or "", "web")
+        yield from self._run(session, opening, self._asking(session, text, image, patient))
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
         """A choice of a clarification. Only what was offered can be chosen."""
@@ -77,35 +73,35 @@ class Handlers:
         if not as_shown or chosen not in session.options:
             yield self._moved(session)
             return
-        asked = work.asking(self.live, session.thread, session.actor, chosen, None, None)
-        yield from self._run(session, [view.said(session.options[chosen])], asked)
+        yield from self._run(session, [view.said(session.options[chosen])], self._asking(session, chosen))
 
     def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
-        yield from self._decide(session, browser, request, "approve", {}, "Approved.")
+        yield from self._decide(session, browser, request, "approve", {})
 
     def reject(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
-        yield from self._decide(session, browser, request, "reject", {}, "Rejected.")
+        yield from self._decide(session, browser, request, "reject", {})
 
     def change(
         self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
     ) -> Iterator[Updates]:
         """The entry as it was changed on the card; new findings come back before anything is written."""
-        before = work.entry_fields(self.agent, session.stands["pending"] or {"args": {}})
-        changes = work.changed_fields(before, (first, second, third, fourth))
-        decision = "edit" if changes else "approve"
-        yield from self._decide(session, browser, request, decision, changes, work.said(changes))
+        pending = session.stands["pending"]
+        before = entry_fields(self.agent, pending) if pending else {}
+        typed = [(value or "").strip() for value in (first, second, third, fourth)]
+        both = zip(before.items(), typed, strict=False)
+        changes = {name: new for (name, old), new in both if new != (old or "")}
+        yield from self._decide(session, browser, request, "edit" if changes else "approve", changes)
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""
         if not self._enter(session, browser, request):
             yield self._moved(session)
             return
-        asked = work.going_on(self.live, session.thread, session.actor)
-        yield from self._run(session, [view.said("Go on.")], asked)
+        work = partial(self.live.proceed, session.thread, actor=session.actor)
+        yield from self._run(session, [view.said("Go on.")], work)
 
     def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
-        thread = session.thread or (browser if self.ids.owns(browser, request.username) else None)
-        self.turns.stop(thread)
+        self.turns.stop(session.thread or (browser if owns(request.username or "", browser, "web") else None))
 
     def begin_anew(self, session: Session, request: gr.Request) -> Updates:
         """A new conversation; the old one stays stored, and this browser forgets it."""
@@ -114,28 +110,31 @@ class Handlers:
 
     def pick(self, session: Session, patient: str | None) -> Updates:
         session.patient = patient
-        return {self.screen.ui.chart: self.screen.chart(patient), self.screen.ui.session: session}
+        return {self.screen.ui.chart: view.chart(self.agent, patient), self.screen.ui.session: session}
 
     def find(self, event: gr.KeyUpData) -> Any:
-        """Names as they are typed, where the record store cannot list everybody."""
+        """Names as they are typed, where the record store cannot list everybody. An outage is not "nobody"."""
+        text = (event.input_value or "").strip()
         try:
-            return gr.update(choices=chart.search(self.live, event.input_value or ""))
+            found = self.live.store.search_patients(text, limit=FOUND) if text else []
+            return gr.update(choices=[choice(match) for match in found])
         except DocGemmaError as error:
-            gr.Warning(work.problem(error))
+            gr.Warning(problem(error))
             return gr.update()
 
     def play(self, chosen: str, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """The next step of a guided scenario; the first one begins a new conversation."""
-        if chosen != session.scenario or not self.ids.owns(session.thread, request.username):
+        user = request.username or ""
+        if chosen != session.scenario or not owns(user, session.thread, "web"):
             session.__dict__.update(Session(user=request.username, scenario=chosen).__dict__)
-            session.thread = self.ids.new(session.user)
-        scenario = self.scenarios[chosen]
-        step = scenario.steps[session.step]
+            session.thread = new_thread(user, "web")
+        scenario, number = self.scenarios[chosen], session.step
         session.step += 1
-        number = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
-        opening = [view.note("caption", step.caption, number), self.screen.opening(step, session)]
-        playing = player(self.agent, scenario, session.step - 1, session.thread, session.result, actor=session.actor)
-        for updates in self._run(session, opening, playing):
+        title = f"{scenario.title}, step {session.step} of {len(scenario.steps)}"
+        step = scenario.steps[number]
+        opening = [view.note("caption", step.caption, title), self.screen.opening(step, session)]
+        work = partial(take, self.agent, scenario, number, session.thread, session.result, actor=session.actor)
+        for updates in self._run(session, opening, work):
             ended = self.screen.ui.trace in updates  # the last picture of a step
             if ended and session.step >= len(scenario.steps):
                 session.messages = [*session.messages, view.note("caption", scenario.notice, "What to notice")]
@@ -145,24 +144,50 @@ class Handlers:
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
+    def _asking(self, session: Session, text: str, image: Path | None = None, patient: str | None = None) -> Work:
+        """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
+        ask = partial(
+            self.live.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
+            actor=session.actor,
+        )  # fmt: skip
+
+        def work(**follow: Any) -> dict[str, Any]:
+            try:
+                return ask(**follow)
+            finally:
+                if image:
+                    image.unlink(missing_ok=True)
+
+        return work
+
     def _decide(
-        self, session: Session, browser: Any, request: gr.Request, decision: Any, changes: dict[str, Any], words: str
+        self, session: Session, browser: Any, request: gr.Request, decision: Decision, changes: dict[str, str]
     ) -> Iterator[Updates]:
         """Only on the entry that this window shows: another one may wait by now."""
         if not self._enter(session, browser, request) or not session.stands["pending"]:
             yield self._moved(session)
             return
-        seen = session.stands["pending"]
-        decided = work.deciding(self.live, session.thread, session.actor, decision, changes, seen)
-        yield from self._run(session, [view.said(words)], decided)
+        seen, thread, actor = session.stands["pending"], session.thread, session.actor
+
+        def work(**follow: Any) -> dict[str, Any]:
+            if self.live.pending(thread) != seen:
+                raise ThreadStateError(MOVED)
+            try:
+                return self.live.decide(thread, decision, changes, actor=actor, **follow)
+            except StoppedError as error:
+                if decision == "reject" or self.live.pending(thread):
+                    raise
+                raise StoppedError(CUT_SHORT, hint="Take the turn up, or look at the chart, to see.") from error
+
+        yield from self._run(session, [view.decided(decision, changes)], work)
 
     def _moved(self, session: Session) -> Updates:
-        session.messages = [*session.messages, view.note("notice", work.MOVED)]
+        session.messages = [*session.messages, view.note("notice", MOVED)]
         return self.screen.rest(session)
 
-    def _run(self, session: Session, opening: list[view.Message], asked: Work) -> Iterator[Updates]:
+    def _run(self, session: Session, opening: list[view.Message], work: Work) -> Iterator[Updates]:
         try:
-            turn = self.turns.begin(session.thread, asked, opening=opening)
+            turn = self.turns.begin(session.thread, work, opening=opening)
         except BusyError as error:  # the page stays as it is: a turn runs, what was typed may be sent later
             gr.Warning(error.line())
             yield {self.screen.ui.composer: gr.update()}
@@ -179,25 +204,55 @@ class Handlers:
             session.result = turn.result
             session.messages = [*base, *view.answer(turn.result)]
         else:
-            session.messages = [*base, *view.cut_off(turn.events), view.note("notice", work.problem(turn.error))]
+            session.messages = [*base, *view.cut_off(turn.events), view.note("notice", problem(turn.error))]
         yield self.screen.rest(session)
 
     def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
-        """Take up the conversation that this browser holds, if it was given to this person, as it stands now.
-
-        Returns:
-            Whether this window had shown it so; otherwise what was clicked may mean something else by now.
-        """
-        if session.thread and not self.ids.owns(session.thread, request.username):  # somebody else has signed in here
+        """Take up the conversation that this browser holds, if it was given to this person, as it stands now. Was it
+        shown so? If not, what was clicked may mean something else by now."""
+        user = request.username or ""
+        if session.thread and not owns(user, session.thread, "web"):  # somebody else has signed in here
             session.__dict__.update(Session().__dict__)
         session.user, session.scenario, session.step = request.username, None, 0
         thread = session.thread or browser
-        if not self.agent or not self.ids.owns(thread, session.user):
+        if not self.agent or not owns(user, thread, "web"):
             return True
         try:
             if session.thread and (self.turns.running(thread) or standing(self.agent, session) == session.stands):
                 return True
             reopen(self.agent, session, thread)
         except Exception as error:
-            session.messages = [view.note("notice", work.problem(error))]
+            session.messages = [view.note("notice", problem(error))]
         return False
+
+
+def reopen(agent: Agent, session: Session, thread: str) -> None:
+    """Show a stored conversation: its last turns, what waits for a decision, what was never finished."""
+    session.thread, session.messages, session.result = thread, [], None
+    stored = session.stands = standing(agent, session)
+    if not stored["message"]:
+        return  # the id was given, and nothing was asked yet
+    turns, last = stored["turns"], [view.said(stored["message"])]
+    session.patient = (stored["patient"] or {}).get("id")
+    if stored["unfinished"]:
+        last.append(view.note("notice", "This turn was not finished."))
+    else:
+        session.result = agent.proceed(thread)  # nothing is left to run: this is the report of the turn as it stands
+        if not session.result["pending_write"]:
+            turns, last = turns[:-1], [view.said(turns[-1]["user"])]
+        last += view.answer(session.result)
+    session.messages = [*view.history(turns), *last]
+
+
+def listed(agent: Agent | None) -> list[tuple[str, str]]:
+    """The synthetic patients, where the record store is the one they were seeded into; else nobody: search by name."""
+    if not agent or agent.settings.ehr:
+        return []
+    known = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
+    found = [match for patient_id in known if (match := agent.store.patient(patient_id))]
+    return [choice(match) for match in sorted(found, key=lambda match: match.name)]
+
+
+def choice(match: PatientMatch) -> tuple[str, str]:
+    """A patient as the dropdown shows them, and the id."""
+    return (f"{match.label} ({match.id})" if len(match.id) < 12 else match.label, match.id)

@@ -4,27 +4,30 @@ Playwright takes the pictures and shows the captions; the demo runs on a fresh d
 but the synthetic ones is touched.
 """
 
+import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.agent import Agent
-from docgemma.demo.film import Pictures, animate, encode, load_encoder
 from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
 from docgemma.demo.stage import Stage, browser, find_chromium
 from docgemma.demo.start import launch
-from docgemma.errors import StoreError, UsageError
+from docgemma.errors import ConfigError, StoreError, UsageError
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings, read_settings
 
 if TYPE_CHECKING:
+    from PIL import Image
     from playwright.sync_api import Browser, Page
 
 Say = Callable[[str], Any]
+Frames = list[tuple[float, bytes]]  # seconds at which it was taken, JPEG
+Shown = list[tuple[bytes, float]]  # JPEG, seconds for which it is shown
 WHOLE = "docgemma-demo.mp4"
 WHOLE_S = 170.0  # the cut of everything stays under three minutes
 PAGE = {"width": 1280, "height": 920}  # pixels; the captions stand on the last 110 of them
@@ -34,6 +37,9 @@ BELOW = "html { scroll-padding-bottom: 110px } body { padding-bottom: 110px !imp
 TYPING_MS = 20
 TURN_MS = 900_000  # a large model on a processor takes its time
 TITLE_MS, CLICK_MS, READ_MS, NOTICE_MS = 2000, 1200, 4000, 6000
+FPS = 10
+STILL_S, SMALL_STILL_S = 6.0, 2.0  # a picture that does not change is shown no longer, in a film and in the animation
+SMALL_WIDTH = 720
 IN_README = "approval"  # the scenario of the README's pictures, where it is played
 
 
@@ -51,8 +57,7 @@ def record(
     Args:
         chosen: ids of scenarios; none means all.
         media: a folder for a small animation and a screenshot, as a README shows them.
-        model: as `docgemma demo` takes it from DOCGEMMA_MODEL.
-        llm: a loaded model, instead of loading one.
+        llm: a loaded model, instead of loading `model`.
 
     Raises:
         ConfigError: Chromium, Playwright or the encoder is missing; the line says how to install it.
@@ -62,21 +67,22 @@ def record(
     find_chromium(), load_encoder()  # before anything slow begins
     for folder in (out, media or out):
         _folder(folder)
+    in_readme = IN_README if IN_README in [item.id for item in scenarios] else scenarios[0].id
     written: list[Path] = []
-    whole = Pictures()
+    whole: Shown = []
     with browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
         for number, scenario in enumerate(scenarios, 1):
             on_progress(f"{number} of {len(scenarios)}, {scenario.title}")
-            pictures, poster = Pictures(), out / f"{scenario.id}.png"
-            results = film(chromium, url, scenario, pictures, poster, on_progress)
-            encode(out / f"{scenario.id}.mp4", pictures)
-            whole.extend(pictures)
-            written += [out / f"{scenario.id}.mp4", poster, store_trace(out, scenario.id, results)]
-            if media and scenario.id == (IN_README if IN_README in [s.id for s in scenarios] else scenarios[0].id):
-                written += [animate(pictures, media / "demo.webp"), Path(shutil.copy(poster, media / "demo.png"))]
+            poster = out / f"{scenario.id}.png"
+            frames, results = film(chromium, url, scenario, poster, on_progress)
+            shown = paced(frames, STILL_S)
+            written += [encode(out / f"{scenario.id}.mp4", shown), poster, store_trace(out, scenario.id, results)]
+            whole += shown
+            if media and scenario.id == in_readme:
+                written += [animate(media / "demo.webp", frames), Path(shutil.copy(poster, media / "demo.png"))]
     if len(scenarios) > 1:
-        encode(out / WHOLE, whole, WHOLE_S)
-        written.append(out / WHOLE)
+        faster = max(1.0, sum(seconds for _, seconds in whole) / WHOLE_S)
+        written.append(encode(out / WHOLE, [(jpeg, seconds / faster) for jpeg, seconds in whole]))
     return written
 
 
@@ -90,19 +96,22 @@ def select(chosen: Sequence[str]) -> list[Scenario]:
 
 
 def film(
-    chromium: "Browser", url: str, scenario: Scenario, pictures: Pictures, poster: Path, on_progress: Say
-) -> list[dict[str, Any]]:
-    """Play one scenario in a browser of its own, with the camera on; the result of each step."""
-    context = chromium.new_context(viewport=PAGE, reduced_motion="reduce")  # type: ignore[arg-type]
-    try:
+    chromium: "Browser", url: str, scenario: Scenario, poster: Path, on_progress: Say
+) -> tuple[Frames, list[dict[str, Any]]]:
+    """Play one scenario in a browser of its own, with the camera on; the pictures, and the result of each step."""
+    frames: Frames = []
+    results: list[dict[str, Any]] = []
+    with closing(chromium.new_context(viewport=PAGE, reduced_motion="reduce")) as context:  # type: ignore[arg-type]
         page = context.new_page()
         stage = Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS)
-        results: list[dict[str, Any]] = []
         stage.open()
         page.add_style_tag(content=BELOW)
-        page.screencast.start(on_frame=pictures.add, size=PAGE, quality=85)  # type: ignore[arg-type]
-        page.screencast.show_chapter(scenario.title, description="Decision support, not a medical device.",
-                                     duration=TITLE_MS)  # fmt: skip
+        page.screencast.start(
+            on_frame=lambda frame: frames.append((frame["timestamp"] / 1000, frame["data"])),
+            size=PAGE, quality=85,  # type: ignore[arg-type]
+        )  # fmt: skip
+        device = "Decision support, not a medical device."
+        page.screencast.show_chapter(scenario.title, description=device, duration=TITLE_MS)
         for number, step in enumerate(scenario.steps):
             head = f"{scenario.title}, step {number + 1} of {len(scenario.steps)}"
             with _caption(page, head, step.caption):
@@ -117,15 +126,11 @@ def film(
         with _caption(page, "What to notice", scenario.notice):
             page.wait_for_timeout(NOTICE_MS)
         page.screencast.stop()
-        return results
-    finally:
-        context.close()
+    return frames, results
 
 
-@contextmanager
-def _caption(page: "Page", head: str, text: str) -> Iterator[None]:
-    with page.screencast.show_overlay(BAR.format(head=escape(head), text=escape(text))):
-        yield
+def _caption(page: "Page", head: str, text: str) -> Any:
+    return page.screencast.show_overlay(BAR.format(head=escape(head), text=escape(text)))
 
 
 @contextmanager
@@ -146,6 +151,62 @@ def _fresh_demo(model: str | None, llm: LLM | None, on_progress: Say) -> Iterato
 def fresh_settings(home: Path) -> Settings:
     """Nobody's records and memory: of the user's own settings only those that choose the model are kept."""
     return read_settings(home=home, sources="offline", ehr=None, db=None, mcp_url=None)
+
+
+def paced(frames: Frames, still_s: float) -> Shown:
+    """How long each picture is shown: as long as it stood there, at most `still_s`; at most `FPS` a second."""
+    shown: Shown = []
+    ends = [at for at, _ in frames[1:]] + [frames[-1][0] + 1 / FPS]
+    for (at, jpeg), end in zip(frames, ends, strict=True):
+        stood = end - at
+        if shown and shown[-1][1] < 1 / FPS:  # in quick succession: the later one stands for both
+            stood += shown.pop()[1]
+        shown.append((jpeg, min(stood, still_s)))
+    return shown
+
+
+def encode(path: Path, shown: Shown) -> Path:
+    """An MP4 file (H.264). Raises ConfigError where PyAV is not installed."""
+    av, at, ticks = load_encoder(), 0.0, 0
+    with av.open(str(path), "w", options={"movflags": "faststart"}) as file:
+        stream = file.add_stream("libx264", rate=FPS, options={"crf": "27", "preset": "veryfast"})
+        stream.width, stream.height = _open(shown[0][0]).size
+        stream.pix_fmt = "yuv420p"
+        for jpeg, seconds in shown:
+            image, at = _open(jpeg), at + seconds
+            while ticks < round(at * FPS):
+                file.mux(stream.encode(av.VideoFrame.from_image(image)))
+                ticks += 1
+        file.mux(stream.encode(None))
+    return path
+
+
+def load_encoder() -> Any:
+    """PyAV. Raises ConfigError where it is not installed."""
+    try:
+        import av
+    except ImportError as error:
+        raise ConfigError("PyAV is not installed.", hint="Run: pip install 'docgemma[record]'") from error
+    return av
+
+
+def animate(path: Path, frames: Frames) -> Path:
+    """A small animated WebP that repeats, for a README."""
+    shown = paced(frames, SMALL_STILL_S)
+    images = [_open(jpeg, SMALL_WIDTH) for jpeg, _ in shown]
+    images[0].save(
+        path, "WEBP", save_all=True, append_images=images[1:], loop=0, quality=60, method=4,
+        duration=[round(seconds * 1000) for _, seconds in shown],
+    )  # fmt: skip
+    return path
+
+
+def _open(jpeg: bytes, width: int = 0) -> "Image.Image":
+    from PIL import Image
+
+    with Image.open(io.BytesIO(jpeg)) as image:
+        whole = image.convert("RGB")
+    return whole.resize((width, round(whole.height * width / whole.width))) if width else whole
 
 
 def _folder(path: Path) -> None:

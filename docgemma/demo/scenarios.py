@@ -1,23 +1,23 @@
 """The guided scenarios: what is asked, what should happen, what to notice. Played live, or from a stored trace."""
 
-import contextlib
 import copy
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, TypeAdapter
 
 from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
 from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
 from docgemma.tools.base import Toolbox
-from docgemma.turns import Stop, Work
+from docgemma.turns import Stop
 
 FOLDER = Path(__file__).parent
 TRACES = FOLDER / "traces"
@@ -25,8 +25,7 @@ PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(BaseModel):
     """One thing that a person does: ask, choose (1 is the first option), or decide."""
 
     caption: str
@@ -34,9 +33,9 @@ class Step:
     image: str = ""  # a file that pydicom ships
     choose: int = 0
     decide: Any = ""
-    change: dict[str, Any] = field(default_factory=dict)
-    fails: dict[str, Any] = field(default_factory=dict)  # {"error": a known error type, "times": how often}
-    expect: dict[str, Any] = field(default_factory=dict)  # {"status", "path", "tools", "says"}
+    change: dict[str, Any] = {}
+    fails: dict[str, Any] = {}  # {"error": a known error type, "times": how often}
+    expect: dict[str, Any] = {}  # {"status", "path", "tools", "says"}
 
     @property
     def image_path(self) -> Path | None:
@@ -53,61 +52,44 @@ class Step:
                         if words not in result["answer"]]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(BaseModel):
     id: str
     title: str
     notice: str
-    steps: tuple[Step, ...]
+    steps: list[Step]
 
 
 def load_scenarios() -> list[Scenario]:
     """All scenarios, in the order in which they are shown."""
     items = yaml.safe_load((FOLDER / "scenarios.yaml").read_text(encoding="utf-8"))
-    return [
-        Scenario(item["id"], item["title"], item["notice"], tuple(Step(**step) for step in item["steps"]))
-        for item in items
-    ]
-
-
-def player(
-    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None, actor: Actor = CLINICIAN
-) -> Work:
-    """Step `number` (from 0) as work for a turn: live with an agent, from the stored trace without.
-
-    Args:
-        last: the result of the step before.
-    """
-    if agent is None:
-        return lambda on_event, stop: _replay(replay(scenario)[number], on_event, stop)
-    return lambda on_event, stop: take(agent, scenario.steps[number], thread, last, on_event, stop, actor)
+    return TypeAdapter(list[Scenario]).validate_python(items)
 
 
 def take(
-    agent: Agent, step: Step, thread: str, last: Result | None, on_event: OnEvent | None = None,
-    stop: Stop = never_stop, actor: Actor = CLINICIAN,
+    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None,
+    on_event: OnEvent | None = None, stop: Stop = never_stop, actor: Actor = CLINICIAN,
 ) -> Result:  # fmt: skip
-    """One step through the agent."""
-    with troubled(agent, step.fails) as agent:
-        if step.decide:
-            return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
-        text = step.ask
-        if step.choose:
-            options = (last or {}).get("options", [])
-            if len(options) < step.choose:
-                raise UsageError("There is nothing to choose from here.", hint="Begin the scenario again.")
-            text = options[step.choose - 1]["id"]
+    """Play step `number` (from 0), after the result of the `last`: with an agent live, without from the trace."""
+    if agent is None:
+        return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
+    step = scenario.steps[number]
+    if step.decide:
+        return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
+    text = step.ask
+    if step.choose:
+        options = (last or {}).get("options", [])
+        if len(options) < step.choose:
+            raise UsageError("There is nothing to choose from here.", hint="Begin the scenario again.")
+        text = options[step.choose - 1]["id"]
+    with troubled(agent, step.fails) if step.fails else nullcontext(agent) as agent:
         return agent.ask(
             text, thread=thread, create=True, image=step.image_path, actor=actor, on_event=on_event, stop=stop
         )
 
 
-@contextlib.contextmanager
+@contextmanager
 def troubled(agent: Agent, fails: dict[str, Any]) -> Iterator[Agent]:
     """The same agent with tools of its own that fail, so that nobody else's turn is touched."""
-    if not fails:
-        yield agent
-        return
     own = copy.copy(agent)
     own.toolbox = Toolbox(agent.toolbox.tools.values())
     with failing(own, fails["error"], fails["times"]):
@@ -121,11 +103,7 @@ def replay(scenario: Scenario) -> list[Result]:
 
 
 def load_trace(scenario: str) -> dict[str, Any]:
-    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each).
-
-    Raises:
-        UsageError: this scenario was never recorded.
-    """
+    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each). Raises UsageError."""
     path = TRACES / f"{scenario}.json"
     if not path.is_file():
         raise UsageError("There is no recording of this scenario.", hint="Load a model to play it live.")

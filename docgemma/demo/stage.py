@@ -50,12 +50,7 @@ def browser() -> Iterator["Browser"]:
 
 
 class Stage:
-    """One page of the demo.
-
-    Args:
-        typing_ms: between two keys; 0 fills a field at once.
-        wait_ms: the longest wait for the end of a turn.
-    """
+    """One page of the demo. `typing_ms`: between two keys; `wait_ms`: the longest wait for the end of a turn."""
 
     def __init__(self, page: "Page", url: str, *, typing_ms: int = 0, wait_ms: int = 20_000):
         self.page, self.url, self.typing_ms = page, url, typing_ms
@@ -70,7 +65,10 @@ class Stage:
         """Play step `number` (from 0) until its outcome can be read."""
         step = scenario.steps[number]
         if step.fails or self.page.locator(".dg-replay").count():
-            self.does(self._from_the_list(scenario, number))
+            self._tab("Scenarios")
+            if number == 0:
+                self.page.get_by_label(scenario.title).check()
+            self.does(self.page.locator("#dg-play").click)
         else:
             self.does(self._by_hand(step))
         self.show_outcome()
@@ -100,12 +98,6 @@ class Stage:
         if card.is_visible():
             card.scroll_into_view_if_needed()
 
-    def _from_the_list(self, scenario: Scenario, number: int) -> Callable[[], object]:
-        self._tab("Scenarios")
-        if number == 0:
-            self.page.get_by_label(scenario.title).check()
-        return self.page.locator("#dg-play").click
-
     def _by_hand(self, step: Step) -> Callable[[], object]:
         """Everything up to the last click or key, which begins the turn and is handed back."""
         if step.decide == "edit":
@@ -130,10 +122,7 @@ class Stage:
 
     def _type(self, field: "Locator", text: str) -> None:
         field.fill("")
-        if self.typing_ms:
-            field.press_sequentially(text, delay=self.typing_ms)
-        else:
-            field.fill(text)
+        field.press_sequentially(text, delay=self.typing_ms)
 
     def _tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name, exact=True).click()

@@ -4,28 +4,32 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docgemma.agent import Agent
-from docgemma.demo.ids import Ids
-from docgemma.demo.policy import OwnServerOnly
 from docgemma.errors import ConfigError, DocGemmaError, ModelError, UsageError
 from docgemma.images import MAX_BYTES
-from docgemma.listening import listen
-from docgemma.settings import Settings, read_settings
+from docgemma.listening import from_this_machine, listen
 from docgemma.turns import Turns
 
 Auth = tuple[str, str] | list[tuple[str, str]] | Callable[[str, str], bool]
 LOOPBACK = "127.0.0.1"
 SLOTS = 64  # people whose turns run at once; turns beyond wait
-ALIKE: dict[str, Any] = {  # however the demo is served; the rest is in `_page_options`
-    "show_error": False, "ssr_mode": False, "enable_monitoring": False, "max_file_size": MAX_BYTES,
-}  # fmt: skip
+CONTENT = (  # what a page may do: talk to its own server and to nobody else; the browser enforces it
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "media-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:"  # Gradio's start-up script and its templates
+)
+POLICY = {"content-security-policy": CONTENT, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
+ELSEWHERE = "This demo answers pages of this machine only. Open it as http://127.0.0.1, or start it with --share.\n"
 
 
 def launch(
@@ -34,23 +38,17 @@ def launch(
     port: int | None = None,
     auth: Auth | None = None,
     *,
-    settings: Settings | None = None,
     block: bool = False,
     quiet: bool = False,
     inline: bool | None = None,
 ) -> Any:
-    """Start the demo; inside a notebook it opens in the cell's output.
+    """Start the demo; inside a notebook it opens in the cell's output. Returns the running `gradio.Blocks`.
 
     Args:
         agent: None replays the recorded scenarios, plainly marked as a replay.
         share: a public link through Gradio's tunnel; None makes one on Kaggle and nowhere else.
         port: None or 0 takes the first free one from 7860.
         auth: (name, password), several of them, or a function that checks them.
-        block: return only when the server ends.
-        inline: whether a notebook's cell shows it; None asks Gradio.
-
-    Returns:
-        The running `gradio.Blocks`; `.local_url`, `.share_url`, `.close()`.
 
     Raises:
         ConfigError: Gradio is not installed.
@@ -62,13 +60,13 @@ def launch(
     if share and not auth:
         _check_public(agent)
     turns = Turns(SLOTS)
-    blocks = _build(agent, turns, settings)
+    blocks = _build(agent, turns)
     local_only = Middleware(OwnServerOnly, local_only=not (share or auth))
     try:
         blocks.launch(
             server_name=LOOPBACK, server_port=port or None, share=share, auth=auth, max_threads=SLOTS, quiet=quiet,
             prevent_thread_lock=not block, inbrowser=False, inline=inline, app_kwargs={"middleware": [local_only]},
-            **ALIKE, **_page_options(),
+            **_options(),
         )  # fmt: skip
     except OSError as error:
         hint = "Choose another with --port."
@@ -84,29 +82,31 @@ def open_in_notebook(agent: Agent) -> Any:
 
 
 def mount(app: Any, agent: Agent, path: str, auth: Callable[[str, str], bool] | None, sign_in: str) -> None:
-    """The demo as a part of a FastAPI server. With `auth`, a page asks for a name and secret, saying `sign_in`.
-
-    Raises:
-        ConfigError: Gradio is not installed.
-    """
+    """The demo as a part of a FastAPI server. With `auth`, a page asks for a name and secret, saying `sign_in`."""
     blocks = _build(agent, Turns(SLOTS))
     import gradio
 
-    gradio.mount_gradio_app(app, blocks, path, auth=auth, auth_message=auth and sign_in, **ALIKE, **_page_options())
+    gradio.mount_gradio_app(app, blocks, path, auth=auth, auth_message=auth and sign_in, **_options())
     app.add_middleware(OwnServerOnly)
 
 
-def run_demo(share: bool | None = None, port: int | None = None, auth: Auth | None = None) -> None:
+def run_demo(share: bool | None = None, port: int | None = None) -> None:
     """`docgemma demo`: load the model, or replay where none can be loaded, and serve until Ctrl-C."""
-    with _loaded() as agent:
-        launch(agent, share, port, auth, block=True)
+    try:
+        agent = Agent(on_progress=_say)
+    except (ConfigError, ModelError) as error:
+        _say(f"{DocGemmaError.line(error)} The demo replays recorded scenarios instead.")
+        launch(None, share, port, block=True)
+        return
+    with closing(agent):
+        launch(agent, share, port, block=True)
 
 
 def on_kaggle() -> bool:
     return "KAGGLE_KERNEL_RUN_TYPE" in os.environ
 
 
-def _build(agent: Agent | None, turns: Turns, settings: Settings | None = None) -> Any:
+def _build(agent: Agent | None, turns: Turns) -> Any:
     """The app, not started. Uploads lie in a folder of this user's alone until they are read."""
     uploads = tempfile.TemporaryDirectory(prefix="docgemma-uploads-")
     atexit.register(uploads.cleanup)
@@ -115,30 +115,20 @@ def _build(agent: Agent | None, turns: Turns, settings: Settings | None = None) 
         from docgemma.demo.app import build
     except ImportError as error:
         raise ConfigError("The demo is not installed.", hint="Run: pip install 'docgemma[demo]'") from error
-    settings = agent.settings if agent else settings or read_settings()
-    return build(agent, Ids(settings.home), turns).queue(default_concurrency_limit=None)
+    return build(agent, turns).queue(default_concurrency_limit=None)
 
 
-def _page_options() -> dict[str, Any]:
-    """Looks without a font or script from the network, and no history of runs, which would keep patient data in the
-    browser."""
-    from docgemma.demo.looks import theme
+def _options() -> dict[str, Any]:
+    """How it is served: no font or script from the network, and no history of runs, which would keep patient data in
+    the browser."""
+    from gradio.themes import Base
 
-    css = Path(__file__).with_name("style.css")
-    return {"theme": theme(), "css_paths": css, "footer_links": [], "run_history": False}
-
-
-@contextmanager
-def _loaded() -> Iterator[Agent | None]:
-    """The agent, or None with a line on why there is none."""
-    try:
-        agent = Agent(on_progress=_say)
-    except (ConfigError, ModelError) as error:
-        _say(f"{DocGemmaError.line(error)} The demo replays recorded scenarios instead.")
-        yield None
-        return
-    with agent:
-        yield agent
+    fonts, mono = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"), ("ui-monospace", "monospace")
+    theme = Base(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=fonts, font_mono=mono)
+    return {
+        "show_error": False, "ssr_mode": False, "enable_monitoring": False, "max_file_size": MAX_BYTES,
+        "theme": theme, "css_paths": Path(__file__).with_name("style.css"), "footer_links": [], "run_history": False,
+    }  # fmt: skip
 
 
 def _check_public(agent: Agent | None) -> None:
@@ -153,3 +143,23 @@ def _check_public(agent: Agent | None) -> None:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr)
+
+
+class OwnServerOnly:
+    """ASGI middleware that adds the policy to every answer. `local_only`: nobody signs in and no link is shared, so a
+    page of another site, opened in a browser here, reaches nothing."""
+
+    def __init__(self, app: ASGIApp, local_only: bool = False):
+        self.app, self.local_only = app, local_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.local_only and scope["type"] == "http" and not from_this_machine(scope["headers"]):
+            await PlainTextResponse(ELSEWHERE, 403)(scope, receive, send)
+            return
+
+        async def with_policy(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(POLICY)
+            await send(message)
+
+        await self.app(scope, receive, with_policy if scope["type"] == "http" else send)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import StoreError
+from docgemma.paths import private_file
 
 APPLICATION_ID = 0x44474552  # "DGER": tells this file from any other SQLite database
 VERSION = 2  # of the tables
@@ -86,6 +87,7 @@ class Database:
             raise StoreError(f"There is no record store at {path}.", hint=hint)
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         with self._guarded():
+            private_file(path)
             self.connection = sqlite3.connect(
                 uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )

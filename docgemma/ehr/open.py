@@ -6,7 +6,7 @@ from pathlib import Path
 
 from docgemma.ehr.base import RecordStore, Resource
 from docgemma.errors import StoreError
-from docgemma.paths import data_file
+from docgemma.paths import data_file, private_folder
 from docgemma.settings import Settings
 
 
@@ -33,7 +33,7 @@ def open_store(settings: Settings, *, create: bool = False) -> RecordStore:
         return SqliteStore(settings.ehr, create=create)
     path = Path(settings.ehr_location)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
     except OSError as error:
         hint = "Make it writable, or set DOCGEMMA_HOME to another folder."
         raise StoreError(f"The data home {path.parent} cannot be made.", hint=hint) from error

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from docgemma.paths import private_file
+
 logger = logging.getLogger(__name__)
 
 OPEN = """
@@ -62,10 +64,7 @@ class ResponseCache:
     def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """One statement in its own connection: safe from any thread; a busy or unwritable file is a miss."""
         try:
-            if not self.path.exists():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.touch(mode=0o600)
-            with closing(sqlite3.connect(self.path, timeout=1.0, isolation_level=None)) as connection:
+            with closing(sqlite3.connect(private_file(self.path), timeout=1.0, isolation_level=None)) as connection:
                 connection.executescript(OPEN)
                 return connection.execute(statement, values).fetchall()
         except (sqlite3.OperationalError, OSError) as error:

@@ -58,7 +58,7 @@ def main(home: str, model: str, port: int) -> None:
 
     settings = Settings(home=home, sources="offline", model=model if model == "edge" else None)
     agent = None if model == "replay" else Agent(settings, llm=scripted_model() if model == "scripted" else None)
-    blocks = launch(agent, port=port, settings=settings, quiet=True)
+    blocks = launch(agent, port=port, quiet=True)
     print(blocks.local_url, flush=True)
     sys.stdin.read()  # until the test closes it
     blocks.close()
