@@ -118,10 +118,9 @@ class Agent:
                 self._check_known(thread)
             if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
-            folder = image_folder(self.settings, thread)
             turn: dict[str, Any] = {
                 "message": message, "turn_id": uuid.uuid4().hex,
-                "image": None if image is None else keep_image(image, folder),
+                "image": None if image is None else keep_image(image, image_folder(self.settings, thread)),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
             if patient is not None:
