@@ -6,11 +6,11 @@ import pytest
 
 from docgemma.knowledge.base import Interaction
 from docgemma.rules.dosing import check_dose
-from docgemma.rules.findings import shown
 from docgemma.rules.order_check import (
     check_allergy_entry,
     check_order,
     check_order_allergies,
+    shown,
 )
 from docgemma.rules.patient_state import UNKNOWN
 from docgemma.text.drugs import ingredients

@@ -14,8 +14,7 @@ from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
-from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
-from docgemma.rules.order_check import check_allergy_entry, check_order
+from docgemma.rules.order_check import NOTE, UNCHECKED, Finding, check_allergy_entry, check_order, shown
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.text.drugs import ingredients
 from docgemma.tools.base import ToolContext

@@ -21,8 +21,7 @@ from docgemma.rules.chart_entries import (
     problem,
     section,
 )
-from docgemma.rules.findings import UNCHECKED
-from docgemma.rules.order_check import check_order_allergies
+from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import listed, plain
