@@ -31,7 +31,6 @@ from docgemma.reading.reader import load_reader
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
-from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
 from docgemma.turn_result import report
 
@@ -71,7 +70,6 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names()
-        keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress, wait=wait)

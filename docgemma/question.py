@@ -3,7 +3,7 @@
 import unicodedata
 
 from docgemma.errors import UsageError
-from docgemma.text.characters import visible
+from docgemma.text.words import visible
 
 MAX_CHARS = 20_000
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docgemma.ehr.names import allowed_edits, closeness, index_tokens, query_tokens
-from docgemma.text.characters import fold
+from docgemma.text.words import fold
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from docgemma.ehr.base import PatientMatch
-from docgemma.text.characters import fold
+from docgemma.text.words import fold
 
 TITLES = frozenset("""mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split())
 CLINICIANS = frozenset({"dr", "doctor", "prof", "professor"})  # a surname behind these is seldom a patient's

@@ -9,7 +9,7 @@ from docgemma.ehr.client import PAGE, Session
 from docgemma.ehr.fhir import ID, family_text, name_text, patient_match
 from docgemma.ehr.identifiers import best_of, identifier_key, patient_keys
 from docgemma.ehr.names import TITLES, index_tokens, name_key, nearest, query_tokens, ranked
-from docgemma.text.characters import fold
+from docgemma.text.words import fold
 
 CANDIDATES = 1000  # patients read to find the ones whose name fits
 WIDENED = 100  # of each word, when nobody has the whole name

@@ -5,7 +5,7 @@ from typing import Any
 
 from docgemma.ehr import facts
 from docgemma.ehr.base import Chart, Resource
-from docgemma.text.characters import visible
+from docgemma.text.words import visible
 
 EARLIER = 2  # values before the latest, for the trend
 ABNORMAL_STYLE = "bold red"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from html import unescape
 
-from docgemma.text.characters import visible
+from docgemma.text.words import visible
 
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 SEE = re.compile(r"\[\s*see\b[^\[\]]*\]|\(\s*see\b[^()]*(?:\([^()]*\)[^()]*)*\)", re.IGNORECASE)

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Any, TypeVar
 
-from docgemma.text.characters import visible
+from docgemma.text.words import visible
 
 T = TypeVar("T")
 
