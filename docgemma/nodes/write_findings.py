@@ -35,8 +35,12 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
     if not is_checked(args):
         return []
     chart = _chart(args["patient_id"], context)
-    judged = order_findings(args, chart, context) if "medication_name" in args else _of_allergy(args, chart, context)
-    return [*_death(chart), *shown(judged)]
+    if "medication_name" in args:
+        judged = order_findings(args, chart, context)
+    else:
+        judged = check_allergy_entry(args["substance"], chart, context.drugs)
+    died = ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
+    return [*died, *shown(judged)]
 
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
@@ -48,15 +52,6 @@ def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | No
     return findings_for(args, cast(Context, gate))
 
 
-def _death(chart: dict[str, Any] | None) -> list[str]:
-    return ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
-
-
-def _of_allergy(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
-    allergies, medications = (chart["allergies"], chart["medications"]) if chart else (None, None)
-    return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
-
-
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
     """What speaks against an order.
 
@@ -64,14 +59,10 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         args: of `prescribe_medication`.
         chart: data of `get_patient_chart`; None if it could not be read.
     """
-    drug, medications = args["medication_name"], chart["medications"] if chart else None
-    pairs = check_interactions(drug, medications, context)
+    drug = args["medication_name"]
+    pairs = check_interactions(drug, chart["medications"] if chart else None, context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
-    findings = check_order(
-        drug, allergies=chart["allergies"] if chart else None, medications=medications, interactions=pairs.found,
-        drugs=context.drugs, no_known_allergies=bool(chart and chart["no_known_allergies"]),
-        not_checked=pairs.unknown, none_listed=pairs.none_listed,
-    )  # fmt: skip
+    findings = check_order(drug, chart, pairs, context.drugs)
     findings += _of_patient(args, patient, context)
     weighed = [Finding(NOTE, results_to_weigh(chart))] if chart and chart["labs"] else []
     standing = [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]] if chart else []

@@ -1,28 +1,13 @@
 """Interactions of an ordered drug with the active medications, pair by pair: one unknown drug hides no other pair."""
 
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ToolError
 from docgemma.knowledge.base import Interaction
 from docgemma.nodes.context import Context
+from docgemma.rules.order_check import Checked
 from docgemma.text.drugs import ingredients
-
-
-@dataclass
-class Checked:
-    """What the source of interactions says of an order.
-
-    Attributes:
-        found: the pairs that interact; None where the source could not be reached or read.
-        unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
-        none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
-    """
-
-    found: list[Interaction] | None = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    none_listed: dict[str, str] = field(default_factory=dict)
 
 
 def check_interactions(drug: str, medications: list[dict[str, Any]] | None, context: Context) -> Checked:

@@ -243,7 +243,7 @@ def unavailable(state: AgentState) -> list[str]:
         retried = item["tool_name"] in done and item["error_type"] in RETRYABLE
         # a name that was ambiguous, and that a person settled
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
-        said = item["tool_label"] in named or no_answer(item["tool_label"]) in lines or item["error"] in lines
+        said = item["tool_label"] in named or no_answer(item) in lines or item["error"] in lines
         if item["error"] and not retried and not settled and not said:
             lines.append(_final(item))
     return known.unique(lines)
@@ -252,7 +252,7 @@ def unavailable(state: AgentState) -> list[str]:
 def _final(item: ToolResult) -> str:
     """An error's text once no retry follows: it does not promise one."""
     if item["error_type"] in RETRYABLE and "retry" in (item["error"] or ""):
-        return no_answer(item["tool_label"])
+        return no_answer(item)
     return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
 
 

@@ -41,7 +41,6 @@ NO_ANSWER = {
     "Patient Search": "The record system did not respond. No patient was looked up.",
     "Patient Record": "The record system did not respond. The chart was not read.",
 }
-WRITES = ("Prescription", "Allergy Documentation", "Clinical Note")
 WRITE_LOST = (
     "The record system did not respond, so it is not certain whether the entry was made. Check the chart first."
 )
@@ -120,17 +119,18 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     if kind in FINAL or wrong_patient:
         return ErrorDecision("skip", message)
     if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
-        return ErrorDecision("skip", message if kind in WORDING else no_answer(result["tool_label"]))
+        return ErrorDecision("skip", message if kind in WORDING else no_answer(result))
     down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
     known = kind in RETRYABLE | WORDING  # an error nobody knows is not retried blindly
     return ErrorDecision("retry" if known and not down else "skip", message)
 
 
-def no_answer(tool_label: str) -> str:
-    """What a clinician reads once every retry has failed."""
-    if tool_label in WRITES:
-        return f"{tool_label}: {WRITE_LOST}"
-    return NO_ANSWER.get(tool_label, f"The {tool_label} did not respond. Nothing was checked.")
+def no_answer(result: ToolResult) -> str:
+    """What a clinician reads once every retry has failed: which service is silent, and what was therefore not done."""
+    label = result["tool_label"]
+    if result["writes"]:
+        return f"{label}: {WRITE_LOST}"
+    return NO_ANSWER.get(label, f"The {label} did not respond. Nothing was checked.")
 
 
 def _clarification(result: ToolResult) -> Clarification | None:

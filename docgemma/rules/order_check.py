@@ -4,6 +4,7 @@ A check that could not be made is itself a finding: a short list must never mean
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docgemma.reading.terms import names
@@ -13,6 +14,7 @@ from docgemma.text.drugs import DrugNames, ingredients
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
     from docgemma.knowledge.base import Interaction
 
+Chart = Mapping[str, Any]
 Entries = Sequence[Mapping[str, Any]]
 CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED = range(5)
 RANKS = {"contraindicated": CONTRAINDICATED, "major": MAJOR, "moderate": MODERATE, "minor": NOTE}
@@ -36,27 +38,27 @@ def shown(findings: Iterable[Finding]) -> list[str]:
     return [*lines, f"Could not be checked: {unchecked}."] if unchecked else lines
 
 
-def check_order(
-    medication: str,
-    *,
-    allergies: Entries | None,
-    medications: Entries | None,
-    interactions: "Sequence[Interaction] | None",
-    drugs: DrugNames,
-    no_known_allergies: bool = False,
-    not_checked: Sequence[str] = (),
-    none_listed: Mapping[str, str] | None = None,
-) -> list[Finding]:
+@dataclass
+class Checked:
+    """What the source of interactions says of an ordered drug and each active medication.
+
+    Attributes:
+        found: the pairs that interact; None where the source could not be reached or read.
+        unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
+        none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
+    """
+
+    found: "list[Interaction] | None" = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    none_listed: dict[str, str] = field(default_factory=dict)
+
+
+def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
     """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`.
 
     Args:
         medication: as ordered.
-        allergies: `[{"substance", "reaction", "severity", "active"}]` of the chart; None if it could not be read.
-        medications: `[{"name", "active"}]` of the chart; None if it could not be read.
-        interactions: of the ordered drug with the active ones; None if they could not be looked up.
-        no_known_allergies: the chart says so, which differs from an empty list.
-        not_checked: active medications that the source of interactions does not know.
-        none_listed: active medications without a listed interaction: where that was looked up, and as of when.
+        chart: data of `get_patient_chart`; None if it could not be read.
     """
     findings = []
     if not drugs.find(medication):  # without class, ingredients and interactions
@@ -64,41 +66,34 @@ def check_order(
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         text = f"{medication} is not a known drug name, so its class and ingredients could not be checked.{hint}"
         findings.append(Finding(MAJOR, text))
-    if allergies is None:
+    if chart is None:
         findings.append(Finding(UNCHECKED, "allergies (the patient's record could not be read)"))
-    elif not _active(allergies) and not no_known_allergies:
-        text = "allergies (none are recorded, and the record does not say that there are none)"
-        findings.append(Finding(UNCHECKED, text))
-    findings += check_order_allergies(medication, allergies or [], drugs)
-    if medications is None:
         text = "interactions and duplicates (the active medications could not be read)"
         return [*findings, Finding(UNCHECKED, text)]
-    if _active(medications) and interactions is None:
+    if not _active(chart["allergies"]) and not chart["no_known_allergies"]:
+        text = "allergies (none are recorded, and the record does not say that there are none)"
+        findings.append(Finding(UNCHECKED, text))
+    findings += check_order_allergies(medication, chart["allergies"], drugs)
+    if _active(chart["medications"]) and pairs.found is None:
         text = f"interactions of {medication} with the active medications (the look-up failed)"
         findings.append(Finding(UNCHECKED, text))
-    findings += _interactions(medication, interactions or [], drugs)
-    if not_checked:
-        findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(not_checked)}"))
-    return [*findings, *_none_listed(medication, none_listed or {}), *_duplicates(medication, medications, drugs)]
+    if pairs.unknown:
+        findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(pairs.unknown)}"))
+    return [*findings, *_interactions(medication, pairs, drugs), *_duplicates(medication, chart["medications"], drugs)]
 
 
-def check_allergy_entry(
-    substance: str, *, allergies: Entries | None, medications: Entries | None, drugs: DrugNames
-) -> list[Finding]:
-    """Find what to know before an allergy is recorded: it is there already, or the patient takes that drug now.
-
-    Args: as for `check_order`.
-    """
+def check_allergy_entry(substance: str, chart: Chart | None, drugs: DrugNames) -> list[Finding]:
+    """Find what to know before an allergy is recorded: it is there already, or the patient takes that drug now."""
+    if chart is None:
+        unread = ("a duplicate entry (the recorded allergies could not be read)",
+                  "a conflict with the active medications (they could not be read)")  # fmt: skip
+        return [Finding(UNCHECKED, text) for text in unread]
     findings, mine = [], ingredients(substance, drugs)
-    if allergies is None:
-        findings.append(Finding(UNCHECKED, "a duplicate entry (the recorded allergies could not be read)"))
-    for entry in _active(allergies):
+    for entry in _active(chart["allergies"]):
         if mine & ingredients(entry["substance"], drugs):
             text = f"An allergy to {entry['substance']} is already recorded{_reaction(entry)}."
             findings.append(Finding(MODERATE, text))
-    if medications is None:
-        findings.append(Finding(UNCHECKED, "a conflict with the active medications (they could not be read)"))
-    for entry in _active(medications):
+    for entry in _active(chart["medications"]):
         if why := allergy_conflict(entry["name"], substance, drugs):
             text = f"The patient takes {entry['name']} at present: Allergy to {substance}: {why}."
             findings.append(Finding(MAJOR, text))
@@ -118,21 +113,18 @@ def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames 
             yield Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)")
 
 
-def _interactions(medication: str, interactions: "Sequence[Interaction]", drugs: DrugNames) -> Iterator[Finding]:
+def _interactions(medication: str, pairs: Checked, drugs: DrugNames) -> Iterator[Finding]:
+    """The pairs that interact; and what is not listed, with source and date, which proves nothing beyond that."""
     ordered = ingredients(medication, drugs)
-    for item in interactions:
+    for item in pairs.found or []:
         others = [name for name in item.drugs if not ordered & ingredients(name, drugs)]
         if len(others) < len(item.drugs):
             detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
             head = f"{item.severity.capitalize()} interaction with {(others or item.drugs[1:])[0]}"
             yield Finding(RANKS.get(item.severity.lower(), MAJOR), f"{head}: {detail or 'no details are given'}")
-
-
-def _none_listed(medication: str, none_listed: Mapping[str, str]) -> Iterator[Finding]:
-    """What was looked up and is not listed, with its source and date; it proves nothing beyond that."""
-    for source in dict.fromkeys(none_listed.values()):
-        others = ", ".join(name for name in none_listed if none_listed[name] == source)
-        text = f"{medication[:1].upper()}{medication[1:]} with {others}: nothing is listed ({source}), "
+    for source in dict.fromkeys(pairs.none_listed.values()):
+        others = [name for name, listed in pairs.none_listed.items() if listed == source]
+        text = f"{medication[:1].upper()}{medication[1:]} with {', '.join(others)}: nothing is listed ({source}), "
         yield Finding(NOTE, f"{text}which does not prove that they do not interact.")
 
 
@@ -153,8 +145,8 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
             yield Finding(MAJOR, f"{active}: {DUAL_RAAS}.")  # lisinopril label, section 7
 
 
-def _active(entries: Entries | None) -> list[Mapping[str, Any]]:
-    return [entry for entry in entries or [] if entry.get("active", True)]
+def _active(entries: Entries) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries if entry.get("active", True)]
 
 
 def _reaction(entry: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import clinical, phrases_in, plain
 
-PER_DAY = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1, "1/w": Decimal(1) / 7}
+TIMES = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1}  # a day; what is left is once a week
 HOURS = {"h": 1, "d": 24, "w": 168}
 COUNT = rf"(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})"
 RATE = re.compile(  # "every 4-6 hours", "six hourly", "3 times a day"
@@ -34,7 +34,7 @@ def times_per_day(frequency: str) -> Decimal | None:
     words = " ".join(plain(frequency).replace("-", " ").split()).strip(".!, ")
     if any(f" {phrase} " in f" {words} " for phrase in OTHER_DAY):
         return Decimal("0.5")
-    said = [Decimal(PER_DAY[item]) for item in said_frequencies(frequency)]
+    said = [Decimal(TIMES.get(item, 0)) or Decimal(1) / 7 for item in said_frequencies(frequency)]
     return max(said) if said else Decimal(1) if words in ONCE else None
 
 
