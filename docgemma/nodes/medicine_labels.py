@@ -5,7 +5,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
-from docgemma.nodes.standing_interactions import standing_interactions
+from docgemma.nodes.interactions import standing_interactions
 from docgemma.reading.terms import measures_in, names
 from docgemma.rules import known
 from docgemma.state import AgentState, Request

@@ -6,11 +6,10 @@ from typing import Any, cast
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
+from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
-from docgemma.nodes.standing_interactions import standing_interactions
-from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
@@ -21,20 +20,19 @@ from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
 
-def is_checked(args: dict[str, Any]) -> bool:
-    """Whether a write is judged at all: an order or an allergy is, a note is not."""
-    return "medication_name" in args or "substance" in args
-
-
 def findings_for(args: dict[str, Any], context: Context) -> list[str]:
-    """The safety findings for a write, the worst first; what could not be checked stands on the last line.
+    """The safety findings for an order or an allergy, the worst first; what could not be checked is the last line.
 
     Args:
         args: valid arguments of the write.
     """
-    if not is_checked(args):
+    if not {"medication_name", "substance"} & set(args):
         return []
-    chart = _chart(args["patient_id"], context)
+    try:
+        stored = context.store.chart(args["patient_id"])
+    except StoreError:
+        stored = None  # the rules then say that nothing could be checked
+    chart = chart_data(stored) if stored else None
     if "medication_name" in args:
         judged = order_findings(args, chart, context)
     else:
@@ -45,11 +43,11 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
     """The same check outside of a graph, for the MCP server; None where nothing is checked."""
-    if not is_checked(args):
-        return None
-    drugs = load_drug_names()
-    gate = SimpleNamespace(store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=drugs)
-    return findings_for(args, cast(Context, gate))
+    gate = SimpleNamespace(
+        store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=load_drug_names()
+    )
+    checked = {"medication_name", "substance"} & set(args)
+    return findings_for(args, cast(Context, gate)) if checked else None
 
 
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
@@ -60,25 +58,24 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         chart: data of `get_patient_chart`; None if it could not be read.
     """
     drug = args["medication_name"]
-    pairs = check_interactions(drug, chart["medications"] if chart else None, context)
+    pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
-    findings = check_order(drug, chart, pairs, context.drugs)
-    findings += _of_patient(args, patient, context)
-    weighed = [Finding(NOTE, results_to_weigh(chart))] if chart and chart["labs"] else []
-    standing = [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]] if chart else []
-    return [*findings, *standing, *weighed]
+    findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
+    if chart:
+        findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
+        findings += [Finding(NOTE, results_to_weigh(chart))] if chart["labs"] else []
+    return findings
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
     order = f"{drug} {dose} {args['frequency']} {said}"
-    route, parts = route_of(order), sorted(ingredients(drug, context.drugs))
-    names = [_stored(product_of(parts), context)] if len(parts) > 1 else []
-    names += [_stored(part, context) for part in parts]
-    rows: list[Row] = [row for name in dict.fromkeys(names) for row in conditions_of(name)]
-    rows = [row for row in rows if len(parts) == 1 or not row.get("alone")]
-    findings = check_conditions(drug, rows, patient, route, order)
+    parts = sorted(ingredients(drug, context.drugs))
+    several = [product_of(parts)] if len(parts) > 1 else []
+    names = [_stored(name, context) for name in (*several, *parts)]
+    rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
+    findings = check_conditions(drug, rows, patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
@@ -93,16 +90,5 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
 
 def _stored(name: str, context: Context) -> str:
     """The name under which rules are stored: the dictionary's valproic acid is valproate there."""
-    if conditions_of(name) or doses_of(name):
-        return name
-    label = label_of(name, context)
+    label = None if conditions_of(name) or doses_of(name) else label_of(name, context)
     return product_of(label.name.split(" and ")) if label else name
-
-
-def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
-    """The chart, or None: the rules then say that nothing could be checked."""
-    try:
-        chart = context.store.chart(patient_id)
-    except StoreError:
-        return None
-    return chart_data(chart) if chart else None

@@ -1,20 +1,25 @@
-"""Interactions of an ordered drug with the active medications, pair by pair: one unknown drug hides no other pair."""
+"""Look up interactions of an ordered drug with the active medications, and among those that are taken already."""
 
 from itertools import product
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ToolError
-from docgemma.knowledge.base import Interaction
+from docgemma.knowledge.base import Answer, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules.order_check import Checked
 from docgemma.text.drugs import ingredients
+from docgemma.tools.drugs import interactions_of_known
+
+GRAVE = ("contraindicated", "major")
+MAX_MEDICINES = 20
 
 
-def check_interactions(drug: str, medications: list[dict[str, Any]] | None, context: Context) -> Checked:
-    """Look up the drug with each active medication. An outage ends it: what was not asked is not "none listed"."""
+def check_interactions(drug: str, medications: list[dict[str, Any]], context: Context) -> Checked:
+    """Look up the drug with each active medication: one unknown drug hides no other pair. An outage ends it: what was
+    not asked is not "none listed"."""
     listed: list[Interaction] = []
     checked = Checked(found=listed)
-    for name in dict.fromkeys(item["name"] for item in medications or [] if item.get("active", True)):
+    for name in dict.fromkeys(item["name"] for item in medications if item.get("active", True)):
         if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
             continue  # the same drug is a duplicate, not an interaction
         try:
@@ -29,6 +34,23 @@ def check_interactions(drug: str, medications: list[dict[str, Any]] | None, cont
     return checked
 
 
+def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:
+    """One line for each contraindicated or major pair of active medicines; none where nothing could be looked up."""
+    active = [item["name"] for item in chart["medications"] if item["active"]][:MAX_MEDICINES]
+    names = sorted({part for name in active for part in ingredients(name, context.drugs)})
+    try:
+        listed = interactions_of_known(names, context.knowledge)[0].records if len(names) > 1 else []
+    except DocGemmaError:
+        return []
+    return [
+        f"Taken together already: {grade} interaction of {item.drugs[0]} with {item.drugs[1]}. "
+        f"{item.mechanism} {item.management}".strip()
+        for grade in GRAVE
+        for item in listed
+        if item.severity.lower() == grade
+    ]
+
+
 def _pair(drug: str, other: str, context: Context) -> tuple[list[Interaction], str | None]:
     """What is listed of two medications, and the source; None where it does not know all of both.
 
@@ -40,9 +62,13 @@ def _pair(drug: str, other: str, context: Context) -> tuple[list[Interaction], s
     for mine, theirs in product(_ways(drug, context), _ways(other, context)):
         answers = [_ask(a, b, context) for a, b in product(mine, theirs) if a != b]
         found += [item for answer in answers if answer for item in answer.records if item not in found]
-        if answers and all(answer and not answer.not_covered for answer in answers):
-            source = source or _said(answers[0])
+        if source is None and answers and all(answer and not answer.not_covered for answer in answers):
+            source = next(f"{item.source}, {_dated(item.as_of)}" for item in answers if item)
     return found, source
+
+
+def _dated(as_of: str | None) -> str:
+    return f"as of {as_of}" if as_of else "date unknown"
 
 
 def _ways(medication: str, context: Context) -> list[list[str]]:
@@ -51,19 +77,11 @@ def _ways(medication: str, context: Context) -> list[list[str]]:
     return [parts] if len(parts) == 1 else [[medication], parts]
 
 
-def _ask(a: str, b: str, context: Context) -> Any:
-    """The source's answer, or None where it does not know one of the two.
-
-    Raises:
-        DocGemmaError: an outage, or a snapshot that cannot be read.
-    """
+def _ask(a: str, b: str, context: Context) -> Answer[Interaction] | None:
+    """The source's answer, or None where it does not know one of the two. Raises DocGemmaError in an outage."""
     try:
         return context.knowledge.interactions([a, b])
     except ToolError as error:
         if error.retryable:
             raise
         return None
-
-
-def _said(answer: Any) -> str:
-    return f"{answer.source}, as of {answer.as_of}" if answer.as_of else f"{answer.source}, date unknown"
