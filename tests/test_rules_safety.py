@@ -36,7 +36,8 @@ def entry(substance: str, **chart) -> list[str]:
 
 
 def dose(medication: str, dosage: str, frequency: str, limit: str = "", rows: tuple = (), patient=UNKNOWN) -> list[str]:
-    return shown(check_dose(medication, dosage, frequency, rows=rows, patient=patient, max_daily_dose=limit))
+    known = rows or [{"max_day": limit, "of_label": True}]
+    return shown(check_dose(medication, dosage, frequency, rows=known, patient=patient))
 
 
 def of_allergies(medication: str, allergies: list[dict]) -> list[str]:

@@ -80,11 +80,9 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
         limits = doses_of(names[0])
-        label = None if limits else label_of(drug, context)  # the label's maximum stands in where no rows are stored
-        most = label.max_daily_dose if label else ""
-        findings += check_dose(
-            drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
-        )
+        if not limits and (label := label_of(drug, context)):  # the label's maximum stands in where none are stored
+            limits = [{"max_day": label.max_daily_dose, "of_label": True}]
+        findings += check_dose(drug, dose, args["frequency"], rows=limits, patient=patient, said=said)
     return findings
 
 

@@ -35,7 +35,7 @@ class Order(NamedTuple):
     def reaches(self, least: str) -> bool:
         """Whether one dose is at least this much; False where that cannot be compared."""
         start = _amount(least)
-        return bool(start and self.amount and self.amount[1] == start[1] and self.amount[0] >= start[0])
+        return bool(start and self.amount and self.amount[1] == start[1] and self.amount >= start)
 
     def is_for(self, indication: str) -> bool:
         """Whether the order or the patient's problems name an indication."""
@@ -58,22 +58,14 @@ def route_of(text: str) -> str:
 
 
 def check_dose(
-    medication: str,
-    dosage: str,
-    frequency: str,
-    *,
-    rows: Sequence[Row],
-    patient: PatientState,
-    said: str = "",
-    max_daily_dose: str = "",
+    medication: str, dosage: str, frequency: str, *, rows: Sequence[Row], patient: PatientState, said: str = ""
 ) -> list[Finding]:
     """Hold daily dose, single dose, unit and interval against the rows that fit the patient; the lowest limit warns.
 
     Args:
         dosage, frequency: as ordered.
-        rows: of the ordered drug, all routes.
+        rows: of the ordered drug, all routes; or {"max_day", "of_label"} of its label.
         said: what else the order says: route, form, indication.
-        max_daily_dose: of a label, for a drug that has no rows.
     """
     words = f"{medication} {dosage} {frequency} {said}"
     words += "".join(f" {term}" for phrase, term in clinical("order_routes")["terms"].items() if phrase in words)
@@ -88,8 +80,7 @@ def check_dose(
         return [*findings, wrong]
     findings += _too_low(order, mine)
     mine = [row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)]
-    label = _amount(max_daily_dose)
-    limits = _limits(mine, order) if rows else [("day", label, " of its label")] if label else []
+    limits = _limits(mine, order)
     if not limits:
         lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
         why = "the weight is not recorded" if lacks_weight else "no maximum is known"
@@ -208,14 +199,10 @@ def _young(row: Row, patient: PatientState) -> bool:
 
 def _applies(row: Row, patient: PatientState) -> bool:
     """Whether age, kidney function and weight are those that a row, or a reason for less, is for; unknown is no."""
-    egfr, creatinine = patient.results.get("egfr"), patient.results.get("creatinine")
-    known = {"egfr": egfr and egfr[0], "creatinine": creatinine and creatinine[0]}
+    known: dict[str, float | None] = {name: value for name, (value, _, _) in patient.results.items()}
     known |= {"age": patient.age, "weight": patient.weight}
-    for key in {*STRICT, "creatinine_from"} & set(row):
-        name, value = key.split("_")[0], known[key.split("_")[0]]
-        if value is None or (value < row[key]) != key.startswith(f"{name}_below"):
-            return False
-    return True
+    values = [(key, known.get(key.split("_")[0])) for key in (*STRICT, "creatinine_from") if key in row]
+    return all(value is not None and (value < row[key]) == ("_below" in key) for key, value in values)
 
 
 def _narrower(special: Row, general: Row) -> bool:
@@ -226,15 +213,18 @@ def _narrower(special: Row, general: Row) -> bool:
 
 
 def _why(row: Row, patient: PatientState) -> str:
-    egfr = patient.results.get("egfr")
-    parts = [f"{row['age_from']} years and older"] if "age_from" in row and "age_below" not in row else []
-    parts += [f"below {row['age_below']} years"] if "age_below" in row else []
-    parts += [f"with an eGFR of {egfr[0]:g}"] if "egfr_below" in row and egfr else []
-    parts += [f"below {row['weight_below_kg']} kg"] if "weight_below_kg" in row else []
-    parts += [f"at {patient.weight:g} kg"] if any("per_kg" in key for key in row) and patient.weight else []
-    parts += [f"for {row['for']}"] if "for" in row else []
-    parts += [row["note"]] if "note" in row else []
-    return f" ({'; '.join(parts)})" if parts else ""
+    egfr, weighed = patient.results.get("egfr"), any("per_kg" in key for key in row) and patient.weight
+    parts = [
+        f"{row['age_from']} years and older" if "age_from" in row and "age_below" not in row else "",
+        f"below {row['age_below']} years" if "age_below" in row else "",
+        f"with an eGFR of {egfr[0]:g}" if "egfr_below" in row and egfr else "",
+        f"below {row['weight_below_kg']} kg" if "weight_below_kg" in row else "",
+        f"at {patient.weight:g} kg" if weighed else "",
+        f"for {row['for']}" if "for" in row else "",
+        row.get("note", ""),
+    ]
+    told = "; ".join(filter(None, parts))
+    return " of its label" if "of_label" in row else f" ({told})" if told else ""
 
 
 def _amount(text: str) -> Amount | None:
