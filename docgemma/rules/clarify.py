@@ -1,5 +1,6 @@
 """Read the answer to a clarification: which option was meant, or which missing values are there. No guessing. Pure."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rapidfuzz import fuzz
@@ -68,17 +69,17 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
 def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
     """The id of the one option whose chart has what a short answer says: "the older one with AF"."""
     words = _telling(text)
-    if not words or len(words) > DESCRIBED or not charts:
-        return None
     telling = [word for word in words if any(_in_chart(word, chart) for chart in charts.values())]
-    fitting = {option: chart for option, chart in charts.items() if all(_in_chart(word, chart) for word in telling)}
-    if telling and len(fitting) == 1:
-        return next(iter(fitting))
-    ages = [word for word in words if word in OLDER | YOUNGER]
-    born = {option: chart["patient"]["birth_date"] for option, chart in fitting.items()}
-    if not ages or not born or len(set(born.values())) < len(born):
+    fitting = [option for option in charts if all(_in_chart(word, charts[option]) for word in telling)]
+    if len(words) > DESCRIBED:
         return None
-    return (min if ages[0] in OLDER else max)(born, key=born.__getitem__)
+    if telling and len(fitting) == 1:
+        return fitting[0]
+    ages = [word for word in words if word in OLDER | YOUNGER]
+    born = {charts[option]["patient"]["birth_date"]: option for option in fitting}
+    if not ages or len(born) < max(len(fitting), 1):  # born on one day, or nobody
+        return None
+    return born[(min if ages[0] in OLDER else max)(born)]
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
@@ -91,13 +92,13 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     """
     if set(request["asks"]) - {ask, *BESIDE}:
         return {}
-    details, order = request["details"], request["orders"][0] if request["orders"] else None
+    order: Mapping[str, Any] = request["orders"][0] if request["orders"] else {}
     before = [str(item) for item in clarification["args"].get("drug_names") or []]
     drugs = [drug["name"] for drug in request["drugs"]]
     said: dict[str, Any] = {
         "patient_id": request["patients"][0]["id"] if request["patients"] else "",
-        "dosage": (order["dose"] if order else "") or details.get("dose", ""),
-        "frequency": (order["frequency"] if order else "") or details.get("frequency", ""),
+        "dosage": order.get("dose") or request["details"].get("dose"),
+        "frequency": order.get("frequency") or request["details"].get("frequency"),
         "drug_names": list(dict.fromkeys([*before, *drugs])) if drugs else [],
     }
     found = {field: said[field] for field in clarification["missing"] if said.get(field)}
@@ -137,4 +138,4 @@ def _place(words: list[str], count: int) -> int:
 
 
 def _only(ids: list[str]) -> str | None:
-    return ids[0] if len(set(ids)) == 1 else None
+    return ids[0] if len(ids) == 1 else None

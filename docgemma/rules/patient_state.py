@@ -88,10 +88,7 @@ def _fragments(group: str) -> list[str]:
 def _number(text: str) -> float | None:
     """The number of a result, "<30" and "> 90" too."""
     kept = "".join(char for char in str(text) if char.isdigit() or char == ".")
-    try:
-        return float(kept)
-    except ValueError:
-        return None
+    return float(kept) if kept.replace(".", "", 1).isdecimal() else None
 
 
 def _age(born: str, today: date) -> float:
