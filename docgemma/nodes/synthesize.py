@@ -15,7 +15,7 @@ from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground
 from docgemma.rules.lost_warnings import must_say
-from docgemma.rules.refusal import NOTHING_RECORDED, is_rejected, refused_answer, unprepared_answer, without_entries
+from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.rules.sentences import without_instructions
 from docgemma.state import AgentState, Clarification, Exchange
 
@@ -124,9 +124,7 @@ def evidence(state: AgentState, composed: str = "") -> list[str]:
     images = state.get("image_findings") or {}
     texts = [result["formatted_result"] for result in state.get("tool_results", [])]
     texts += [str(value) for result in state.get("tool_results", []) for value in result["args"].values()]
-    if not any(
-        map(is_rejected, state.get("tool_results", []))
-    ):  # an entry of an earlier turn must not bear out one that was rejected now
+    if not any_rejected(state):  # an entry of an earlier turn must not bear out one that was rejected now
         texts += [turn["user"] for turn in state.get("history", [])]
     if patient := state.get("active_patient"):
         texts.append(f"{patient['name']} {patient['id']}")

@@ -38,6 +38,10 @@ def is_rejected(result: ToolResult) -> bool:
     return bool(result["result"].get("decision") == "rejected")
 
 
+def any_rejected(state: AgentState) -> bool:
+    return any(map(is_rejected, state.get("tool_results") or []))
+
+
 def refused_answer(state: AgentState) -> str | None:
     """The whole answer of a turn in which nothing happened but rejections; None where there is more to say."""
     results = state.get("tool_results") or []
