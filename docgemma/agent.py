@@ -32,7 +32,6 @@ from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, PendingWrite
 from docgemma.text.characters import clean_question
-from docgemma.text.words import keep_in
 from docgemma.tools import ToolContext, toolbox
 
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names()
-        keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
