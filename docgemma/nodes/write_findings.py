@@ -31,7 +31,7 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
     Args:
         args: valid arguments of the write.
     """
-    if not {"medication_name", "substance"} & set(args):
+    if not is_checked(args):
         return []
     try:
         stored = context.store.chart(args["patient_id"])
