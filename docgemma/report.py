@@ -125,6 +125,8 @@ def report(
         "quality": state.get("quality", []),
         "options": question["options"] if question else [],
         "pending_write": pending,
+        "lead": "" if pending else state.get("lead") or "",
+        "groups": [] if pending else state.get("groups") or [],
         "unanswered": state.get("unanswered") or [],
         "grounding": state.get("grounding") or {"supported": True, "removed": []},
         "sources": state.get("sources") or sources(state),

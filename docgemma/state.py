@@ -191,6 +191,8 @@ class AgentState(TypedDict, total=False):
     resumed: bool  # this turn answers a clarification; nothing is redone
     # output
     final_response: Optional[str]
+    lead: Optional[str]  # the conclusion, the first line of the answer
+    groups: list[dict[str, Any]]  # the answer in parts: `rules.layout.Answer.groups`
     unanswered: list[dict[str, str]]  # {"ask", "reason"} of what the answer does not serve
     status: Literal["answered", "needs_clarification", "needs_approval", "refused"]
     grounding: dict[str, Any]

@@ -58,8 +58,8 @@ def assert_invariants(result: dict) -> None:
 def test_two_charts_in_one_request_stay_two_peoples(edge_agent: Agent, valid) -> None:
     result = valid(edge_agent.ask("put the charts of abc-123 and def-456 up for me"))
     first, second = (part for part in result["answer"].split("\n\n") if part.startswith("Patient:"))
-    assert "abc-123" in first and "sulfamethoxazole" in first and "Allergy: aspirin" not in first
-    assert "def-456" in second and "Allergy: aspirin" in second and "sulfamethoxazole" not in second
+    assert "abc-123" in first and "sulfamethoxazole" in first and "Allergies: aspirin" not in first
+    assert "def-456" in second and "Allergies: aspirin" in second and "sulfamethoxazole" not in second
 
 
 def test_two_orders_in_one_request_wait_one_after_the_other(edge_agent: Agent, valid) -> None:

@@ -1,6 +1,8 @@
 """The composed answer: from this turn's results alone, and what it does not serve is said with the reason."""
 
 from docgemma.rules.answer import compose
+from docgemma.rules.layout import Answer
+from docgemma.rules.order_check import CONTRAINDICATED, Finding
 from tests.rules_help import (
     allergic,
     chart,
@@ -21,6 +23,11 @@ METFORMIN = {"drug_name": "metformin"}
 
 
 def answer(asked, *results, checks=None, **more) -> tuple[str, list[dict]]:
+    made = composed(asked, *results, checks=checks, **more)
+    return made.text, made.missing
+
+
+def composed(asked, *results, checks=None, **more) -> Answer:
     return compose(turn(asked, *results, **more), dictionary(), checks or {})
 
 
@@ -77,10 +84,12 @@ def test_a_spelling_that_was_corrected_is_said() -> None:
     assert "metfornin was read as metformin." in text
 
 
-def test_a_label_leads_with_its_boxed_warning_and_gives_the_dose_that_was_asked_for() -> None:
+def test_a_label_leads_with_its_boxed_warning_or_with_the_dose_that_was_asked_for() -> None:
+    asked = request("safe", drugs=[drug("metformin")], said="metformin warnings")
+    assert "boxed warning: Lactic acidosis" in answer(asked, label())[0].splitlines()[0]
     asked = request("safe", drugs=[drug("metformin")], measures=["max daily dose"], said="max daily dose of metformin")
-    text, _ = answer(asked, label())
-    assert "boxed warning: Lactic acidosis" in text.splitlines()[0] and "2550 mg" in text.splitlines()[1]
+    lead, rest = answer(asked, label())[0].split("\n\n")
+    assert "2550 mg" in lead and "boxed warning: Lactic acidosis" in rest.splitlines()[0]
     assert (
         "no boxed warning (label 123, version 2)" in answer(asked, label(has_boxed_warning=False, boxed_warning=""))[0]
     )
@@ -88,13 +97,13 @@ def test_a_label_leads_with_its_boxed_warning_and_gives_the_dose_that_was_asked_
 
 def test_a_check_lists_its_findings_and_never_says_safe() -> None:
     asked = request("may", patients=SMITH, drugs=[drug("ibuprofen")])
-    found = ["Allergy to aspirin (bronchospasm): ibuprofen may cross-react."]
+    found = [Finding(CONTRAINDICATED, "Allergy to aspirin (bronchospasm): ibuprofen may cross-react.")]
     text, _ = answer(
         asked,
         chart("warfarin", allergies=[allergic("aspirin", "bronchospasm")]),
         checks={("abc-123", "ibuprofen"): found},
     )
-    assert found[0] in text and "is safe" not in text
+    assert found[0].text in text and "is safe" not in text
     text, _ = answer(asked, chart("warfarin"), checks={("abc-123", "ibuprofen"): []})
     assert "does not prove that it is safe" in text
 
@@ -123,7 +132,7 @@ def test_a_change_that_no_tool_can_make_is_refused_and_what_stands_is_shown() ->
 
 def test_a_dead_patient_is_said_to_be_dead_first() -> None:
     text, _ = answer(request("meds", patients=SMITH), chart("metformin", deceased="2026-03-22T10:00:00Z"))
-    assert "deceased on 2026-03-22" in text.splitlines()[1]
+    assert "deceased on 2026-03-22" in text.splitlines()[0]
 
 
 def test_a_search_that_found_somebody_by_guess_says_so() -> None:

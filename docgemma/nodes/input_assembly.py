@@ -38,7 +38,7 @@ NEW_TURN: dict[str, Any] = {
     "step_count": 0, "retry_count": 0, "total_retries": 0, "last_result_classification": None,
     "last_result_summary": None, "quality": RESET, "next_node": None, "retry_strategy": None,
     "error_messages": RESET, "clarification": None, "resumed": False, "final_response": None,
-    "status": "answered", "grounding": {}, "unanswered": [], "reopened": None,
+    "status": "answered", "grounding": {}, "unanswered": [], "reopened": None, "lead": None, "groups": [],
 }  # fmt: skip
 
 

@@ -3,26 +3,27 @@
 from typing import Any
 
 from docgemma.nodes.context import Context
-from docgemma.nodes.write_findings import findings_for
+from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
+from docgemma.rules.order_check import Finding
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 
 Considered = tuple[str, str, str]  # drug, dose, frequency
 
 
-def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[str]]:
-    """(patient id, drug) -> findings, the worst first, for everything that is asked about and not ordered."""
+def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[Finding]]:
+    """(patient id, drug) -> findings for everything that is asked about and not ordered."""
     request = known.request(state)
     asked = set(request["asks"])
     checked = asked & {"may"} or (request["meant"] in ("asked", "unsure") and request["orders"])
     about = checked or (known.drugs(state) and asked & {"safe", "ddi"})
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
         for drug, dose, frequency in _new(_considered(request, known.drugs(state)), item["result"], context):
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": frequency}
-            found[patient, drug] = findings_for(args, context)
+            found[patient, drug] = order_findings(args, item["result"], context)
     return found
 
 

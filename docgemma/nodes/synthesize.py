@@ -15,6 +15,7 @@ from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground, without_instructions
+from docgemma.rules.layout import Answer
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Clarification, Exchange
@@ -70,14 +71,15 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
-    composed, missing = answer_by_code(state, context)
-    update = {"final_response": composed, "unanswered": missing}
+    answer = answer_by_code(state, context)
+    lead = answer.lead.text if answer.lead else ""
+    update = {"final_response": answer.text, "unanswered": answer.missing, "lead": lead, "groups": answer.groups}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["writes"] for item in state.get("tool_results", []))
     if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
-        runtime.stream_writer({"type": "token", "text": composed})
+        runtime.stream_writer({"type": "token", "text": answer.text})
         return update
-    facts, labels = evidence(state, composed), {tool.name: tool.label for tool in context.toolbox}
+    facts, labels = evidence(state, answer.plain), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
     prompt = answer_prompt(state)
     results = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
@@ -90,18 +92,16 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
 
+    if lead:
+        runtime.stream_writer({"type": "token", "text": f"{lead}\n"})
     written, calls = _written(prompt, keep, runtime)
-    usable = len(written.split()) >= MIN_WORDS
-    return {
-        "final_response": must_say(written, composed, state) if usable else composed,
-        "unanswered": missing,
-        "grounding": _grounding(removed),
-        "calls": calls,
-    }
+    if len(written.split()) >= MIN_WORDS:
+        update |= {"final_response": must_say(written, lead, answer.plain, state), "groups": []}
+    return {**update, "grounding": _grounding(removed), "calls": calls}
 
 
-def answer_by_code(state: AgentState, context: Context) -> tuple[str, list[dict[str, str]]]:
-    """The answer composed from the findings so far, and each part of the request that it does not serve."""
+def answer_by_code(state: AgentState, context: Context) -> Answer:
+    """The answer composed from the findings so far."""
     reply = direct_reply(known.request(state), state["user_query"])
     return compose(
         state, context.drugs, order_checks(state, context), reply.definition, medicine_effects(state, context)

@@ -96,7 +96,7 @@ def _beside(state: AgentState, context: Context) -> str:
     if state["reopened"]:  # another question was answered while the card waited
         return state.get("final_response") or ""
     others = set(known.request(state)["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}
-    return answer_by_code(state, context)[0] if others else ""
+    return answer_by_code(state, context).text if others else ""
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

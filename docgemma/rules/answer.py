@@ -9,19 +9,21 @@ from datetime import date
 from typing import Any
 
 from docgemma.errors import RETRYABLE
-from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import names, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
-from docgemma.rules.chart_entries import age, lines_of, overview, results_to_weigh
+from docgemma.rules.chart_entries import age, lines_of, overview, weighed
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
+from docgemma.rules.label_answer import foods, label_facts
+from docgemma.rules.layout import Answer, Fact, numbers, of_chart, sentences, unique
+from docgemma.rules.lead import SHOWN_BELOW, conclusion
+from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import plain
 
-Checks = Mapping[tuple[str, str], Sequence[str]]  # (patient id, drug) -> findings of the order check
+Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
@@ -47,30 +49,33 @@ def compose(
     checks: Checks,
     definition: str = "",
     effects: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[str, list[dict[str, str]]]:
-    """The answer, and {"ask", "reason"} of each part that it does not serve.
+) -> Answer:
+    """The answer, led by what can be concluded, and what it does not serve.
 
     Args:
         state: of the turn.
-        checks: (patient id, drug) -> findings of the order check, the worst first.
+        checks: (patient id, drug) -> findings of the order check.
         effects: patient id -> lines beside the chart: labels that bear on what is asked, interactions of what is taken.
         definition: what a curated definition says to a general question.
     """
     request = known.request(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     blocks = [
-        _notices(state, request),
-        *(_patient(item["result"], state, drugs, checks, (effects or {})) for item in known.charts(state)),
-        *([line] for line in _searches(state)),
+        sentences(_notices(state, request)),
+        *(_patient(item, state, drugs, checks, (effects or {})) for item in known.charts(state)),
+        *([fact] for fact in _searches(state)),
         _knowledge(state, request),
-        [line for item in written for line in item["formatted_result"].splitlines()],
-        [definition] if definition else [],
-        unavailable(state),
+        sentences(line for item in written for line in item["formatted_result"].splitlines()),
+        sentences([definition] if definition else []),
+        sentences(unavailable(state)),
     ]
-    told = plain(" ".join(line for block in blocks for line in block))
+    blocks = unique(blocks)
+    lead, gone = conclusion([fact for block in blocks for fact in block], state, checks)
+    blocks = unique([fact for fact in block if fact != gone] for block in blocks)
+    told = plain(Answer(lead, blocks, []).plain)
     missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
     lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in missing]
-    return "\n\n".join("\n".join(known.unique(block)) for block in [*blocks, lines] if block), missing
+    return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 
 
 def _told(ask: str, told: str) -> bool:
@@ -93,26 +98,31 @@ def _notices(state: AgentState, request: Request) -> list[str]:
 
 
 def _patient(
-    chart: dict[str, Any],
+    item: ToolResult,
     state: AgentState,
     drugs: DrugNames,
     checks: Checks,
     effects: Mapping[str, Sequence[str]],
-) -> list[str]:
+) -> list[Fact]:
     """Whom it is about, whether a drug suits, then what was asked of the chart."""
+    chart = item["result"]
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
     lines = [f"Patient: {patient['label']}{years}, patient ID {patient['id']}."]
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
-    about = [drug for person, drug in checks if person == patient["id"]]
-    for drug in about:
-        lines += check_lines(drug, checks[patient["id"], drug], chart)
-    lines += beside_check(known.drugs(state), chart, drugs) if about else []
-    lines += chart_lines(_of_chart(request, bool(about)), chart, drugs)
-    alone = len(lines) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
-    return [*lines, *(overview(chart) if alone else []), *effects.get(patient["id"], [])]
+    cite = numbers(state).get(id(item), 0)
+    checked: list[Fact] = []
+    for drug in (drug for person, drug in checks if person == patient["id"]):
+        title = f"{drug[:1].upper()}{drug[1:]} for {patient['name']}"
+        found = of_chart(check_lines(drug, checks[patient["id"], drug], chart), item, cite)
+        checked += [fact._replace(title=title, cite=fact.cite if fact.entry else 0) for fact in found]
+    rest = beside_check(known.drugs(state), chart, drugs) if checked else []
+    rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
+    alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
+    rest += [*(overview(chart) if alone else []), *effects.get(patient["id"], [])]
+    return [*of_chart(lines, item, cite), *checked, *of_chart(rest, item, cite)]
 
 
 def _of_chart(request: Request, checked: bool) -> Request:
@@ -132,18 +142,14 @@ def _of_chart(request: Request, checked: bool) -> Request:
     return known.replaced(request, asks=asks)
 
 
-def check_lines(drug: str, found: Sequence[str], chart: Mapping[str, Any]) -> list[str]:
+def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -> list[str]:
     """Whether a drug suits a patient: each finding, and what the check does not cover. Never "safe"."""
     # results and what is taken too are shown below
-    findings = [line for line in found if not line.startswith(("Results to weigh", "Duplicate:"))]
-    verdict = "check these findings first." if findings else "no finding, which does not prove that it is safe."
-    lines = [
-        f"{drug[:1].upper()}{drug[1:]} for {chart['patient']['name']}: {verdict}",
-        *(f"- {line}" for line in findings),
-    ]
+    findings = [line for line in shown(found) if not line.startswith(SHOWN_BELOW)]
+    lines = findings or ["no finding, which does not prove that it is safe."]
     allergic = any(item["active"] for item in chart["allergies"])
     if allergic and not any(line.startswith("Allergy") for line in findings):
-        lines.append(f"- None of the recorded allergies is known here to be to {drug} or its class.")
+        lines = [*lines, f"None of the recorded allergies is known here to be to {drug} or its class."]
     return lines
 
 
@@ -151,85 +157,44 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
     """What a check is read with: the drugs that are taken already, allergies, active problems and results."""
     asked = {part for name in names for part in ingredients(name, drugs)}
     taken = [line.text for line in lines_of(chart, "meds") if asked & ingredients(line.name, drugs)]
-    allergies, problems = (_listed(chart, ask) for ask in ("alg", "prob"))
+    allergies, problems = (
+        [line.text for line in lines_of(chart, ask) if line.item["active"]] for ask in ("alg", "prob")
+    )
+    results = [line.text for line in lines_of(chart, "labs") if weighed(line.item)]
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
         *taken,
-        f"Recorded allergies: {allergies}." if allergies else none,
-        f"Active problems: {problems}." if problems else "No active problems are recorded.",
-        results_to_weigh(chart),
+        *(allergies or [none]),
+        *(problems or ["No active problems are recorded."]),
+        *(results or ["No kidney function is recorded."]),
     ]
 
 
-def _listed(chart: dict[str, Any], ask: str) -> str:
-    """The active entries of a topic in one line."""
-    active = [line.text.partition(": ")[2].rstrip(".") for line in lines_of(chart, ask) if line.item["active"]]
-    return "; ".join(active)
-
-
-def _searches(state: AgentState) -> list[str]:
+def _searches(state: AgentState) -> list[Fact]:
     """Who was found, unless the chart is shown; that a name was spelt otherwise is always said."""
     seen = {item["result"]["patient"]["id"] for item in known.charts(state)}
-    lines: list[str] = []
+    facts: list[Fact] = []
     for item in known.made(state, "search_patient"):
         patients, told = item["result"].get("patients") or [], item["formatted_result"].splitlines()
         shown = bool(patients) and patients[0]["id"] in seen
-        lines += [line for line in told if not shown or "closest match" in line]
-    return lines
+        told = [line for line in told if not shown or "closest match" in line]
+        facts += sentences(told, numbers(state).get(id(item), 0))
+    return facts
 
 
-def _knowledge(state: AgentState, request: Request) -> list[str]:
-    lines = _foods(state, request)
+def _knowledge(state: AgentState, request: Request) -> list[Fact]:
+    facts, number = sentences(foods(state, request)), numbers(state)
     charts = known.charts(state)
-    interactions = known.made(state, "check_drug_interactions")
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
-        lines += [line for item in interactions for line in item["formatted_result"].splitlines()]
+        for item in known.made(state, "check_drug_interactions"):
+            facts += sentences(item["formatted_result"].splitlines(), number.get(id(item), 0))
     for item in known.made(state, "check_drug_safety"):
-        lines += label_lines(item, request, bool(charts) and "safe" not in request["asks"])
+        brief = bool(charts) and "safe" not in request["asks"]
+        facts += [fact._replace(cite=number.get(id(item), 0)) for fact in label_facts(item, request, brief)]
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
-        lines += [line for item in known.made(state, name) for line in item["formatted_result"].splitlines()]
-    return [*lines, *([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
-
-
-def _foods(state: AgentState, request: Request) -> list[str]:
-    """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
-    lines = []
-    for food in (item for item in request["drugs"] if item["how"] == "food"):
-        matters = {plain(name) for name in said_for("foods")[plain(food["name"])]["drugs"]}
-        for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
-            listed = plain(drug) in matters
-            says = "is listed as affecting" if listed else "is not listed in this source as affecting"
-            proof = "" if listed else ", which does not prove that it does not"
-            lines.append(f"{food['said'].capitalize()} {says} {drug}{proof}; see the label's drug interactions.")
-    return lines
-
-
-def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
-    """The label: its boxed warning, what was asked of it, else its contraindications, warnings and maximum dose."""
-    data = item["result"]
-    drug, against, warnings = data["drug"], data["contraindications"], data["warnings"]
-    name = f"{drug[:1].upper()}{drug[1:]}"
-    asked_as = f" (asked as {data['asked']})" if plain(data["asked"]) not in plain(drug) else ""
-    none, box = f"has no boxed warning ({data['basis']}).", data["boxed_warning"].rstrip(".")
-    head = f"{name}{asked_as} {f'has an FDA boxed warning: {box}.' if data['has_boxed_warning'] else none}"
-    most = data["max_daily_dose"]
-    dose = (
-        f"{name} maximum adult daily dose: {most}." if most else f"No maximum daily dose of {drug} is in this source."
-    )
-    pairs = [f"{name} interactions: {data['interactions'].rstrip('.')}."] if data["interactions"] else []
-    single = [f"{name} contraindication: {text.rstrip('.')}." for text in against]
-    single += [*(f"{name} warning: {text.rstrip('.')}." for text in warnings), dose, *pairs]
-    told: list[str] = []
-    for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
-        found = [line for line in single if names(topic["match"], line)]
-        absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
-        told += found or ([] if names(topic["match"], head) else [absent])
-    listed = f"{name} contraindications: {'; '.join(against)}."
-    whole = [listed if against else f"{name}: no contraindications are listed in this source."]
-    whole += [f"{name} warnings: {'; '.join(warnings)}."] if warnings else []
-    whole += [] if brief or told else [dose, *pairs]
-    fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
-    return known.unique([head, *told, *whole, *fallback])
+        for item in known.made(state, name):
+            facts += sentences(item["formatted_result"].splitlines(), number.get(id(item), 0))
+    return [*facts, *sentences([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
 
 
 def unavailable(state: AgentState) -> list[str]:

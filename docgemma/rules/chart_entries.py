@@ -2,6 +2,7 @@
 
 from datetime import date
 from itertools import pairwise
+from math import isfinite
 from typing import Any, NamedTuple
 
 from docgemma.reading.terms import measure_named, names
@@ -21,22 +22,27 @@ UNDOCUMENTED = "No allergies are recorded, and it is not documented that there a
 
 
 class Line(NamedTuple):
-    """One entry of a chart: the topic that it belongs to, what it is called, its data and its sentence."""
+    """One entry of a chart: the topic that it belongs to, what it is called, its data, its sentence, and what is left
+    of the sentence under the heading `title`."""
 
     ask: str
     name: str
     item: Entry
     text: str
+    title: str
+    short: str
 
 
 def lines_of(chart: Chart, *asks: str) -> list[Line]:
     """The entries of these topics, of each what is active and what is severe first."""
     found = []
     for ask in asks:
-        key, sentence, _ = SECTIONS[ask]
+        key, sentence, _, heading = SECTIONS[ask]
         for item in sorted(chart[key], key=lambda item: (not item.get("active", True), _mild(item))):
             name = item.get("substance") or item.get("name") or f"{item.get('type', '')} {item.get('author', '')}"
-            found.append(Line(ask, name, item, sentence(item)))
+            past = "" if item.get("active", True) else f"Past {heading.removeprefix('Active ').casefold()}"
+            title, short = past or heading, sentence(item)
+            found.append(Line(ask, name, item, short if ask in NAMED else f"{title}: {short}", title, short))
     return found
 
 
@@ -63,12 +69,19 @@ def overview(chart: Chart) -> list[str]:
     return [line for ask in SECTIONS for line in section(ask, chart, date.today())]
 
 
+def weighed(item: Entry) -> bool:
+    """Whether an order is read with this result: kidney function, potassium, INR and whatever is abnormal."""
+    return measure_named(item["name"]) in WEIGHED or item["flag"] not in UNREMARKABLE
+
+
+def brief(item: Entry) -> str:
+    """One result with its date: "INR 3.1 (2026-11-13)"."""
+    return f"{item['name']} {item['value']} {item['unit']}".strip() + f" ({item['date']})" * bool(item["date"])
+
+
 def results_to_weigh(chart: Chart) -> str:
-    """Kidney function, potassium, INR and whatever is abnormal, on one line: what an order is read with."""
-    kept = [
-        item for item in chart["labs"] if measure_named(item["name"]) in WEIGHED or item["flag"] not in UNREMARKABLE
-    ]
-    told = [f"{item['name']} {item['value']} {item['unit']}".strip() + f" ({item['date']})" for item in kept]
+    """The results that an order is read with, on one line."""
+    told = [brief(item) for item in chart["labs"] if weighed(item)]
     return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
 
 
@@ -81,23 +94,21 @@ def _medication(item: Entry) -> str:
     since = f", since {item['started']}" if item.get("started") else ""
     reason = f", for {item['reason']}" if item.get("reason") else ""
     ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
-    kind = "Active medication" if item["active"] else f"Past medication{ended}"
-    return f"{kind}: {item['name']} {item['dosage']}".strip() + f"{reason}{since}."
+    return f"{item['name']} {item['dosage']}".strip() + f"{reason}{since}{ended}."
 
 
 def _allergy(item: Entry) -> str:
     since = f", recorded {item['recorded']}" if item.get("recorded") else ""
-    kind = "Allergy" if item["active"] else "Past allergy"
-    return f"{kind}: {item['substance']}{_in_brackets(item['reaction'], item['severity'])}{since}."
+    return f"{item['substance']}{_in_brackets(item['reaction'], item['severity'])}{since}."
 
 
 def _problem(item: Entry) -> str:
     since = f" (since {item['onset']})" if item.get("onset") else ""
-    return f"{'Active' if item['active'] else 'Past'} problem: {item['name']}{since}."
+    return f"{item['name']}{since}."
 
 
 def _immunization(item: Entry) -> str:
-    return f"Immunization: {_joined(item['name'], item['date'])}."
+    return f"{_joined(item['name'], item['date'])}."
 
 
 def _note(item: Entry) -> str:
@@ -117,17 +128,25 @@ def _measured(item: Entry) -> str:
     detail = _joined(item["flag"], item["date"])
     head = f"{item['name']}: {item['value']} {item['unit']}".strip() + (f" ({detail}{reference})" if detail else "")
     earlier = "; ".join(f"{old['value']} ({old['date']})" for old in item.get("earlier") or [])
-    return f"{head}. Earlier: {earlier}.{_direction(item)}" if earlier else f"{head}."
+    going = direction(item)
+    return f"{head}. Earlier: {earlier}.{f' {going}.' if going else ''}" if earlier else f"{head}."
 
 
-def _direction(item: Entry) -> str:
-    """Rising or falling, where the last values all go one way."""
-    try:
-        values = [float(old["value"]) for old in reversed(item["earlier"])] + [float(item["value"])]
-    except ValueError:
-        return ""
+def direction(item: Entry) -> str:
+    """ "Rising" or "Falling", where the last values all go one way."""
+    values = [point["value"] for point in trend(item)]
     steps = {(one < other) - (one > other) for one, other in pairwise(values)}
-    return " Rising." if steps == {1} else " Falling." if steps == {-1} else ""
+    return "Rising" if steps == {1} else "Falling" if steps == {-1} else ""
+
+
+def trend(item: Entry) -> list[dict[str, Any]]:
+    """The values of one result as numbers, {"value", "date"}, the oldest first; [] for fewer than two, or a text."""
+    told = [*reversed(item.get("earlier") or []), item]
+    try:
+        points = [{"value": float(one["value"]), "date": one["date"]} for one in told]
+    except ValueError:
+        return []
+    return points if len(points) > 1 and all(isfinite(point["value"]) for point in points) else []
 
 
 def _demographics(chart: Chart, today: date) -> str:
@@ -166,14 +185,15 @@ def _in_brackets(*parts: str) -> str:
     return f" ({_joined(*parts)})" if any(parts) else ""
 
 
-# topic -> its key in the chart, how an entry reads, what is said where none is; in the order of an overview
+NAMED = frozenset(["labs", "vit", "soc", "notes"])  # topics whose entries begin with their own name
+# topic -> its key in the chart, how an entry reads, what is said where none is, heading; in the order of an overview
 SECTIONS = {
-    "alg": ("allergies", _allergy, UNDOCUMENTED),
-    "prob": ("conditions", _problem, "No active problems are recorded."),
-    "meds": ("medications", _medication, "No active medications are recorded."),
-    "labs": ("labs", _measured, "No lab results are recorded."),
-    "vit": ("vitals", _measured, "No vital signs are recorded."),
-    "soc": ("social", _measured, "No social history is recorded."),
-    "notes": ("notes", _note, "No notes are recorded."),
-    "imm": ("immunizations", _immunization, "No immunizations are recorded."),
+    "alg": ("allergies", _allergy, UNDOCUMENTED, "Allergies"),
+    "prob": ("conditions", _problem, "No active problems are recorded.", "Active problems"),
+    "meds": ("medications", _medication, "No active medications are recorded.", "Active medications"),
+    "labs": ("labs", _measured, "No lab results are recorded.", "Laboratory results"),
+    "vit": ("vitals", _measured, "No vital signs are recorded.", "Vital signs"),
+    "soc": ("social", _measured, "No social history is recorded.", "Social history"),
+    "notes": ("notes", _note, "No notes are recorded.", "Notes"),
+    "imm": ("immunizations", _immunization, "No immunizations are recorded.", "Immunizations"),
 }

@@ -42,7 +42,7 @@ def check_conditions(
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."
         if why not in found or found[why].rank > rank:  # of one reason the gravest line
-            found[why] = Finding(rank, line)
+            found[why] = Finding(rank, line, f"{why.replace(': ', ' ', 1)}: {row['says']}.")
     return [*found.values(), *(Finding(UNCHECKED, text) for text in dict.fromkeys(unknown))]
 
 

@@ -7,17 +7,18 @@ from docgemma.text.words import plain
 
 # beginnings of words by which a composed line is critical; a lost warning is a defect
 CRITICAL = (
-    "boxed warning", "contraindicat", "major", "allergy", "critically", "not checked", "was not found", "not recorded",
-    "not answered", "unavailable", "could not", "did not respond", "duplicate", "above the maximum", "deceased",
-    "snapshot", "recorded an allergy", "prescribed", "saved", "was read as", "i cannot remove", "no entry was",
-    "is not a known drug",
+    "boxed warning", "contraindicat", "major", "allergy", "allergies", "critically", "not checked", "was not found",
+    "not recorded", "not answered", "unavailable", "could not", "did not respond", "duplicate", "above the maximum",
+    "deceased", "snapshot", "recorded an allergy", "prescribed", "saved", "was read as", "i cannot remove",
+    "no entry was", "is not a known drug",
 )  # fmt: skip
 
 
-def must_say(written: str, composed: str, state: AgentState) -> str:
-    """The prose, preceded by the lines of the composed answer that were asked for and followed by the critical ones,
-    where it does not carry them: all of a line's numbers and most of its words. The patient heads the answer."""
-    said, lines = set(plain(written).split()), [line for line in composed.splitlines() if line.strip()]
+def must_say(written: str, lead: str, composed: str, state: AgentState) -> str:
+    """The prose below the conclusion, preceded by the lines of the composed answer that were asked for and followed by
+    the critical ones, where it does not carry them: all of a line's numbers and most of its words. The patient comes
+    before the prose."""
+    said, lines = set(plain(f"{lead} {written}").split()), [line for line in composed.splitlines() if line.strip()]
     lost = [line for line in lines if not _carried(line, said)]
     measures = [plain(measure) for measure in state["request"]["measures"]]
     asked = [line for line in lost if names(measures, line)]
@@ -25,7 +26,7 @@ def must_say(written: str, composed: str, state: AgentState) -> str:
     charts = known.charts(state)
     headed = bool(charts) and plain(charts[0]["result"]["patient"]["name"]) not in plain(written)
     heads = [line for line in lines if line.startswith("Patient: ")][:1] if headed else []
-    return "\n".join(known.unique([*heads, written, *asked, *critical]))
+    return "\n".join(known.unique([lead, *heads, written, *asked, *critical]))
 
 
 def _carried(line: str, said: set[str]) -> bool:

@@ -24,10 +24,14 @@ SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens
 
 
 class Finding(NamedTuple):
-    """One line for a clinician. Of UNCHECKED `text` names the check, the reason in brackets, without a full stop."""
+    """One line for a clinician. Of UNCHECKED `text` names the check, the reason in brackets, without a full stop.
+
+    `first`: the same with the reason first, where it can lead an answer so.
+    """
 
     rank: int
     text: str
+    first: str = ""
 
 
 def shown(findings: Iterable[Finding]) -> list[str]:
