@@ -168,11 +168,14 @@ def approval_text(pending: PendingWrite) -> str:
 
 
 def sources(state: AgentState) -> list[dict[str, Any]]:
-    """Where the facts of the answer come from, one entry a tool result, with links to check them."""
+    """Where the facts of the answer come from, one entry a tool result, with links to check them, and what was read
+    there; a chart is read in the record."""
+    found = [item for item in state.get("tool_results", []) if item["source"] and not item["error"]]
+    read = ["" if {"patient", "patients"} & set(item["result"]) else item["formatted_result"] for item in found]
+    facts = [{key: item[key] for key in ("source", "as_of", "links")} for item in found]
+    labels = [item["tool_label"] for item in found]
     return [
-        {"label": item["tool_label"], "source": item["source"], "as_of": item["as_of"], "links": item["links"]}
-        for item in state.get("tool_results", [])
-        if item["source"] and not item["error"]
+        {"label": label, **fact, "passage": passage} for label, fact, passage in zip(labels, facts, read, strict=True)
     ]
 
 

@@ -33,17 +33,17 @@ class Screen:
             self.err.print(f"[dim]· {event['label']}: {escape(event['detail'])} ({event['seconds']:.1f} s)[/dim]")
         elif event["type"] == "token" and self.out.is_terminal:
             self.streamed += event["text"]
-            self.out.print(escape(event["text"]), end="")
+            self.out.print(_styled(event["text"], event.get("lead", "")), end="")
 
     def result(self, result: dict[str, Any], timeline: bool = True) -> None:
         """The answer as it stands after every check, then the timeline."""
         if self.streamed.strip() == result["answer"].strip():
             self.out.print()
         else:
-            self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
+            self.out.print(("\n" if self.streamed else "") + _styled(result["answer"], result["lead"]))
         self.streamed = ""
-        for source in dict.fromkeys(map(source_line, result["sources"])):
-            self.out.print(f"[dim]Source: {escape(source)}[/dim]")
+        for number, source in enumerate(result["sources"], 1):
+            self.out.print(f"[dim]{escape(f'[{number}] {source_line(source)}')}[/dim]")
         if timeline:
             table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
             for step in result["timeline"]:
@@ -58,6 +58,15 @@ class Screen:
             self.err.print(f"Decide with: docgemma ask --thread {result['thread']} {choices}")
         elif result["status"] == "needs_clarification":
             self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
+
+
+def _styled(text: str, lead: str) -> str:
+    """An answer as markup: its conclusion and its headings are bold."""
+    lines = text.split("\n")
+    bold = [line.startswith(lead or "\n") or (line.endswith(":") and line[:2] != "- ") for line in lines]
+    return "\n".join(
+        f"[bold]{escape(line)}[/bold]" if on else escape(line) for line, on in zip(lines, bold, strict=True)
+    )
 
 
 def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The screen: what is on it, and which handler each thing calls. Layout only; what happens is in handlers.py."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,6 +35,7 @@ FOCUS = """() => setTimeout(() => {
   if (card) card.focus();
   else if (document.activeElement === document.body) document.querySelector('#dg-composer textarea')?.focus();
 }, 150)"""
+ANSWERS = Path(__file__).with_name("answers.js").read_text(encoding="utf-8")
 TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
@@ -112,9 +114,10 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Age
     who = [ui.session, ui.browser]
 
     def turn(event: Any, handler: Any, inputs: list[Any]) -> None:
-        event(handler, inputs, shown, **TURN).then(None, js=FOCUS, **QUICK)
+        event(handler, inputs, shown, **TURN).then(None, js=FOCUS, **QUICK).then(None, js="() => dgRead()", **QUICK)
 
     blocks.load(handlers.open, who, shown, **TURN)
+    blocks.load(None, js=ANSWERS, **QUICK)
     turn(ui.play.click, handlers.play, [ui.scenario, *who])
     ui.stop.click(handlers.stop, who, None, **QUICK)
     ui.anew.click(handlers.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)

@@ -6,7 +6,9 @@ browser fetch an address; so a message is one block of HTML in one line, in whic
 
 import base64
 import io
+from datetime import date
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
 from docgemma.report import FIRST, approval_text, source_line
+from docgemma.rules.chart_entries import trend
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
+PLOT = (72, 20)  # pixels of a trend; style.css says the same
+MARGIN = 3
 UNREACHABLE = "The record store cannot be reached. This is not an empty chart."
 
 
@@ -34,6 +39,8 @@ def html(part: str, *values: Any) -> str:
 def _template() -> Template:
     page = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     page.filters |= {"lines": _lines, "field_label": field_label, "source_line": source_line}
+    page.filters |= {"by_test": _by_test, "plotted": _plotted}
+    page.globals["anchor"] = anchor
     page.tests["web"] = _is_web
     return page.get_template("page.html")
 
@@ -44,6 +51,45 @@ def _lines(text: object) -> Markup:
 
 def _is_web(url: object) -> bool:
     return str(url).lower().startswith(("http://", "https://")) and not set(str(url)) & set(" \t\n\"'<>")
+
+
+def anchor(*parts: object) -> str:
+    """The id of an entry of a chart, or of a source of an answer; its words may be a patient's."""
+    return f"dg-{sha256(chr(0).join(map(str, parts)).encode()).hexdigest()[:16]}"
+
+
+def _by_test(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The latest result of each test, with the `earlier` ones, newest first, and its `trend`."""
+    tests: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        tests.setdefault(item["name"], []).append(item)
+    latest = [first | {"earlier": rest} for first, *rest in tests.values()]
+    return [item | {"trend": item | {"points": trend(item)}} for item in latest]
+
+
+def _plotted(drawn: dict[str, Any]) -> dict[str, Any]:
+    """A trend as pixels: the line, its last point, the reference range as a band, and the last change."""
+    points, limits = drawn["points"], (drawn["low"], drawn["high"])
+    values = [point["value"] for point in points]
+    days = [date.fromisoformat(point["date"][:10]).toordinal() for point in points if len(point["date"]) >= 10]
+    days = days if len(set(days)) == len(points) else list(range(len(points)))
+    seen = [*values, *(limit for limit in limits if limit is not None)]
+    width, height = (size - 2 * MARGIN for size in PLOT)
+    scale, span = (max(seen) - min(seen)) or 1.0, days[-1] - days[0]
+
+    def y(value: float) -> float:
+        return float(round(MARGIN + height * (max(seen) - value) / scale, 1))
+
+    line = [(round(MARGIN + width * (day - days[0]) / span, 1), y(v)) for day, v in zip(days, values, strict=True)]
+    top, bottom = (0 if limits[1] is None else y(limits[1])), (PLOT[1] if limits[0] is None else y(limits[0]))
+    change = f"{round(values[-1] - values[-2], 6):+g}"
+    return {
+        "line": line,
+        "width": PLOT[0],
+        "top": top,
+        "band": bottom - top if limits != (None, None) else 0,
+        "change": change,
+    }
 
 
 def field_label(name: str) -> str:
@@ -79,7 +125,10 @@ def answer(result: dict[str, Any]) -> list[Message]:
     shown, pending = result["answer"], result["pending_write"]
     if pending:
         shown = shown.removesuffix(approval_text(pending))  # the card shows it
-    body = html("answer", shown, result["sources"], len(result["grounding"]["removed"]), pending)
+    groups = [] if pending else result.get("groups", [])
+    body = html(
+        "answer", shown, result["sources"], len(result["grounding"]["removed"]), pending, groups, result.get("lead")
+    )
     message: Message = {"role": "assistant", "content": body}
     if result["options"]:
         message["options"] = [{"value": item["id"], "label": item["label"]} for item in result["options"]]

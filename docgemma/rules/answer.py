@@ -9,21 +9,22 @@ from datetime import date
 from typing import Any
 
 from docgemma.errors import RETRYABLE
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.terms import names, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, weighed
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
-from docgemma.rules.label_answer import foods, label_facts
-from docgemma.rules.layout import Answer, Fact, numbers, of_chart, sentences, unique
-from docgemma.rules.lead import SHOWN_BELOW, conclusion
+from docgemma.rules.grounding import split
+from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
+from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import plain
 
-Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
@@ -112,7 +113,7 @@ def _patient(
     lines = [f"Patient: {patient['label']}{years}, patient ID {patient['id']}."]
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
-    cite = numbers(state).get(id(item), 0)
+    cite = number(item, state)
     checked: list[Fact] = []
     for drug in (drug for person, drug in checks if person == patient["id"]):
         title = f"{drug[:1].upper()}{drug[1:]} for {patient['name']}"
@@ -178,23 +179,65 @@ def _searches(state: AgentState) -> list[Fact]:
         patients, told = item["result"].get("patients") or [], item["formatted_result"].splitlines()
         shown = bool(patients) and patients[0]["id"] in seen
         told = [line for line in told if not shown or "closest match" in line]
-        facts += sentences(told, numbers(state).get(id(item), 0))
+        facts += sentences(told, number(item, state))
     return facts
 
 
 def _knowledge(state: AgentState, request: Request) -> list[Fact]:
-    facts, number = sentences(foods(state, request)), numbers(state)
+    facts = sentences(_foods(state, request))
     charts = known.charts(state)
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
         for item in known.made(state, "check_drug_interactions"):
-            facts += sentences(item["formatted_result"].splitlines(), number.get(id(item), 0))
+            facts += sentences(item["formatted_result"].splitlines(), number(item, state))
     for item in known.made(state, "check_drug_safety"):
         brief = bool(charts) and "safe" not in request["asks"]
-        facts += [fact._replace(cite=number.get(id(item), 0)) for fact in label_facts(item, request, brief)]
+        facts += [fact._replace(cite=number(item, state)) for fact in label_facts(item, request, brief)]
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
         for item in known.made(state, name):
-            facts += sentences(item["formatted_result"].splitlines(), number.get(id(item), 0))
+            facts += sentences(item["formatted_result"].splitlines(), number(item, state))
     return [*facts, *sentences([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
+
+
+def _foods(state: AgentState, request: Request) -> list[str]:
+    """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
+    lines = []
+    for food in (item for item in request["drugs"] if item["how"] == "food"):
+        matters = {plain(name) for name in said_for("foods")[plain(food["name"])]["drugs"]}
+        for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
+            listed = plain(drug) in matters
+            says = "is listed as affecting" if listed else "is not listed in this source as affecting"
+            proof = "" if listed else ", which does not prove that it does not"
+            lines.append(f"{food['said'].capitalize()} {says} {drug}{proof}; see the label's drug interactions.")
+    return lines
+
+
+def label_facts(item: ToolResult, request: Request, brief: bool) -> list[Fact]:
+    """The label: its boxed warning, what was asked of it, then its contraindications, warnings and maximum dose. A
+    plain answer to what was asked comes first."""
+    data = item["result"]
+    drug, most = data["drug"], data["max_daily_dose"]
+    name = f"{drug[:1].upper()}{drug[1:]}"
+    called = f"{name} (asked as {data['asked']})" if plain(data["asked"]) not in plain(drug) else name
+    box = [Fact(text, f"{called} FDA boxed warning") for text, _ in split(f"{data['boxed_warning'].rstrip('.')}.")]
+    box[0] = box[0]._replace(alone=f"{called} has an FDA boxed warning: {box[0].text}")
+    if not data["has_boxed_warning"]:
+        box = sentences([f"{called} has no boxed warning ({data['basis']})."])
+    against = [Fact(f"{text.rstrip('.')}.", f"{name} contraindications") for text in data["contraindications"]]
+    facts = against or sentences([f"{name}: no contraindications are listed in this source."])
+    facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
+    more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
+    more = more or sentences([f"No maximum daily dose of {drug} is in this source."])
+    if data["interactions"]:
+        more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
+    told: list[Fact] = []
+    for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
+        found = [fact for fact in [*facts, *more] if names(topic["match"], fact.sentence)]
+        absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
+        boxed = any(names(topic["match"], fact.sentence) for fact in box)
+        told += found or ([] if boxed else sentences([absent]))
+    fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
+    first = [fact for fact in told if not fact.title or fact == more[0]]  # one plain answer to what was asked
+    return [*first, *box, *told, *facts, *([] if brief or told else more), *sentences(fallback)]
 
 
 def unavailable(state: AgentState) -> list[str]:

@@ -47,7 +47,8 @@ class Answer(NamedTuple):
     @property
     def groups(self) -> list[dict[str, Any]]:
         """[{"title", "facts": [{"text", "cite", "entry", "trend"}]}], in the order of the text."""
-        return [_as_data(title, facts) for block in self._all for title, facts in _grouped(block)]
+        groups = [group for block in self._all for group in _grouped(block)]
+        return [{"title": title, "facts": [_as_data(fact) for fact in facts]} for title, facts in groups]
 
     @property
     def text(self) -> str:
@@ -55,10 +56,10 @@ class Answer(NamedTuple):
         return "\n\n".join("\n".join(_lines(block)) for block in self._all)
 
 
-def numbers(state: AgentState) -> dict[int, int]:
-    """id() of each result of this turn -> the number of its source, as the report lists them."""
+def number(result: ToolResult, state: AgentState) -> int:
+    """The number of its source, as the report lists them; 0 where it has none."""
     listed = [item for item in state.get("tool_results") or [] if item["source"] and not item["error"]]
-    return {id(item): number for number, item in enumerate(listed, 1)}
+    return next((number for number, item in enumerate(listed, 1) if item is result), 0)
 
 
 def sentences(lines: Iterable[str], cite: int = 0) -> list[Fact]:
@@ -71,20 +72,16 @@ def of_chart(lines: Iterable[str], item: ToolResult, cite: int) -> list[Fact]:
     chart: Chart = item["result"]
     entries = {line.text: line for line in reversed(lines_of(chart, *SECTIONS))}
     nameable = lines_of(chart, "labs", "alg", "prob", "meds")
+    told = [
+        (line, "latest " * (line.ask == "labs") + (measure_named(line.name) or plain(line.name))) for line in nameable
+    ]
     patient, facts = chart["patient"]["id"], []
     for sentence in lines:
-        if entry := entries.get(sentence):
-            facts.append(Fact(entry.short, entry.title, sentence, cite, entry, patient))
-        else:
-            said = f" {plain(sentence).replace(',', ' ').replace(':', ' ')} "
-            named = next((line for line in nameable if f" {_name(line)} " in said), None)
-            facts.append(Fact(sentence, "", "", cite, named, patient))
+        entry, said = entries.get(sentence), f" {plain(sentence).replace(',', ' ').replace(':', ' ')} "
+        named = entry or next((line for line, name in told if name and f" {name} " in said), None)
+        title, text = (entry.title, entry.short) if entry else ("", sentence)
+        facts.append(Fact(text, title, sentence if entry else "", cite, named, patient))
     return facts
-
-
-def _name(line: Line) -> str:
-    """What a finding calls an entry: "warfarin", "latest egfr"."""
-    return f"latest {measure_named(line.name)}" if line.ask == "labs" else plain(line.name) or line.text
 
 
 def _grouped(block: Sequence[Fact]) -> list[tuple[str, list[Fact]]]:
@@ -104,18 +101,15 @@ def _lines(block: Sequence[Fact]) -> list[str]:
     return lines
 
 
-def _as_data(title: str, facts: list[Fact]) -> dict[str, Any]:
-    alone = len(facts) == 1
-    told = [_fact_data(fact, fact.sentence if alone else fact.text) for fact in facts]
-    return {"title": "" if alone else title, "facts": told}
-
-
-def _fact_data(fact: Fact, text: str) -> dict[str, Any]:
-    entry, shown = fact.entry, None
+def _as_data(fact: Fact) -> dict[str, Any]:
+    entry = fact.entry
+    found: dict[str, Any] = {"text": fact.text, "cite": fact.cite, "entry": None, "trend": None}
+    if entry:  # notes of one kind are told apart by their dates
+        name = f"{entry.name} {entry.item['date']}" if entry.ask == "notes" else entry.name
+        found["entry"] = {"patient": fact.patient, "section": SECTIONS[entry.ask][0], "name": name}
     if entry and fact.text == entry.short and entry.ask in ("labs", "vit") and (points := trend(entry.item)):
-        shown = {"unit": entry.item["unit"], "points": points} | {key: entry.item.get(key) for key in ("low", "high")}
-    where = {"patient": fact.patient, "section": SECTIONS[entry.ask][0], "name": entry.name} if entry else None
-    return {"text": text, "cite": fact.cite, "entry": where, "trend": shown}
+        found["trend"] = {"points": points} | {key: entry.item.get(key) for key in ("unit", "low", "high")}
+    return found
 
 
 def unique(blocks: Iterable[Iterable[Fact]]) -> list[list[Fact]]:

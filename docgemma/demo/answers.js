@@ -1,0 +1,26 @@
+// How answers are read: from their beginning, and by numbers that open the chart or the source.
+() => {
+  // after Gradio has scrolled to the end of the answer
+  window.dgRead = () => setTimeout(() => {
+    const talk = document.querySelector('#dg-chat .bubble-wrap');
+    const asked = [...document.querySelectorAll('#dg-chat .dg-said')].at(-1);
+    if (talk && asked) talk.scrollTop += asked.getBoundingClientRect().top - talk.getBoundingClientRect().top - 16;
+  }, 500);
+
+  document.addEventListener('click', event => {
+    const cite = event.target.closest?.('a.dg-cite');
+    if (!cite) return;
+    event.preventDefault();
+    const source = cite.closest('.dg-answer').querySelectorAll('.dg-sources > ol > li')[cite.textContent - 1];
+    const place = document.getElementById(cite.hash.slice(1)) ?? source; // another patient's chart is shown
+    if (!place) return;
+    if (!place.offsetParent) document.querySelector('#dg-tabs button[role=tab]')?.click(); // the patient's tab
+    setTimeout(() => {
+      place.closest('details')?.setAttribute('open', '');
+      place.querySelector('details')?.setAttribute('open', '');
+      place.tabIndex = -1;
+      place.scrollIntoView({block: 'center'});
+      place.focus({preventScroll: true});
+    }, 100);
+  });
+}
