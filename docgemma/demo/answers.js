@@ -2,9 +2,9 @@
 () => {
   // after Gradio has scrolled to the end of the answer
   window.dgRead = () => setTimeout(() => {
-    const talk = document.querySelector('#dg-chat .bubble-wrap');
     const asked = [...document.querySelectorAll('#dg-chat .dg-said')].at(-1);
-    if (talk && asked) talk.scrollTop += asked.getBoundingClientRect().top - talk.getBoundingClientRect().top - 16;
+    const talk = asked?.closest('.panel-wrap, .bubble-wrap');
+    if (talk) talk.scrollTop += asked.getBoundingClientRect().top - talk.getBoundingClientRect().top - 16;
   }, 500);
 
   document.addEventListener('click', event => {

@@ -77,7 +77,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["writes"] for item in state.get("tool_results", []))
     if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
-        runtime.stream_writer({"type": "token", "text": answer.text, "lead": lead})
+        runtime.stream_writer({"type": "token", "text": answer.text})
         return update
     facts, labels = evidence(state, answer.plain), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
@@ -93,7 +93,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         return checked.answer
 
     if lead:
-        runtime.stream_writer({"type": "token", "text": f"{lead}\n", "lead": lead})
+        runtime.stream_writer({"type": "token", "text": f"{lead}\n"})
     written, calls = _written(prompt, keep, runtime)
     if len(written.split()) >= MIN_WORDS:
         update |= {"final_response": must_say(written, lead, answer.plain, state), "groups": []}
