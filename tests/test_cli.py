@@ -177,3 +177,23 @@ def huge_png(width: int, height: int) -> bytes:
 
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+
+
+def test_the_conclusion_and_the_headings_are_bold_in_a_terminal() -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from docgemma.cli.screen import Screen
+
+    screen, shown = Screen(), StringIO()
+    screen.out = Console(file=shown, force_terminal=True, highlight=False, width=80)
+    result = {
+        "answer": "Contraindicated: x. [1]\n\nAllergies [1]:\n- penicillin, note: [bold]",
+        "lead": "Contraindicated: x.",
+    }
+    sources = [{"label": "Patient Record", "source": "Patient record", "as_of": None}]
+    screen.result(result | {"sources": sources, "status": "answered"}, timeline=False)
+    assert "\x1b[1mContraindicated: x. [1]\x1b[0m" in shown.getvalue()
+    assert "\x1b[1mAllergies [1]:\x1b[0m" in shown.getvalue() and "\n- penicillin, note: [bold]\n" in shown.getvalue()
+    assert "[1] Patient Record: Patient record" in shown.getvalue()

@@ -285,3 +285,32 @@ def test_a_card_shows_five_findings_and_folds_the_rest():
     page = view.card({"label": "Prescription", "args": {}, "findings": findings, "patient": PATIENT})
     head, _, rest = page.partition("<details")
     assert "finding 4" in head and "finding 5" not in head and "3 more" in rest and "finding 7" in rest
+
+
+def test_every_part_of_a_grouped_answer_is_escaped_and_its_plot_holds_numbers_only() -> None:
+    points = [{"value": 4.8, "date": HOSTILE}, {"value": 5.0, "date": HOSTILE}]
+    trend = {"unit": HOSTILE, "points": points, "low": 3.5, "high": None}
+    entry = {"patient": HOSTILE, "section": HOSTILE, "name": HOSTILE}
+    fact = {"text": HOSTILE, "cite": 1, "entry": entry, "trend": trend}
+    source = {"label": HOSTILE, "source": HOSTILE, "as_of": HOSTILE, "links": [], "passage": HOSTILE}
+    groups = [{"title": "", "facts": [fact]}, {"title": HOSTILE, "facts": [fact, fact]}]
+    shown = drawn(view.answer(result(answer=HOSTILE, lead=HOSTILE, groups=groups, sources=[source])))
+    assert "<script" not in shown and "<img" not in shown and shown.count("dg-lead") == 1
+    assert all(re.fullmatch(r'a class="dg-cite" title="[\w ]+" href="#dg-[0-9a-f]{16}"', tag[1:-1])
+               for tag in re.findall("<a [^>]*>", shown))  # fmt: skip
+    assert set(re.findall(r'points="([^"]*)"', shown)) == {"3.0,4.9 69.0,3.0 "}
+
+
+def test_a_plot_shows_the_range_where_it_is_known_and_spaces_values_by_their_dates() -> None:
+    points = [
+        {"value": value, "date": date} for value, date in ((10, "2026-01-01"), (20, "2026-01-11"), (15, "2026-01-12"))
+    ]
+    drawn = view._plotted({"points": points, "low": 10, "high": 20})
+    assert drawn["line"] == [(3.0, 17.0), (63.0, 3.0), (69.0, 10.0)] and (drawn["top"], drawn["band"]) == (3.0, 14.0)
+    assert drawn["change"] == "-5" and view._plotted({"points": points, "low": None, "high": None})["band"] == 0
+
+
+def test_the_chart_has_a_row_for_each_test_and_no_value_is_lost(agent) -> None:
+    shown = view.chart(agent, "abc-123")
+    assert shown.count('scope="row">eGFR') == 1 and all(f"{value} (" in shown for value in (46, 49))
+    assert "change -5" in shown

@@ -71,8 +71,11 @@ def _plotted(drawn: dict[str, Any]) -> dict[str, Any]:
     """A trend as pixels: the line, its last point, the reference range as a band, and the last change."""
     points, limits = drawn["points"], (drawn["low"], drawn["high"])
     values = [point["value"] for point in points]
-    days = [date.fromisoformat(point["date"][:10]).toordinal() for point in points if len(point["date"]) >= 10]
-    days = days if len(set(days)) == len(points) else list(range(len(points)))
+    try:
+        days = [date.fromisoformat(point["date"][:10]).toordinal() for point in points]
+    except ValueError:  # a year alone, or what is no date
+        days = []
+    days = days if days and days == sorted(set(days)) else list(range(len(points)))
     seen = [*values, *(limit for limit in limits if limit is not None)]
     width, height = (size - 2 * MARGIN for size in PLOT)
     scale, span = (max(seen) - min(seen)) or 1.0, days[-1] - days[0]
