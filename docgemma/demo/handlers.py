@@ -10,16 +10,16 @@ import gradio as gr
 from docgemma.agent import Agent, Decision
 from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
+from docgemma.demo.patients import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
 from docgemma.demo.screen import Screen, Session, Updates, entry_fields, problem, standing
-from docgemma.ehr.base import PatientMatch
-from docgemma.ehr.open import seed_resources
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
 from docgemma.turns import BusyError, Turn, Turns, Work
 
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
-FOUND = 20  # patients of a name
+WHOM = "Whom do you mean? The open chart and the last answer are of two patients. Choose one above, then send it again."
+OTHER = "Nothing was done: the card and the open chart are of two patients. Open the card's patient, or confirm them."
 
 
 class Handlers:
@@ -56,6 +56,8 @@ class Handlers:
         try:
             if session.stands["pending"]:
                 raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
+            if session.differs and means_somebody(text, self.live.store):
+                raise UsageError(WHOM)
             if len(files) > 1:
                 raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
             opening = [view.said(text, image)]
@@ -63,7 +65,7 @@ class Handlers:
             session.messages = [*session.settle(), view.said(text), view.note("notice", problem(error))]
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
-        session.thread = session.thread or new_thread(session.user or "", "web")
+        session.thread, session.confirmed = session.thread or new_thread(session.user or "", "web"), ""
         yield from self._run(session, opening, self._asking(session, text, image, patient))
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
@@ -108,19 +110,31 @@ class Handlers:
         session.__dict__.update(Session(user=request.username, patient=session.patient).__dict__)
         return self.screen.rest(session) | {self.screen.ui.browser: None}
 
-    def pick(self, session: Session, patient: str | None) -> Updates:
-        session.patient = patient
-        return {self.screen.ui.chart: view.chart(self.agent, patient), self.screen.ui.session: session}
-
-    def find(self, event: gr.KeyUpData) -> Any:
-        """Names as they are typed, where the record store cannot list everybody. An outage is not "nobody"."""
-        text = (event.input_value or "").strip()
+    def search(self, text: str, session: Session) -> Updates:
+        """Patients of the whole store, as they are typed. An outage is not "nobody"."""
+        asked = self.agent is not None and len(text.strip()) >= LEAST
         try:
-            found = self.live.store.search_patients(text, limit=FOUND) if text else []
-            return gr.update(choices=[choice(match) for match in found])
+            return self.screen.found(session, find_patients(text, self.live.store) if asked else [], "", asked)
         except DocGemmaError as error:
-            gr.Warning(problem(error))
-            return gr.update()
+            return self.screen.found(session, [], problem(error), asked)
+
+    def pick(self, number: int, session: Session) -> Updates:
+        """Open a patient that was found."""
+        if number < len(session.found):
+            session.patient, session.confirmed = session.found[number], ""
+        if not session.stands["pending"]:
+            session.about = None  # what was asked before stays theirs; what is asked now is about this one
+        return self.screen.opened(session) | self.screen.found(session, [], "", False) | {self.screen.ui.search: ""}
+
+    def switch(self, session: Session) -> Updates:
+        """Open the patient whom the card or the answer is about."""
+        session.patient = (session.about or {}).get("id") or session.patient
+        return self.screen.opened(session)
+
+    def keep(self, session: Session) -> Updates:
+        """The card, or the answer, is meant so beside another patient's chart."""
+        session.confirmed = (session.about or {}).get("id", "")
+        return self.screen.opened(session)
 
     def play(self, chosen: str, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """The next step of a guided scenario; the first one begins a new conversation."""
@@ -146,6 +160,7 @@ class Handlers:
 
     def _asking(self, session: Session, text: str, image: Path | None = None, patient: str | None = None) -> Work:
         """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
+        session.decided = False
         ask = partial(
             self.live.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
             actor=session.actor,
@@ -167,6 +182,11 @@ class Handlers:
         if not self._enter(session, browser, request) or not session.stands["pending"]:
             yield self._moved(session)
             return
+        if decision != "reject" and session.differs:
+            session.messages = [*session.messages, view.note("notice", OTHER)]
+            yield self.screen.rest(session)
+            return
+        session.decided = True
         seen, thread, actor = session.stands["pending"], session.thread, session.actor
 
         def work(**follow: Any) -> dict[str, Any]:
@@ -233,7 +253,8 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
     if not stored["message"]:
         return  # the id was given, and nothing was asked yet
     turns, last = stored["turns"], [view.said(stored["message"])]
-    session.patient = (stored["patient"] or {}).get("id")
+    waits = (stored["pending"] or {}).get("patient")
+    session.patient, session.confirmed = (waits or stored["patient"] or {}).get("id"), ""
     if stored["unfinished"]:
         last.append(view.note("notice", "This turn was not finished."))
     else:
@@ -242,17 +263,3 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
             turns, last = turns[:-1], [view.said(turns[-1]["user"])]
         last += view.answer(session.result)
     session.messages = [*view.history(turns), *last]
-
-
-def listed(agent: Agent | None) -> list[tuple[str, str]]:
-    """The synthetic patients, where the record store is the one they were seeded into; else nobody: search by name."""
-    if not agent or agent.settings.ehr:
-        return []
-    known = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
-    found = [match for patient_id in known if (match := agent.store.patient(patient_id))]
-    return [choice(match) for match in sorted(found, key=lambda match: match.name)]
-
-
-def choice(match: PatientMatch) -> tuple[str, str]:
-    """A patient as the dropdown shows them, and the id."""
-    return (f"{match.label} ({match.id})" if len(match.id) < 12 else match.label, match.id)

@@ -13,7 +13,9 @@ import gradio as gr
 
 from docgemma.agent import Agent
 from docgemma.demo import view
+from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario, Step, load_trace
+from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.nodes.context import CLINICIAN, Actor
 
@@ -33,7 +35,11 @@ class Session:
     messages: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
     stands: dict[str, Any] = field(default_factory=lambda: NOWHERE)  # the conversation as it was last shown here
-    patient: str | None = None
+    patient: str | None = None  # whose banner and chart stand on the page
+    about: dict[str, str] | None = None  # {"id", "name"}: whom the card that waits, or else the last answer, is about
+    decided: bool = False  # the last turn decided a card: nothing was asked about anybody
+    confirmed: str = ""  # id of a patient whose card or answer was meant, beside another's chart
+    found: list[str] = field(default_factory=list)  # ids that a search offers
     scenario: str | None = None
     step: int = 0
 
@@ -41,6 +47,11 @@ class Session:
     def actor(self) -> Actor:
         """Who signs what is written here: the login's name, where there is a login."""
         return Actor(self.user) if self.user else CLINICIAN
+
+    @property
+    def differs(self) -> bool:
+        """Whether card or answer are about another patient than the chart beside, and nobody said that it is meant."""
+        return bool(self.about and self.patient not in (None, self.about["id"]) and self.confirmed != self.about["id"])
 
     @property
     def options(self) -> dict[str, str]:
@@ -109,22 +120,48 @@ class Screen:
             log.error("a conversation cannot be read: %s", kind_and_place(error))
             session.messages = [*session.messages, view.note("notice", UNREADABLE)]
             stands = NOWHERE
-        session.stands, pending, patient = stands, stands["pending"], stands["patient"]
-        if pending:
-            session.patient = str(pending["args"].get("patient_id") or "") or session.patient
-        elif patient and session.result:
-            session.patient = patient["id"]
+        session.stands, pending = stands, stands["pending"]
+        last = stands["patient"] if session.result and not session.decided else None
+        session.about = (pending or {}).get("patient") or last
+        session.patient = session.patient or (session.about or {}).get("id")
         offered = session.scenario and session.step < len(self.scenarios[session.scenario].steps)
         return {
             ui.session: session, ui.browser: session.thread, ui.chat: session.messages,
             ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
-            **self._card(pending), ui.edit: gr.update(visible=False),
-            ui.patient: gr.update(value=session.patient), ui.chart: view.chart(self.agent, session.patient),
+            **self._card(pending), ui.edit: gr.update(visible=False), **self.opened(session),
             ui.trace: view.html("trace", session.result), ui.export: self._export(session),
             ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
             ui.anew: gr.update(interactive=True),
         }  # fmt: skip
+
+    def opened(self, session: Session) -> Updates:
+        """Banner and chart of who is open, and the stop where the card or the answer is about somebody else."""
+        ui, who, about = self.ui, view.opened(self.agent, session.patient), session.about or {}
+        pending, differs = session.stands["pending"], session.differs
+        other = bool(pending and session.patient != about.get("id"))  # a confirmed card still says so
+        line = view.html("differs", "card" if pending else "answer", about.get("name"), who.name)
+        return {
+            ui.session: session, ui.patient: session.patient, ui.banner: who.banner, ui.chart: who.chart,
+            ui.differs: gr.update(visible=differs or other), ui.whom: line if differs or other else "",
+            ui.switch: gr.update(value=f"Open {about.get('name')}’s chart", visible=differs or other),
+            ui.keep: gr.update(
+                value=f"Yes, the card is for {about.get('name')}" if pending else f"Keep {who.name}’s chart",
+                visible=differs,
+            ),
+            ui.approve: gr.update(visible=True, interactive=self.agent is not None and not differs),
+        }  # fmt: skip
+
+    def found(self, session: Session, matches: list[PatientMatch], problem: str, asked: bool) -> Updates:
+        """What a search found, each patient as a button."""
+        ui = self.ui
+        session.found = [match.id for match in matches[:FOUND]]
+        labels = [f"{match.label} · ID {match.id}" for match in matches[:FOUND]] + [""] * FOUND
+        buttons = {
+            button: gr.update(value=label, visible=bool(label)) for button, label in zip(ui.found, labels, strict=False)
+        }
+        said = view.html("found", len(matches), problem, FOUND) if asked else ""
+        return {ui.session: session, ui.matches: gr.update(visible=asked), ui.count: said, **buttons}
 
     def _card(self, pending: dict[str, Any] | None) -> Updates:
         ui = self.ui
@@ -136,7 +173,7 @@ class Screen:
             for box, (name, value) in zip(ui.fields, fields, strict=False)
         }
         visible = gr.update(visible=True)
-        return {ui.card: visible, ui.approve: visible, ui.what: view.card(pending), **boxes}
+        return {ui.card: visible, ui.what: view.card(pending), **boxes}
 
     def opening(self, step: Step, session: Session) -> view.Message:
         """What the person of a guided scenario does, as their message."""

@@ -6,9 +6,10 @@ browser fetch an address; so a message is one block of HTML in one line, in whic
 
 import base64
 import io
+from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
@@ -19,6 +20,8 @@ from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
 from docgemma.notebook import source_line
+from docgemma.reading.terms import names
+from docgemma.rules.order_check import SEVERE
 from docgemma.turn_result import FIRST, approval_text
 
 Message = dict[str, Any]
@@ -141,15 +144,54 @@ def card(pending: dict[str, Any]) -> str:
     return html("card", pending, is_checked(pending["args"]), FIRST)
 
 
-def chart(agent: Agent | None, patient_id: str | None) -> str:
-    """The chart as a clinician reads it, or one line on why there is none."""
+class Opened(NamedTuple):
+    """One patient as the page shows them: the banner, the chart, and what to call them."""
+
+    banner: str
+    chart: str
+    name: str
+
+
+def opened(agent: Agent | None, patient_id: str | None) -> Opened:
+    """Banner and chart from one reading of the record; where there is none, one line on why."""
     if not agent or not patient_id:
-        return html("no_chart", "Pick a patient, or ask about one: the chart appears here.", "")
+        hint = "Find a patient, or ask about one: the chart appears here."
+        return Opened(html("no_banner", agent is not None, ""), html("no_chart", hint, ""), "")
     try:
         found = agent.store.chart(patient_id)
+        problem = "" if found else "There is no such patient."
     except DocGemmaError as error:
-        return html("no_chart", "", UNREACHABLE if isinstance(error, StoreError) else error.line())
-    return html("chart", summarize(found)) if found else html("no_chart", "", "There is no such patient.")
+        found, problem = None, UNREACHABLE if isinstance(error, StoreError) else error.line()
+    if not found:
+        return Opened(html("no_banner", True, problem, patient_id), html("no_chart", "", problem), patient_id)
+    summary = summarize(found)
+    active = [item | {"severe": _severe(item)} for item in summary["allergies"] if item["active"]]
+    active.sort(key=lambda item: not item["severe"])
+    banner = html("banner", summary["patient"], age(summary["patient"]["birth_date"]), active,
+                  summary["no_known_allergies"])  # fmt: skip
+    return Opened(banner, html("chart", summary), summary["patient"]["name"])
+
+
+def chart(agent: Agent | None, patient_id: str | None) -> str:
+    """The chart as a clinician reads it, or one line on why there is none."""
+    return opened(agent, patient_id).chart
+
+
+def age(born: str, today: date | None = None) -> str:
+    """Years, of a small child months; "" where the birth date is not known to the day."""
+    today = today or date.today()
+    try:
+        day = date.fromisoformat(born)
+    except ValueError:
+        return ""
+    months = 12 * (today.year - day.year) + today.month - day.month - (today.day < day.day)
+    if months < 0:
+        return ""
+    return f"{months // 12} years" if months >= 24 else f"{months} month{'' if months == 1 else 's'}"
+
+
+def _severe(allergy: dict[str, Any]) -> bool:
+    return allergy["criticality"] == "high" or names(SEVERE, f"{allergy['reaction']} {allergy['severity']}")
 
 
 def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None, recorded: str = "") -> str:
