@@ -59,9 +59,10 @@ def forget_all(settings: Settings, memory: "Memory") -> int:
     """Forget every conversation, every kept image, and what was kept of the public services' answers."""
     threads = list(last_checkpoints(memory))
     with _said_where_it_fails():
-        if (images := settings.home / "images").exists():
-            shutil.rmtree(images)
-        for file in settings.home.glob("http-cache-*"):
+        for folder in (settings.home / "images", settings.home / "http-cache"):
+            if folder.exists():
+                shutil.rmtree(folder)
+        for file in settings.home.glob("http-cache-*"):  # an earlier version kept answers in a database
             file.unlink()
     _forget(settings, memory, threads)
     return len(threads)
