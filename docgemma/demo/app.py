@@ -13,6 +13,8 @@ from docgemma.demo.handlers import Handlers
 from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
+from docgemma.nodes.write_findings import OFFERED
+from docgemma.rules.override import REASON_CHARS
 from docgemma.turns import Turns
 
 EXAMPLES = (
@@ -30,9 +32,11 @@ WELCOME = (
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
 FIELD = "() => setTimeout(() => document.querySelector('#dg-field-0 textarea')?.focus(), 150)"
-# to the card if one waits; to the composer if what had the focus (a choice, a decision, Stop) has gone
+# to what the card waits for, else to the card; to the composer if what had the focus (a choice, a decision) has gone
 FOCUS = """() => setTimeout(() => {
-  const card = document.querySelector('#dg-card-title');
+  const missing = document.querySelector('#dg-needed') && document.querySelector('#dg-reason textarea');
+  const fields = [...document.querySelectorAll('#dg-fields textarea')].filter(field => field.offsetParent);
+  const card = missing || fields.find(field => !field.value) || document.querySelector('#dg-card-title');
   if (card) card.focus();
   else if (document.activeElement === document.body) document.querySelector('#dg-composer textarea')?.focus();
 }, 150)"""
@@ -90,7 +94,13 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
             ui.keep = gr.Button("", elem_id="dg-keep")
     with gr.Column(visible=False, elem_id="dg-card") as ui.card:
         ui.what = gr.HTML("", elem_id="dg-what")
-        with gr.Row():
+        with gr.Row(visible=False, elem_id="dg-instead") as ui.instead:
+            ui.alternatives = [gr.Button("", size="sm", elem_id=f"dg-instead-{at}") for at in range(OFFERED)]
+        ui.reason = gr.Textbox(
+            "", label="Reason for approving despite the red findings (the record keeps it)", lines=1, max_lines=4,
+            max_length=REASON_CHARS, visible=False, elem_id="dg-reason",
+        )  # fmt: skip
+        with gr.Row(elem_id="dg-decide"):
             ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve", interactive=agent is not None)
             ui.change = gr.Button("Edit", elem_id="dg-edit", interactive=agent is not None)
             ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
@@ -122,10 +132,11 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Agent | None) -> None:
     opened = [
-        ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve,
+        ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save,
     ]  # fmt: skip
     shown = [
-        *opened, ui.browser, ui.chat, ui.card, ui.what, *ui.fields, ui.edit, ui.take_up, ui.composer, ui.stop,
+        *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
+        ui.edit, ui.take_up, ui.composer, ui.stop,
         ui.trace, ui.export, ui.badges, ui.play, ui.anew,
     ]  # fmt: skip
     who = [ui.session, ui.browser]
@@ -143,9 +154,11 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Age
     turn(ui.composer.submit, handlers.send, question)
     turn(ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then, handlers.send, question)
     turn(ui.chat.option_select, handlers.choose, who)
-    turn(ui.approve.click, handlers.approve, who)
+    turn(ui.approve.click, handlers.approve, [*who, ui.reason])
     turn(ui.reject.click, handlers.reject, who)
-    turn(ui.save.click, handlers.change, [*who, *ui.fields])
+    turn(ui.save.click, handlers.change, [*who, ui.reason, *ui.fields])
+    for button in ui.alternatives:
+        turn(button.click, handlers.instead, who)
     turn(ui.take_up.click, handlers.take_up, who)
     # the fields instead of a button that would approve the entry as it was
     editing = (gr.update(visible=True), gr.update(visible=False))

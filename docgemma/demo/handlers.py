@@ -12,14 +12,17 @@ from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
 from docgemma.demo.patients import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
-from docgemma.demo.screen import Screen, Session, Updates, entry_fields, problem, standing
+from docgemma.demo.screen import Screen, Session, Updates, entry_fields, lacks_dose, problem, standing
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
+from docgemma.rules.override import red
+from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.turns import BusyError, Turn, Turns, Work
 
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
 WHOM = "Whom do you mean? The open chart and the last answer are of two patients. Choose one above, then send it again."
 OTHER = "Nothing was done: the card and the open chart are of two patients. Open the card's patient, or confirm them."
+REQUIRED = ("medication_name", "dosage", "frequency", "substance", "reaction", "note_type", "note_text")
 
 
 class Handlers:
@@ -77,22 +80,35 @@ class Handlers:
             return
         yield from self._run(session, [view.said(session.options[chosen])], self._asking(session, chosen))
 
-    def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
-        yield from self._decide(session, browser, request, "approve", {})
+    def approve(self, session: Session, browser: Any, reason: str, request: gr.Request) -> Iterator[Updates]:
+        yield from self._decide(session, browser, request, "approve", {}, reason)
+
+    def instead(self, session: Session, browser: Any, request: gr.Request, event: gr.EventData) -> Iterator[Updates]:
+        """Another drug of the same class: the gate runs again, and its own dose is asked for."""
+        drug = session.instead[int(event.target.elem_id.rpartition("-")[2])]
+        changes = {"medication_name": drug, "dosage": NOT_SPECIFIED, "frequency": NOT_SPECIFIED}
+        yield from self._decide(session, browser, request, "amend", changes)
 
     def reject(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         yield from self._decide(session, browser, request, "reject", {})
 
     def change(
-        self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
-    ) -> Iterator[Updates]:
+        self, session: Session, browser: Any, reason: str, first: str, second: str, third: str, fourth: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         """The entry as it was changed on the card; new findings come back before anything is written."""
         pending = session.stands["pending"]
         before = entry_fields(self.agent, pending) if pending else {}
         typed = [(value or "").strip() for value in (first, second, third, fourth)]
         both = zip(before.items(), typed, strict=False)
         changes = {name: new for (name, old), new in both if new != (old or "")}
-        yield from self._decide(session, browser, request, "edit" if changes else "approve", changes)
+        if empty := [name for name in changes if not changes[name] and name in REQUIRED]:
+            gr.Warning(f"Fill in: {', '.join(map(view.field_label, empty)).lower()}.")
+            yield {self.screen.ui.composer: gr.update()}
+            return
+        grave = pending and red(pending.get("ranked") or [])
+        decision: Decision = "approve" if not changes else "amend" if grave and not reason.strip() else "edit"
+        yield from self._decide(session, browser, request, decision, changes, reason)
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""
@@ -176,8 +192,9 @@ class Handlers:
         return work
 
     def _decide(
-        self, session: Session, browser: Any, request: gr.Request, decision: Decision, changes: dict[str, str]
-    ) -> Iterator[Updates]:
+        self, session: Session, browser: Any, request: gr.Request, decision: Decision, changes: dict[str, str],
+        reason: str = "",
+    ) -> Iterator[Updates]:  # fmt: skip
         """Only on the entry that this window shows: another one may wait by now."""
         if not self._enter(session, browser, request) or not session.stands["pending"]:
             yield self._moved(session)
@@ -186,6 +203,13 @@ class Handlers:
             session.messages = [*session.messages, view.note("notice", OTHER)]
             yield self.screen.rest(session)
             return
+        waits = session.stands["pending"]
+        if decision == "approve" and red(waits.get("ranked") or []) and not reason.strip():
+            yield {self.screen.ui.what: view.card(waits, needed=True)}
+            return
+        if decision == "approve" and lacks_dose(waits):
+            yield self._moved(session)
+            return
         session.decided = True
         seen, thread, actor = session.stands["pending"], session.thread, session.actor
 
@@ -193,13 +217,13 @@ class Handlers:
             if self.live.pending(thread) != seen:
                 raise ThreadStateError(MOVED)
             try:
-                return self.live.decide(thread, decision, changes, actor=actor, **follow)
+                return self.live.decide(thread, decision, changes, reason, actor=actor, **follow)
             except StoppedError as error:
                 if decision == "reject" or self.live.pending(thread):
                     raise
                 raise StoppedError(CUT_SHORT, hint="Take the turn up, or look at the chart, to see.") from error
 
-        yield from self._run(session, [view.decided(decision, changes)], work)
+        yield from self._run(session, [view.decided(decision, changes, reason)], work)
 
     def _moved(self, session: Session) -> Updates:
         session.messages = [*session.messages, view.note("notice", MOVED)]

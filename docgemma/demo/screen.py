@@ -18,8 +18,11 @@ from docgemma.demo.scenarios import Scenario, Step, load_trace
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.nodes.context import CLINICIAN, Actor
+from docgemma.rules.override import red
+from docgemma.rules.plan import NOT_SPECIFIED
 
 Updates = dict[Any, Any]
+FILLED = {True: "primary", False: "secondary"}  # which button stands out
 FIELDS = 4  # of an entry that can be changed
 UNREADABLE = "Conversations cannot be read or kept at the moment. Try again; `docgemma doctor` says what is wrong."
 NOWHERE: dict[str, Any] = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
@@ -40,6 +43,7 @@ class Session:
     decided: bool = False  # the last turn decided a card: nothing was asked about anybody
     confirmed: str = ""  # id of a patient whose card or answer was meant, beside another's chart
     found: list[str] = field(default_factory=list)  # ids that a search offers
+    instead: list[str] = field(default_factory=list)  # drugs that the card offers in place of the ordered one
     scenario: str | None = None
     step: int = 0
 
@@ -81,6 +85,11 @@ def entry_fields(agent: Agent | None, pending: dict[str, Any]) -> dict[str, str 
     return {name: pending["args"].get(name) for name in names if name != "patient_id"}
 
 
+def lacks_dose(pending: dict[str, Any]) -> bool:
+    """Whether an order took another drug's place and waits for its dose."""
+    return bool(pending["args"].get("dosage") == NOT_SPECIFIED)
+
+
 def problem(error: BaseException | None) -> str:
     """The error in one line, without advice for a command line; of an unexpected one, whose text may hold patient
     data, only its kind and place."""
@@ -105,7 +114,8 @@ class Screen:
         ui = self.ui
         return {
             ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
-            ui.card: gr.update(visible=False), ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
+            ui.card: gr.update(visible=False), ui.differs: gr.update(visible=False),
+            ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
             ui.composer: {"text": "", "files": []}, ui.play: gr.update(interactive=False),
             ui.anew: gr.update(interactive=False),
         }  # fmt: skip
@@ -128,7 +138,7 @@ class Screen:
         return {
             ui.session: session, ui.browser: session.thread, ui.chat: session.messages,
             ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
-            **self._card(pending), ui.edit: gr.update(visible=False), **self.opened(session),
+            ui.edit: gr.update(visible=False), **self.opened(session), **self._card(session),
             ui.trace: view.html("trace", session.result), ui.export: self._export(session),
             ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
@@ -149,7 +159,8 @@ class Screen:
                 value=f"Yes, the card is for {about.get('name')}" if pending else f"Keep {who.name}’s chart",
                 visible=differs,
             ),
-            ui.approve: gr.update(visible=True, interactive=self.agent is not None and not differs),
+            ui.approve: gr.update(interactive=self.agent is not None and not differs),
+            ui.save: gr.update(interactive=self.agent is not None and not differs),
         }  # fmt: skip
 
     def found(self, session: Session, matches: list[PatientMatch], problem: str, asked: bool) -> Updates:
@@ -163,17 +174,35 @@ class Screen:
         said = view.html("found", len(matches), problem, FOUND) if asked else ""
         return {ui.session: session, ui.matches: gr.update(visible=asked), ui.count: said, **buttons}
 
-    def _card(self, pending: dict[str, Any] | None) -> Updates:
-        ui = self.ui
+    def _card(self, session: Session) -> Updates:
+        """The entry that waits. Where something grave stands against it, approving is not the filled button."""
+        ui, pending = self.ui, session.stands["pending"]
         if not pending:
             return {ui.card: gr.update(visible=False), ui.what: ""}
         fields = [*entry_fields(self.agent, pending).items(), *[("", "")] * FIELDS]
         boxes = {
-            box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
+            box: gr.update(label=view.field_label(name), value="" if value in (None, NOT_SPECIFIED) else value,
+                           visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
+        }  # fmt: skip
+        grave, visible = bool(red(pending.get("ranked") or [])), gr.update(visible=True)
+        try:
+            session.instead = self.agent.alternatives(pending) if self.agent else []
+        except DocGemmaError:  # an offer, no check: what the check could not look up stands on the card
+            session.instead = []
+        names = [*session.instead, *[""] * len(ui.alternatives)]
+        offers = {
+            button: gr.update(value=f"{name[:1].upper()}{name[1:]} instead", visible=bool(name))
+            for button, name in zip(ui.alternatives, names, strict=False)
         }
-        visible = gr.update(visible=True)
-        return {ui.card: visible, ui.what: view.card(pending), **boxes}
+        decides = {"visible": not lacks_dose(pending), "interactive": self.agent is not None and not session.differs}
+        return {
+            ui.card: visible, ui.what: view.card(pending), **boxes, **offers,
+            ui.instead: gr.update(visible=bool(session.instead)),
+            ui.reason: gr.update(value="", visible=grave), ui.change: gr.update(variant=FILLED[grave]),
+            ui.approve: gr.update(variant=FILLED[not grave], **decides),
+            ui.edit: gr.update(visible=lacks_dose(pending)),
+        }  # fmt: skip
 
     def opening(self, step: Step, session: Session) -> view.Message:
         """What the person of a guided scenario does, as their message."""

@@ -22,7 +22,10 @@ from docgemma.nodes.write_findings import is_checked
 from docgemma.reading.terms import names
 from docgemma.report import FIRST, approval_text, source_line
 from docgemma.rules.order_check import SEVERE
+from docgemma.rules.override import RANK_WORDS, RED
+from docgemma.rules.plan import NOT_SPECIFIED
 
+AMBER = RANK_WORDS[len(RED) : -1]
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
 UNREACHABLE = "The record store cannot be reached. This is not an empty chart."
@@ -65,11 +68,13 @@ def said(text: str, image: str | Path | None = None) -> Message:
     return {"role": "user", "content": html("said", text, jpeg, describe_header(header))}
 
 
-def decided(decision: str, changes: dict[str, str]) -> Message:
+def decided(decision: str, changes: dict[str, str], reason: str = "") -> Message:
     """What a person says who decides about an entry so."""
     if not changes:
-        return said("Rejected." if decision == "reject" else "Approved.")
-    return said("Changed: " + "; ".join(f"{field_label(name)} {value}" for name, value in changes.items()))
+        why = f" Reason: {reason.strip()}" if reason.strip() else ""
+        return said("Rejected." if decision == "reject" else f"Approved.{why}")
+    given = {name: value for name, value in changes.items() if value != NOT_SPECIFIED}
+    return said("Changed: " + "; ".join(f"{field_label(name)} {value}" for name, value in given.items()))
 
 
 def note(kind: str, text: str, title: str = "") -> Message:
@@ -138,9 +143,11 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
     return messages
 
 
-def card(pending: dict[str, Any]) -> str:
-    """The approval card: what, for whom, and what the safety check found, the worst first as the rules order it."""
-    return html("card", pending, is_checked(pending["args"]), FIRST)
+def card(pending: dict[str, Any], needed: bool = False) -> str:
+    """The approval card: what, for whom, and what the safety check found, by how grave it is. `needed`: a reason is."""
+    lines = pending.get("ranked") or [{"rank": "moderate", "text": text} for text in pending["findings"]]
+    groups = [[item for item in lines if item["rank"] in ranks] for ranks in (RED, AMBER, RANK_WORDS[-1:])]
+    return html("card", pending, is_checked(pending["args"]), FIRST, groups, needed)
 
 
 class Opened(NamedTuple):

@@ -112,3 +112,68 @@ def test_a_pronoun_is_stopped_while_chart_and_answer_are_of_two_patients(visit) 
     person.clicks("Open Aisha Rahman’s chart")
     person.page.locator("#dg-differs").wait_for(state="hidden")
     assert "Whom do you mean?" not in person.asks("What are her medications?")
+
+
+def test_a_grave_finding_stands_red_and_approving_asks_for_a_reason_that_the_record_keeps(visit, serve, width) -> None:
+    person, before = visit(width=width), len(orders(serve))
+    person.asks(ORDER)
+    red = person.page.locator(".dg-red").inner_text()
+    assert "Contraindicated" in red and "Allergy to penicillin" in red
+    assert "latex" not in red and person.page.locator(".dg-unchecked summary").inner_text() == "Not checked: 1"
+    assert not person.page.locator(".dg-unchecked li").is_visible(), "what was not checked is one fold"
+    assert "primary" not in person.page.locator("#dg-approve").get_attribute("class")
+    assert "primary" in person.page.locator("#dg-edit").get_attribute("class")
+    person.clicks("Approve")
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-reason')")
+    assert "reason first" in person.page.locator("#dg-needed").inner_text() and len(orders(serve)) == before
+    person.page.keyboard.type("Tolerated amoxicillin in 2024")
+    person.does(lambda: person.clicks("Approve"))
+    note = orders(serve)[0]["note"][-1]["text"]
+    assert "Approved despite: Allergy to penicillin" in note and "Tolerated amoxicillin in 2024" in note
+    trace = person.stage.trace()
+    assert trace["tools"][-1]["override"]["reason"] == "Tolerated amoxicillin in 2024"
+    assert any("Tolerated amoxicillin in 2024" in step["detail"] for step in trace["timeline"])
+    assert len(orders(serve)) == before + 1
+
+
+def test_buttons_and_edit_fields_stay_in_view_on_a_phone(visit) -> None:
+    person = visit(width="phone")
+    person.asks(ORDER)
+    height = person.page.viewport_size["height"]
+    person.page.locator("#dg-card-title").evaluate("title => title.scrollIntoView({block: 'center'})")
+    person.page.wait_for_timeout(300)
+    for button in ("#dg-approve", "#dg-edit", "#dg-reject"):
+        box = person.page.locator(button).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, f"{button} is in view with the card's head"
+    person.clicks("Edit")
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-field-0')")
+    person.page.wait_for_timeout(300)
+    field, top = person.page.locator("#dg-field-0 textarea"), person.page.locator(".dg-banner").bounding_box()
+    box = field.bounding_box()
+    assert top["y"] + top["height"] <= box["y"] and box["y"] + box["height"] <= height, "not behind the banner"
+    over = "field => { const b = field.getBoundingClientRect(); const at = document.elementFromPoint(b.x + 9, b.y + 9);"
+    assert field.evaluate(over + " return at === field || field.contains(at); }"), "nothing lies over the field"
+
+
+def test_an_alternative_of_the_same_class_edits_the_card_and_is_checked_again(visit, serve, width) -> None:
+    person, before = visit(width=width), len(orders(serve, "abc-123"))
+    person.asks("Prescribe clarithromycin 500 mg twice daily for abc-123")
+    assert "atorvastatin" in person.page.locator(".dg-red").inner_text()
+    offered = person.page.locator("#dg-instead button:visible")
+    assert 1 <= offered.count() <= 3
+    name = offered.first.inner_text().removesuffix(" instead").lower()
+    person.does(offered.first.click)
+    card = person.page.locator("#dg-card").inner_text()
+    assert f"{name}\n" in card and not person.page.locator(".dg-red").count(), "the gate ran on the alternative"
+    assert not person.sees("#dg-approve"), "the other drug's dose is not taken over"
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-field-1')")
+    person.clicks("Approve with these changes")
+    person.page.get_by_text("Fill in: dosage, frequency").wait_for()
+    assert len(orders(serve, "abc-123")) == before
+    person.page.get_by_role("textbox", name="Dosage").fill("250 mg")
+    person.page.get_by_role("textbox", name="Frequency").fill("once daily")
+    person.does(lambda: person.clicks("Approve with these changes"))
+    if person.sees("#dg-approve"):
+        person.does(lambda: person.clicks("Approve"))
+    assert orders(serve, "abc-123")[0]["medicationCodeableConcept"]["text"] == name
+    assert "note" not in orders(serve, "abc-123")[0], "nothing red stood against it"
