@@ -96,10 +96,12 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
     except StoreError:
         return []
     chart, found = chart_data(stored) if stored else None, list[tuple[int, str]]()
-    mine = ingredients(args["medication_name"], context.drugs)
-    known = [name for name in same_class(mine) if doses_of(name)] if chart else []
+    drug, bare = args["medication_name"], {**args, "dosage": "", "frequency": ""}
+    known = [name for name in same_class(ingredients(drug, context.drugs)) if doses_of(name)] if chart else []
+    if all(finding.rank > MAJOR for finding in order_findings(bare, chart, context)):
+        known = []  # the dose is what is wrong, not the drug
     for name in known[:TRIED]:
-        judged = order_findings({**args, "medication_name": name, "dosage": "", "frequency": ""}, chart, context)
+        judged = order_findings({**bare, "medication_name": name}, chart, context)
         texts = [finding.text for finding in judged if finding.rank == UNCHECKED]
         if all(finding.rank > MAJOR for finding in judged) and not any("interaction" in text for text in texts):
             found.append((sum(finding.rank == MODERATE for finding in judged), name))

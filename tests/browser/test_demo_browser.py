@@ -98,6 +98,7 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -
     assert not person.sees("#dg-approve"), "nothing beside the fields approves the entry as it was"
     person.page.get_by_label("Medication name").fill("doxycycline")
     person.page.get_by_label("Dosage").fill("100 mg")
+    person.page.get_by_label("Frequency").fill("twice daily")
     person.does(lambda: person.clicks("Approve with these changes"))
     assert "doxycycline" in person.page.locator("#dg-card").inner_text(), "new findings are shown before it is written"
     assert len(orders(serve)) == before
