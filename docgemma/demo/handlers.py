@@ -85,7 +85,7 @@ class Handlers:
 
     def instead(self, session: Session, browser: Any, request: gr.Request, event: gr.EventData) -> Iterator[Updates]:
         """Another drug of the same class: the gate runs again, and its own dose is asked for."""
-        drug = session.instead[int(event.target.elem_id.rpartition("-")[2])]
+        drug = session.instead[int(str(getattr(event.target, "elem_id", "")).rpartition("-")[2])]
         changes = {"medication_name": drug, "dosage": NOT_SPECIFIED, "frequency": NOT_SPECIFIED}
         yield from self._decide(session, browser, request, "amend", changes)
 

@@ -195,12 +195,12 @@ class Screen:
             button: gr.update(value=f"{name[:1].upper()}{name[1:]} instead", visible=bool(name))
             for button, name in zip(ui.alternatives, names, strict=False)
         }
-        decides = {"visible": not lacks_dose(pending), "interactive": self.agent is not None and not session.differs}
+        may = self.agent is not None and not session.differs
         return {
             ui.card: visible, ui.what: view.card(pending), **boxes, **offers,
             ui.instead: gr.update(visible=bool(session.instead)),
             ui.reason: gr.update(value="", visible=grave), ui.change: gr.update(variant=FILLED[grave]),
-            ui.approve: gr.update(variant=FILLED[not grave], **decides),
+            ui.approve: gr.update(variant=FILLED[not grave], visible=not lacks_dose(pending), interactive=may),
             ui.edit: gr.update(visible=lacks_dose(pending)),
         }  # fmt: skip
 
