@@ -42,7 +42,7 @@ def found(order: str, context, who: dict | None = None) -> list:
 
 def of_dose(order: str, context, who: dict | None = None) -> list[str]:
     """The grave findings that speak of dose or interval."""
-    words = ("is given", "plausible", "above the maximum", "below every usual", "below the dose")
+    words = ("is given", "plausible", "above the maximum", "the maximum of", "below every usual", "below the dose")
     return [line for line in grave(who or patient(), read(order), context) if any(word in line for word in words)]
 
 
@@ -87,6 +87,8 @@ def of_dose(order: str, context, who: dict | None = None) -> list[str]:
         ("once before surgery", 0),
         ("loading dose", 0),
         ("once in the morning", 1),
+        ("one dose a day", None),
+        ("x1/day", 1),
         ("once every 3 days", 1 / 3),
         ("once, may repeat after 2 hours", None),
         ("once as needed", None),
@@ -184,6 +186,7 @@ def test_more_often_than_a_drug_or_its_dose_allows_is_shown(order, context):
         "etanercept; 50 mg; once weekly; subcutaneous",
         "trastuzumab and hyaluronidase; 600 mg; every 3 weeks; subcut",
         "isoniazid; 900 mg; three times weekly; oral",
+        "azithromycin; 1200 mg; once weekly; oral to prevent mycobacterium avium",
         "ergocalciferol; 50,000 units; twice weekly; oral",
         "ergocalciferol; 100,000 units; once daily; oral for hypoparathyroidism",
         # 11: one dose, a loading dose, no frequency
@@ -205,6 +208,7 @@ def test_a_right_order_raises_no_alarm_on_dose_or_interval(order, context):
         ("methotrexate; 100 mg; once weekly; oral", "above the maximum single dose of 30 mg"),
         ("clopidogrel; 900 mg; once; oral", "above the maximum single dose of 600 mg"),
         ("clopidogrel; 300 mg; once daily; oral", "above the maximum of 75 mg a day"),
+        ("metformin; 10 g; once weekly; oral", "more than twice the maximum of 2,550 mg a day"),
         ("metformin; 3000 mg; once; oral", "above the maximum of 2,550 mg a day"),
         ("apixaban; 30 mg; twice daily; oral for deep vein thrombosis", "above the maximum"),
         # 4, 5, 8, 9: combinations, by what they count

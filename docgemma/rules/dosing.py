@@ -18,6 +18,7 @@ AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7
+MANY = 6  # ingredients; nobody writes the strengths of so many
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
@@ -26,8 +27,7 @@ LONG_ACTING = {"xr", "er", "xl", "sr", "la", "cr", "mr"}
 
 
 class Order(NamedTuple):
-    """A dose as ordered: `words` are all of the order's, `amount` is one dose, `often` doses a day, 0 for one
-    dose only, None if unclear."""
+    """An order: `words` are all of it, `amount` is one dose, `often` doses a day: 0 for one only, None if unclear."""
 
     drug: str
     dosage: str
@@ -69,14 +69,10 @@ def _with_terms(text: str) -> str:
 
 
 def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows]) -> list[tuple[str, str, Rows]]:
-    """Name, dose and rows to hold of a combination: its own, or those of each ingredient whose amount is known.
-
-    Args:
-        own: rows of the combination; `part` is the ingredient that they count, without one it is the sum.
-        parts: rows of each ingredient, in the order of the name.
-    """
+    """Name, dose and rows to hold of a combination: its own, or those of each ingredient whose amount is known; `parts`
+    in the order of the name. `part` of its own rows is the ingredient that they count, without one it is the sum."""
     given = [item for item in quantities(dosage) if item.unit]
-    known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) else {}
+    known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) < MANY else {}
     told = {name: f"{item.value:f} {item.unit} {name}" for name, item in known.items()}
     if not own:
         return [(f"{name} in {drug}", dose, parts[name]) for name, dose in told.items()]
@@ -209,8 +205,7 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
 
 
 def _fitting(rows: Rows, order: Order) -> list[Row]:
-    """The rows that hold for an order: those of its form or indication before the general ones, and beside them what
-    age, kidney or weight forbid."""
+    """The rows that hold: of form or indication before general ones, beside them what age, kidney or weight forbid."""
     applying = [row for row in rows if _applies(row, order.patient)]
     children = [row for row in applying if "age_below" in row and _young(row, order.patient)]
     fitting = children or [row for row in applying if "age_below" not in row]
@@ -224,8 +219,7 @@ def _fitting(rows: Rows, order: Order) -> list[Row]:
 
 
 def _limits(rows: Rows, order: Order) -> list[tuple[str, Amount, str]]:
-    """("day" or "single", limit, why) of the rows that fit; of each kind and unit the lowest, but for a group of
-    patients within another its own."""
+    """("day" or "single", limit, why) of the rows that fit: the lowest, but for a group within another its own."""
     known = [
         (what, limit, row)
         for row in rows
