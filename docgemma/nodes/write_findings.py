@@ -12,7 +12,7 @@ from docgemma.nodes.interactions import check_interactions, standing_interaction
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
-from docgemma.rules.dosing import check_dose, route_of
+from docgemma.rules.dosing import check_dose, doses_of_parts, route_of
 from docgemma.rules.drug_classes import same_class
 from docgemma.rules.order_check import (
     CONTRAINDICATED,
@@ -27,7 +27,7 @@ from docgemma.rules.order_check import (
 )
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
-from docgemma.text.drugs import ingredients
+from docgemma.text.drugs import ingredients_in_order
 from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
@@ -129,18 +129,28 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
     order = f"{drug} {dose} {args['frequency']} {said}"
-    parts = sorted(ingredients(drug, context.drugs))
+    parts = ingredients_in_order(drug, context.drugs)
     several = [product_of(parts)] if len(parts) > 1 else []
     names = [_stored(name, context) for name in (*several, *parts)]
     rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
     findings = check_conditions(drug, rows, patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
-    if dose:
-        limits = doses_of(names[0])
+    if not dose:
+        return findings
+    limits = doses_of(names[0])
+    if several:
+        own = limits if names[0].count(" and ") == len(parts) - 1 else []
+        rows_of = {part: doses_of(name) for part, name in zip(parts, names[1:], strict=True)}
+        doses = doses_of_parts(drug, dose, own, rows_of)
+        if not doses:
+            findings.append(Finding(UNCHECKED, f"the dose of {drug} (how much of each ingredient is not known)"))
+    else:
         if not limits and (label := label_of(drug, context)):  # the label's maximum stands in where none are stored
             limits = [{"max_day": label.max_daily_dose, "of_label": True}]
-        findings += check_dose(drug, dose, args["frequency"], rows=limits, patient=patient, said=said)
+        doses = [(drug, dose, limits)]
+    for name, amount, held in doses:
+        findings += check_dose(name, amount, args["frequency"], rows=held, patient=patient, said=said)
     return findings
 
 
