@@ -27,7 +27,7 @@ from docgemma.rules.order_check import (
 )
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
-from docgemma.text.drugs import ingredients_in_order
+from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
