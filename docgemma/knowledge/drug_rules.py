@@ -22,7 +22,8 @@ def conditions_of(drug: str) -> list[Row]:
 
 
 def doses_of(drug: str) -> list[Row]:
-    """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}."""
+    """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}; of a
+    combination those that count one of its ingredients name that: {"part"}."""
     return _rows(data_file("knowledge", "doses.jsonl")).get(drug, [])
 
 

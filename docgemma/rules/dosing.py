@@ -2,27 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
 from docgemma.text.frequency import times_per_day
-from docgemma.text.numbers import quantities
-from docgemma.text.words import clinical, plain
+from docgemma.text.numbers import Quantity, quantities
+from docgemma.text.words import clinical, listed, plain
 
 Row = Mapping[str, Any]
+Rows = Sequence[Row]
 Amount = tuple[Decimal, str]  # value, unit
 AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
+BOUNDS = STRICT | {"age_below"}
+WEEK = 7
+MANY = 6  # ingredients; nobody writes the strengths of so many
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
-EVERY_DAY = Decimal("0.5")  # doses a day; a weekly drug has a seventh
+ALTERNATE = Decimal("0.5")  # doses a day: on alternate days twice the daily maximum may be given, and never more
 LONG_ACTING = {"xr", "er", "xl", "sr", "la", "cr", "mr"}
 
 
 class Order(NamedTuple):
-    """A dose as ordered: `words` are all of the order's, `amount` is one dose, `often` doses a day, None if unclear."""
+    """An order: `words` are all of it, `amount` is one dose, `often` doses a day: 0 for one only, None if unclear."""
 
     drug: str
     dosage: str
@@ -53,12 +58,47 @@ class Order(NamedTuple):
 
 def route_of(text: str) -> str:
     """The route that an order's words name, "to the left eye" is eye; "" where none does."""
-    words = set(plain(text).replace(".", "").replace("/", " ").replace(",", " ").split())
+    words = set(plain(_with_terms(text)).replace(".", "").replace("/", " ").replace(",", " ").split())
     return next((route for route, said in clinical("order_routes")["routes"].items() if words & set(said)), "")
 
 
+def _with_terms(text: str) -> str:
+    """The words of an order, and for "into a vein" the one by which rows name that."""
+    folded = plain(text)
+    return " ".join([text, *(term for said, term in clinical("order_routes")["terms"].items() if said in folded)])
+
+
+def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows]) -> list[tuple[str, str, Rows]]:
+    """Name, dose and rows to hold of a combination: its own, or those of each ingredient whose amount is known; `parts`
+    in the order of the name. `part` of its own rows is the ingredient that they count, without one it is the sum."""
+    given = [item for item in quantities(dosage) if item.unit]
+    known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) < MANY else {}
+    told = {name: f"{item.value:f} {item.unit} {name}" for name, item in known.items()}
+    if not own:
+        return [(f"{name} in {drug}", dose, parts[name]) for name, dose in told.items()]
+    counted = _amount("".join(own[0].get("single", [])[:1]))
+    if told and counted and "part" not in own[0] and {item.unit for item in given} == {counted[1]}:
+        return [(drug, f"{sum(item.value for item in given):f} {counted[1]}", own)]
+    return [(drug, told.get(own[0].get("part", ""), dosage), own)]
+
+
+def _by_part(given: Sequence[Quantity], parts: Mapping[str, Rows], slash: bool) -> dict[str, Quantity]:
+    """The ingredients' amounts in the order of the name, in another only where that alone makes sense: "325/5 mg"."""
+    orders = [dict(zip(names, given, strict=True)) for names in permutations(parts)]
+    if slash and all(_is_near(item, parts[name], APART) for name, item in orders[0].items()):
+        return orders[0]
+    usual = (order for order in orders if all(_is_near(item, parts[name]) for name, item in order.items()))
+    return next(usual, orders[0] if slash else {})  # "5-10 mg" may be a range
+
+
+def _is_near(item: Quantity, rows: Rows, times: Decimal = Decimal(1)) -> bool:
+    """Whether an amount is a usual single dose of an ingredient, or within so many times; true where none is known."""
+    ranges = [[_value(end) for end in row["single"]] for row in rows if "single" in row]
+    return not ranges or any(low / times <= item.value <= high * times for low, high in ranges)
+
+
 def check_dose(
-    medication: str, dosage: str, frequency: str, *, rows: Sequence[Row], patient: PatientState, said: str = ""
+    medication: str, dosage: str, frequency: str, *, rows: Rows, patient: PatientState, said: str = ""
 ) -> list[Finding]:
     """Hold daily dose, single dose, unit and interval against the rows that fit the patient; the lowest limit warns.
 
@@ -67,27 +107,30 @@ def check_dose(
         rows: of the ordered drug, all routes; or {"max_day", "of_label"} of its label.
         said: what else the order says: route, form, indication.
     """
-    words = f"{medication} {dosage} {frequency} {said}"
-    words += "".join(f" {term}" for phrase, term in clinical("order_routes")["terms"].items() if phrase in words)
+    words = _with_terms(f"{medication} {dosage} {frequency} {said}")
     routes = [row["route"] for row in rows if "route" in row]
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
     order = Order(medication, dosage, frequency, words, _amount(dosage), times_per_day(frequency), patient)
-    findings = _too_often(order, mine)
+    fitting = _fitting([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
+    findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
         return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit; add it before approving.")]
     if wrong := _wrong_size(order, [row["single"] for row in mine if "single" in row]):
         return [*findings, wrong]
     findings += _too_low(order, mine)
-    mine = [row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)]
-    limits = _limits(mine, order)
+    limits = _limits(fitting, order)
+    if order.often is None and any("max_day" in key for row in fitting for key in row):
+        said = frequency.strip().removeprefix("not specified")
+        why = f"the frequency {said} is not understood" if said else "no frequency is given"
+        findings.append(Finding(UNCHECKED, f"the daily dose ({why})"))
     if not limits:
         lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
         why = "the weight is not recorded" if lacks_weight else "no maximum is known"
         return [*findings, Finding(UNCHECKED, f"the dose of {medication} ({why})")]
-    compared = [found for limit in limits if (found := _compared(order, *limit))]
-    findings += [finding for finding in compared if finding.rank != UNCHECKED]
-    return [*findings[:3], *[finding for finding in compared if finding.rank == UNCHECKED][-1:]]
+    findings += [found for limit in limits if (found := _compared(order, *limit))]
+    unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
+    return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:]]
 
 
 def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | None:
@@ -96,14 +139,12 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     if order.amount is None or order.amount[1] != limit[1]:
         given = f"{dosage or 'no dose'} does not compare with {most}"
         return Finding(UNCHECKED, f"the dose of {order.drug} ({given})")
-    if what == "single" or order.often is None:
+    if what == "single" or not order.often:
         maximum = f"maximum single dose of {most}" if what == "single" else f"maximum of {most} a day"
-        if order.amount[0] > limit[0]:
-            return Finding(MAJOR, f"A single dose of {dosage} is above the {maximum}{why}.")
-        said = order.frequency.strip()
-        unclear = f"the frequency {said} is not understood" if said not in ("", "not specified") else ""
-        unclear = unclear or "no frequency is given"
-        return Finding(UNCHECKED, f"the daily dose ({unclear})") if what == "day" else None
+        above = order.amount[0] > limit[0]
+        return Finding(MAJOR, f"A single dose of {dosage} is above the {maximum}{why}.") if above else None
+    if order.often < ALTERNATE and order.amount[0] > limit[0] / ALTERNATE:
+        return Finding(MAJOR, f"{dosage} in one day is more than twice the maximum of {most} a day{why}.")
     total = order.amount[0] * order.often
     given = f"{dosage} {order.frequency} is {_told((total, limit[1]))} a day"
     if total <= limit[0]:
@@ -113,21 +154,21 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     return Finding(MAJOR, f"{given}{needed}, above the maximum of {most} a day{why}.")
 
 
-def _too_often(order: Order, rows: Sequence[Row]) -> list[Finding]:
+def _too_often(order: Order, rows: Rows) -> list[Finding]:
     """A drug, or a strength, that is given once a week and was ordered more often: it has been fatal."""
     name, often, ordered = order.drug[:1].upper() + order.drug[1:], order.often or Decimal(0), order.frequency
-    for row in rows:
-        days = row.get("interval_days", 0)
-        # from this dose on the row's interval is a minimum
-        if order.reaches(row.get("interval_from", "")) and often * days > SOONER:
-            text = f"{name} in this dose is given every {days} days, and is ordered {ordered}."
-            return [Finding(CONTRAINDICATED, text)]
-        if often >= EVERY_DAY and (row.get("weekly") or order.reaches(row.get("weekly_from", ""))):
-            text = f"{name} is given once weekly; {ordered} is an overdose, which can be fatal."
-            return [Finding(CONTRAINDICATED, text)]
-        if often >= EVERY_DAY and days > 2:
-            return [Finding(MAJOR, f"{name} is given every {days} days, and is ordered {ordered}.")]
-    return []
+    weekly = any(row.get("weekly") or order.reaches(row.get("weekly_from", "")) for row in rows)
+    if weekly and often * WEEK > SOONER:
+        text = f"{name} is given once weekly; {ordered} is an overdose, which can be fatal."
+        return [Finding(CONTRAINDICATED, text)]
+    days = max((row["interval_days"] for row in rows if order.reaches(row.get("interval_from", ""))), default=0)
+    if often * days > SOONER:
+        text = f"{name} in this dose is given every {days} days, and is ordered {ordered}."
+        return [Finding(CONTRAINDICATED, text)]
+    always = [row["interval_days"] for row in rows if "interval_days" in row and "interval_from" not in row]
+    days = min(always, default=0)  # of several indications the shortest
+    text = f"{name} is given every {days} days, and is ordered {ordered}."
+    return [Finding(MAJOR, text)] if often * days > SOONER else []
 
 
 def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None:
@@ -148,11 +189,11 @@ def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None
     return None
 
 
-def _too_low(order: Order, rows: Sequence[Row]) -> list[Finding]:
+def _too_low(order: Order, rows: Rows) -> list[Finding]:
     """A daily dose below what its indication needs, unless enough of the label's reasons for less hold."""
     for row in rows:
         least = _limit(row, "min_day", order.patient)
-        if least is None or order.amount is None or order.often is None or order.amount[1] != least[1]:
+        if least is None or order.amount is None or not order.often or order.amount[1] != least[1]:
             continue
         daily = order.amount[0] * order.often
         reasons = sum(_applies(reason, order.patient) for reason in row.get("less_for", []))
@@ -163,8 +204,8 @@ def _too_low(order: Order, rows: Sequence[Row]) -> list[Finding]:
     return []
 
 
-def _limits(rows: Sequence[Row], order: Order) -> list[tuple[str, Amount, str]]:
-    """("day" or "single", limit, why) of the rows that fit; of each kind and unit the lowest."""
+def _fitting(rows: Rows, order: Order) -> list[Row]:
+    """The rows that hold: of form or indication before general ones, beside them what age, kidney or weight forbid."""
     applying = [row for row in rows if _applies(row, order.patient)]
     children = [row for row in applying if "age_below" in row and _young(row, order.patient)]
     fitting = children or [row for row in applying if "age_below" not in row]
@@ -174,15 +215,32 @@ def _limits(rows: Sequence[Row], order: Order) -> list[tuple[str, Amount, str]]:
     told = [row for row in special if "for" in row]
     mine = [row for row in told if "form" in row] or told or special  # "extended release for panic" before "for panic"
     chosen = mine or [row for row in general if row not in strict]
-    chosen = chosen + [row for row in strict if not any(_narrower(other, row) for other in mine)]
+    return chosen + [row for row in strict if not any(_narrower(other, row) for other in mine)]
+
+
+def _limits(rows: Rows, order: Order) -> list[tuple[str, Amount, str]]:
+    """("day" or "single", limit, why) of the rows that fit: the lowest, but for a group within another its own."""
+    known = [
+        (what, limit, row)
+        for row in rows
+        for what in ("day", "single")
+        if (limit := _limit(row, f"max_{what}", order.patient)) and (what == "single" or _by_day(row, order))
+    ]
     found: dict[tuple[str, str], tuple[str, Amount, str]] = {}
-    for row in chosen:
-        for what in ("day", "single"):
-            if limit := _limit(row, f"max_{what}", order.patient):
-                lowest = found.get((what, limit[1]))
-                if lowest is None or limit[0] < lowest[1][0]:
-                    found[what, limit[1]] = what, limit, _why(row, order.patient)
+    for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
+        others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
+        if not any(_narrower(other, row) and not _narrower(row, other) for other in others):
+            found[what, limit[1]] = what, limit, _why(row, order.patient)
     return list(found.values())
+
+
+def _by_day(row: Row, order: Order) -> bool:
+    """Whether a row's daily maximum is held against an order. Not where the row has a maximum for a single dose and the
+    order is one dose, or a large one that the row gives every few days; and never against a loading dose."""
+    if order.often and not (order.often < 1 and order.reaches(row.get("interval_from", ""))):
+        return True
+    loading = listed("sig", "loading") & set(plain(order.words).split())
+    return not (loading or {"max_single", "max_single_per_kg"} & set(row))
 
 
 def _limit(row: Row, key: str, patient: PatientState) -> Amount | None:
@@ -205,11 +263,13 @@ def _applies(row: Row, patient: PatientState) -> bool:
     return all(value is not None and (value < row[key]) == ("_below" in key) for key, value in values)
 
 
-def _narrower(special: Row, general: Row) -> bool:
-    """Whether the limit of an indication or form is for at least as narrow a group of patients as a general limit."""
-    older = special.get("age_from", -1) >= general["age_from"] if "age_from" in general else False
-    below = (key for key in ("egfr_below", "weight_below_kg") if key in general and key in special)
-    return older or any(special[key] <= general[key] for key in below)
+def _narrower(row: Row, other: Row) -> bool:
+    """Whether a row is for the same patients as another, or for some of them."""
+    kind = all(row.get(key) == other[key] for key in ("for", "form") if key in other)
+    return kind and all(
+        key in row and (row[key] >= other[key] if key == "age_from" else row[key] <= other[key])
+        for key in BOUNDS & set(other)
+    )
 
 
 def _why(row: Row, patient: PatientState) -> str:

@@ -58,10 +58,14 @@ class DrugNames:
 
     def ingredients(self, name: str) -> frozenset[str]:
         """What is in it: one generic name, several for a combination, the name itself where it is not known."""
+        return frozenset(self.parts(name))
+
+    def parts(self, name: str) -> list[str]:
+        """The ingredients in the order in which the dictionary names them."""
         generic = self.generic(name)
         if not generic:
-            return frozenset({" ".join(name.lower().split())})
-        return frozenset(part for item in _parts(generic) for part in self._base(item))
+            return [" ".join(name.lower().split())]
+        return [part for item in _parts(generic) for part in self._base(item)]
 
     def _base(self, part: str) -> list[str]:
         """An ingredient as it is called by itself: "norethisterone acetate" is norethindrone."""
@@ -108,10 +112,17 @@ class DrugNames:
 
 def ingredients(name: str, drugs: DrugNames | None) -> frozenset[str]:
     """Generic names in a medication's name, strength and form ignored: "Metformin 500 MG Oral Tablet" is metformin."""
+    return frozenset(ingredients_in_order(name, drugs))
+
+
+def ingredients_in_order(name: str, drugs: DrugNames | None) -> list[str]:
+    """The same, each once, as the name puts them where it spells out all: "oxycodone/acetaminophen"."""
     if drugs and (found := drugs.find(name)):
-        return frozenset(part for item in found for part in drugs.ingredients(item.name))
+        parts = list(dict.fromkeys(part for item in found for part in drugs.parts(item.name)))
+        places = [name.casefold().find(part) for part in parts]
+        return sorted(parts, key=name.casefold().find) if min(places) >= 0 else parts
     words = re.sub(r"\d.*$", "", name).strip().casefold()
-    return frozenset({words or name.casefold()})
+    return [words or name.casefold()]
 
 
 def _joined(text: str, left: re.Match[str], right: re.Match[str]) -> bool:

@@ -1,22 +1,23 @@
-"""How often a dose is taken, as a number: "bd", "every 8 hours" and "three times a day"."""
+"""How often a dose is taken, as a number: "bd", "every 8 hours", "three times a day" and "twice weekly"."""
 
 import re
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, listed, phrases_in, plain
 
-TIMES = {"1/d": 1, "2/d": 2, "3/d": 3, "4/d": 4, "6/d": 6, "night": 1}  # a day; what is left is once a week
-HOURS = {"h": 1, "d": 24, "w": 168}
-COUNT = rf"(\d{{1,2}}|{'|'.join(NUMBER_WORDS)})"
-RATE = re.compile(  # "every 4-6 hours", "six hourly", "3 times a day"
-    r"\b(?:(?:every|q)\s?\.?(\d{1,2})(?:\s?(?:-|–|to)\s?\d{1,2})?\s?(h|hr|hrs|hours?|d|days?|w|weeks?)|"
-    rf"{COUNT}[\s-]hourly|{COUNT}\s?(?:x|times?)\s?(?:a|per|each|/)?\s?(?:day|daily))\b",
+DAY = Decimal(24)
+HOURS = {"h": 1, "d": 24, "w": 168, "m": 720, "y": 8760}
+COUNT = rf"(\d{{1,3}}|{'|'.join(NUMBER_WORDS)})"
+RATE = re.compile(  # "every 4-6 hours", "every three months", "six hourly", "3 times a day", "5 days a week"
+    rf"\b(?:(?:every|q)\s?\.?{COUNT}(?:\s?(?:-|–|to)\s?\d{{1,2}})?[\s-]?"
+    r"(h|hr|hrs|hours?|d|days?|w|wks?|weeks?|mo|mths?|months?|y|yrs?|years?)|"
+    rf"{COUNT}[\s-]hourly|{COUNT}\s?(?:x|times?|days?(?!.{{0,7}}da))\s?(?:a|per|each|every|/)?\s?"
+    r"(day|daily|week|wk|month)(?:ly)?)\b",
     re.IGNORECASE,
 )
-OTHER_DAY = ("every other day", "alternate days", "qod", "every second day")
-ONCE = frozenset(["once", "stat", "now", "one time", "single dose", "once only", "x1", "x 1"])
 
 
 def said_frequencies(text: str) -> set[str]:
@@ -25,17 +26,34 @@ def said_frequencies(text: str) -> set[str]:
 
 
 def times_per_day(frequency: str) -> Decimal | None:
-    """Doses a day, the most that a range allows ("every 4-6 hours" is 6); None if the words are not understood."""
-    if match := RATE.search(frequency):
-        every, unit, hourly, times = match.groups()
-        count = Decimal(NUMBER_WORDS.get(word := (every or hourly or times).lower()) or word)
-        hours = count * (HOURS[unit[0].lower()] if unit else 1)
-        return count if times else Decimal(24) / hours if hours else None
-    words = " ".join(plain(frequency).replace("-", " ").split()).strip(".!, ")
-    if any(f" {phrase} " in f" {words} " for phrase in OTHER_DAY):
-        return Decimal("0.5")
-    said = [Decimal(TIMES.get(item, 0)) or Decimal(1) / 7 for item in said_frequencies(frequency)]
-    return max(said) if said else Decimal(1) if words in ONCE else None
+    """Doses a day, the most that the words allow ("every 4-6 hours" is 6); 0 for one dose only ("stat"); None if the
+    words are not understood."""
+    words = " ".join(plain(frequency).replace("-", " ").replace("/", " ").split())
+    tokens = words.split()
+    said = phrases_in(words, _frequencies())[0]
+    hours = {item for item in said if "/" not in item}  # morning and evening: twice
+    rates = [_rate(*match.groups()) for match in RATE.finditer(frequency)] + [_per_day(item) for item in said]
+    rates += [Decimal(len(hours))] if hours else []
+    if days := sum(1 for names in clinical("sig")["weekdays"] if set(names) & set(tokens)):
+        rates.append(days * DAY / HOURS["w"])
+    listing = any(word == "days" and after.isdigit() for word, after in pairwise(tokens))
+    if "?" in said or (rates and (0 in rates or (max(rates) < 1 and listing))):  # "days 1 and 8 of every 21 days"
+        return None
+    once, again = (any(f" {phrase} " in f" {words} " for phrase in listed("sig", key)) for key in ("once", "repeated"))
+    return max(rates) if rates else Decimal(0) if once and not again else None
+
+
+def _rate(every: str, unit: str, hourly: str, times: str, each: str) -> Decimal:
+    """Doses a day of a match of RATE; 0 for "every 0 hours"."""
+    count = Decimal(NUMBER_WORDS.get(word := (every or hourly or times).lower()) or word)
+    hours = HOURS[(unit or each or "h")[0].lower()]
+    return count * DAY / hours if times else DAY / (count * hours) if count else count
+
+
+def _per_day(said: str) -> Decimal:
+    """Doses a day of a notation: "2/d", "1/2w" (every 2 weeks); of "night" 1."""
+    count, _, period = said.partition("/")
+    return int(count) * DAY / (int(period[:-1] or 1) * HOURS[period[-1]]) if period else Decimal(1)
 
 
 @lru_cache(maxsize=1)

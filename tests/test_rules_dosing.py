@@ -1,0 +1,328 @@
+"""The dose part of the order gate, as a pharmacist tries it: an order, and the finding that it must show or not."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from docgemma.knowledge import open_knowledge
+from docgemma.knowledge.drug_rules import _rows, doses_of, product_of
+from docgemma.nodes.write_findings import order_findings
+from docgemma.paths import data_file
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, shown
+from docgemma.settings import Settings
+from docgemma.text.frequency import times_per_day
+from tests.order_cases import chart_of, grave
+from tests.rules_help import dictionary
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    settings = Settings(home=Path(tmp_path_factory.mktemp("doses")), sources="offline")
+    knowledge = open_knowledge(settings)
+    yield SimpleNamespace(knowledge=knowledge, drugs=dictionary(), settings=settings)
+    knowledge.close()
+
+
+def patient(age: float = 50, **given) -> dict:
+    return {"age": age, "sex": "male", "no_known_allergies": True, "labs": {"eGFR": 90}, "weight_kg": 75} | given
+
+
+def read(order: str) -> dict[str, str]:
+    """ "drug; dose; frequency; notes" as an order."""
+    drug, dose, frequency, notes = (part.strip() for part in f"{order}; ; ;".split(";")[:4])
+    return {"drug": drug, "dose": dose, "frequency": frequency, "notes": notes}
+
+
+def found(order: str, context, who: dict | None = None) -> list:
+    said, chart = read(order), chart_of(who or patient())
+    args = {"medication_name": said["drug"], "dosage": said["dose"], "frequency": said["frequency"]}
+    return order_findings({"patient_id": "x", "notes": said["notes"]} | args, chart, context)
+
+
+def of_dose(order: str, context, who: dict | None = None) -> list[str]:
+    """The grave findings that speak of dose or interval."""
+    words = ("is given", "plausible", "above the maximum", "the maximum of", "below every usual", "below the dose")
+    return [line for line in grave(who or patient(), read(order), context) if any(word in line for word in words)]
+
+
+@pytest.mark.parametrize(
+    ("frequency", "times"),
+    [
+        ("twice weekly", 2 / 7),
+        ("two times a week", 2 / 7),
+        ("2x/week", 2 / 7),
+        ("three times weekly", 3 / 7),
+        ("3 times per week", 3 / 7),
+        ("5 days a week", 5 / 7),
+        ("Mon/Wed/Fri", 3 / 7),
+        ("every Monday", 1 / 7),
+        ("weekly on Monday and Thursday", 2 / 7),
+        ("every 3 days", 1 / 3),
+        ("every third day", 1 / 3),
+        ("every 72 hours", 1 / 3),
+        ("monthly", 1 / 30),
+        ("every month", 1 / 30),
+        ("once a month", 1 / 30),
+        ("every 28 days", 1 / 28),
+        ("every 4 weeks", 1 / 28),
+        ("q3w", 1 / 21),
+        ("every two weeks", 1 / 14),
+        ("fortnightly", 1 / 14),
+        ("every other week", 1 / 14),
+        ("every 3 months", 1 / 90),
+        ("every 6 months", 1 / 180),
+        ("yearly", 1 / 365),
+        ("every 365 days", 1 / 365),
+        ("every morning", 1),
+        ("in the morning and at bedtime", 2),
+        ("for 7 days daily", 1),
+        ("twice daily for 14 days every 3 weeks", 2),
+        ("daily on alternate days", 1),
+        ("once", 0),
+        ("stat", 0),
+        ("now", 0),
+        ("a single dose", 0),
+        ("immediately, once", 0),
+        ("once before surgery", 0),
+        ("loading dose", 0),
+        ("once in the morning", 1),
+        ("one dose a day", None),
+        ("x1/day", 1),
+        ("once every 3 days", 1 / 3),
+        ("once, may repeat after 2 hours", None),
+        ("once as needed", None),
+        ("biweekly", None),
+        ("bi-weekly", None),
+        ("days 1, 8 and 15 every 28 days", None),
+        ("single dose with meals", None),
+    ],
+)
+def test_how_often_is_read(frequency, times):
+    read = times_per_day(frequency)
+    assert read == times if read is None or times is None else float(read) == pytest.approx(times)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        # 1: more often than a weekly drug allows
+        "methotrexate; 25 mg; twice weekly; oral",
+        "methotrexate; 15 mg; three times weekly; subcutaneous",
+        "methotrexate; 15 mg; weekly on Monday and Thursday; oral",
+        "semaglutide; 1 mg; every 3 days; subcutaneous",
+        "semaglutide; 1 mg; twice a week; subcutaneous",
+        "alendronate; 70 mg; twice weekly; oral",
+        "dulaglutide; 1.5 mg; every other day; subcutaneous",
+        # 3: the rule of a form, where the form is named
+        "haloperidol decanoate; 100 mg; once weekly; intramuscular",
+        "olanzapine pamoate; 300 mg; once weekly; intramuscular",
+        "doxorubicin liposomal; 80 mg; once weekly; infusion",
+        "zoledronic acid; 5 mg; every 6 months; infusion for osteoporosis",
+        "methotrexate; 15 mg; once daily; intramuscular",
+        # 7: the interval of a large dose, and every other interval
+        "paclitaxel; 300 mg; once weekly; infusion",
+        "paclitaxel protein-bound; 400 mg; once weekly; infusion",
+        "doxorubicin; 110 mg; once weekly; infusion",
+        "fentanyl; 25 mcg; once daily; patch",
+        "aripiprazole; 960 mg; once monthly; intramuscular",
+        "olanzapine pamoate; 405 mg; every 2 weeks; intramuscular",
+        "nivolumab; 480 mg; every 2 weeks; infusion",
+        "pembrolizumab; 400 mg; every 3 weeks; infusion",
+        "natalizumab; 300 mg; once weekly; infusion",
+        "darbepoetin alfa; 500 mcg; every 2 weeks; subcutaneous",
+        "Opdivo Qvantig; 1200 mg; every 2 weeks; subcutaneous",
+        "docetaxel; 60 mg; once daily; infusion",
+        "denosumab; 60 mg; monthly; subcutaneous",
+        "isoniazid; 900 mg; once daily; oral",
+        "ergocalciferol; 50,000 units; once daily; oral",
+        "mefloquine; 250 mg; once daily; oral for malaria prophylaxis",
+        "onabotulinumtoxinA; 155 units; monthly; injection for migraine",
+    ],
+)
+def test_more_often_than_a_drug_or_its_dose_allows_is_shown(order, context):
+    assert any("is given" in line for line in of_dose(order, context))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        # 2: one dose
+        "alendronate; 70 mg; once; oral",
+        "semaglutide; 1 mg; stat; subcutaneous",
+        "denosumab; 60 mg; once; subcutaneous",
+        "methotrexate; 90 mg; once; intramuscular for ectopic pregnancy",
+        "ergocalciferol; 50,000 units; once; oral",
+        "docetaxel; 150 mg; once; infusion",
+        "methotrexate; 15 mg; now; oral",
+        "mefloquine; 1250 mg; once; for malaria",
+        # 3: a rule of another form, indication, age or kidney function
+        "haloperidol; 5 mg; every 6 hours; intramuscular",
+        "olanzapine; 10 mg; once daily; intramuscular",
+        "buprenorphine; 0.3 mg; every 6 hours; intravenous",
+        "doxorubicin; 100 mg; every 14 days; infusion",
+        "zoledronic acid; 4 mg; every 4 weeks; infusion for bone metastases",
+        "doxorubicin; 30 mg; once weekly; infusion",
+        "alendronate; 40 mg; once daily; oral for Paget disease",
+        "paclitaxel; 150 mg; once weekly; infusion",
+        # 6: months
+        "haloperidol decanoate; 100 mg; monthly; intramuscular",
+        "denosumab; 60 mg; every 6 months; subcutaneous",
+        "medroxyprogesterone; 150 mg; every 3 months; intramuscular",
+        "naltrexone; 380 mg; every month; intramuscular",
+        "zoledronic acid; 5 mg; yearly; infusion for osteoporosis",
+        "aripiprazole; 960 mg; every 2 months; intramuscular",
+        # 7: at the interval of the dose
+        "paclitaxel; 300 mg; every 3 weeks; infusion",
+        "nivolumab; 480 mg; every 4 weeks; infusion",
+        "nivolumab; 240 mg; every 2 weeks; infusion",
+        "pembrolizumab; 400 mg; every 6 weeks; infusion",
+        "pembrolizumab; 200 mg; every 3 weeks; infusion",
+        "fentanyl; 25 mcg; every 72 hours; patch",
+        "darbepoetin alfa; 60 mcg; once weekly; subcutaneous",
+        "nivolumab and hyaluronidase; 600 mg; every 2 weeks; subcut",
+        "natalizumab; 300 mg; every 4 weeks; infusion",
+        "estradiol; 0.05 mg; twice weekly; patch",
+        "etanercept; 50 mg; once weekly; subcutaneous",
+        "trastuzumab and hyaluronidase; 600 mg; every 3 weeks; subcut",
+        "isoniazid; 900 mg; three times weekly; oral",
+        "azithromycin; 1200 mg; once weekly; oral to prevent mycobacterium avium",
+        "ergocalciferol; 50,000 units; twice weekly; oral",
+        "ergocalciferol; 100,000 units; once daily; oral for hypoparathyroidism",
+        # 11: one dose, a loading dose, no frequency
+        "clopidogrel; 300 mg; once; oral loading dose",
+        "clopidogrel; 600 mg; ; oral",
+        "clopidogrel; 300 mg; loading dose",
+        "apixaban; 10 mg; twice daily; oral for deep vein thrombosis",
+    ],
+)
+def test_a_right_order_raises_no_alarm_on_dose_or_interval(order, context):
+    assert not of_dose(order, context)
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        ("zoledronic acid; 12 mg; once; infusion", "above the maximum single dose of 5 mg"),
+        ("methotrexate; 100 mg; once; oral", "above the maximum single dose of 30 mg"),
+        ("methotrexate; 100 mg; once weekly; oral", "above the maximum single dose of 30 mg"),
+        ("clopidogrel; 900 mg; once; oral", "above the maximum single dose of 600 mg"),
+        ("clopidogrel; 300 mg; once daily; oral", "above the maximum of 75 mg a day"),
+        ("metformin; 10 g; once weekly; oral", "more than twice the maximum of 2,550 mg a day"),
+        ("metformin; 3000 mg; once; oral", "above the maximum of 2,550 mg a day"),
+        ("apixaban; 30 mg; twice daily; oral for deep vein thrombosis", "above the maximum"),
+        # 4, 5, 8, 9: combinations, by what they count
+        ("Ultracet; 150/325 mg; every 4 hours; oral", "150 mg tramadol every 4 hours is 900 mg a day"),
+        ("Percocet; 5/1500 mg; every 4 hours; oral", "1500 mg acetaminophen every 4 hours is 9,000 mg"),
+        (
+            "Vytorin; 20/40 mg; once daily; oral",
+            "20 mg ezetimibe once daily is 20 mg a day, above the maximum of 10 mg",
+        ),
+        ("Diovan HCT; 640/25 mg; once daily; oral", "640 mg valsartan"),
+        ("Janumet; 500/1000 mg; twice daily; oral", "above the maximum"),
+        ("Norco; 5/325 mg; every hour; oral", "5 mg hydrocodone every hour is 120 mg a day"),
+        ("lisinopril and hydrochlorothiazide; 100/12.5 mg; once daily; oral", "100 mg lisinopril"),
+        ("Zestoretic; 100/12.5 mg; once daily; oral", "100 mg lisinopril"),
+        ("Sinemet; 25/250 mg; 10 times a day; oral", "250 mg levodopa 10 times a day is 2,500 mg"),
+        ("Augmentin; 875 mg; three times daily; oral", "2,625 mg a day, above the maximum of 1,750 mg"),
+        ("Augmentin; 875/125 mg; three times daily; oral", "2,625 mg a day, above the maximum of 1,750 mg"),
+        ("amoxicillin-clavulanate; 1750/250 mg; once daily; oral", "above the maximum single dose of 875 mg"),
+        ("Unasyn; 4/2 g; every 6 hours; intravenous", "above the maximum single dose of 3,000 mg"),
+        ("Humulin N; 300 units; once daily; subcutaneous", "above the maximum single dose of 150 unit"),
+        ("NPH insulin; 300 units; once daily; subcutaneous", "above the maximum single dose of 150 unit"),
+        ("Herceptin Hylecta; 1200 mg; every 3 weeks; subcutaneous", "above the maximum single dose of 600 mg"),
+    ],
+)
+def test_an_overdose_is_shown(order, says, context):
+    assert any(says in line for line in of_dose(order, context)), of_dose(order, context)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Norco; 325/5 mg; every 6 hours; oral",
+        "hydrocodone-acetaminophen; 5-325 mg; every 6 hours; oral",
+        "Norco; 5/325 mg; every 6 hours; oral",
+        "Norco; 10 mg; every 6 hours; oral",
+        "Ultracet; 37.5/325 mg; every 6 hours",
+        "Vytorin; 10/40 mg; once daily; oral",
+        "Diovan HCT; 160/12.5 mg; once daily; oral",
+        "Tribenzor; 40/10/25 mg; once daily; oral",
+        "Janumet; 50/1000 mg; twice daily; oral",
+        "Contrave; 8/90 mg; once daily; oral",
+        "acetaminophen and codeine; 300/30 mg; every 6 hours; oral",
+        "codeine with acetaminophen; 30/300 mg; every 6 hours; oral",
+        "Augmentin; 875/125 mg; twice daily; oral",
+        "amlodipine and benazepril; 10/40 mg; once daily; oral",
+        "Bactrim; 800/160 mg; twice daily; oral",
+        "Sinemet; 25/100 mg; three times daily; oral",
+        "Entresto; 97/103 mg; twice daily; oral",
+        "Paxlovid; 300/100 mg; twice daily; oral",
+        "Unasyn; 3 g; every 6 hours; intravenous",
+        "Yaz; 3/0.02 mg; once daily",
+        "Unasyn; 2/1 g; every 6 hours; intravenous",
+        "Zestoretic; 20/12.5 mg; twice daily; oral",
+        "Humulin N; 30 units; twice daily; subcutaneous",
+    ],
+)
+def test_a_usual_combination_is_right_and_was_checked(order, context):
+    assert not of_dose(order, context)
+    assert not any("dose of" in item.text for item in found(order, context) if item.rank == UNCHECKED)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Percocet; 10 mg; every 6 hours; oral",
+        "codeine with acetaminophen; 30 mg; every 6 hours; oral",
+        "Ultracet; 37.5 mg; every 6 hours; oral",
+        "Vytorin; 40 mg; once daily; oral",
+        "Diovan HCT; 160 mg; once daily; oral",
+        "Tribenzor; 40 mg; once daily; oral",
+        "Janumet; 50 mg; twice daily; oral",
+        "Contrave; 16 mg; once daily; oral",
+        "Percocet; 5-10 mg; every 6 hours; oral",
+        "Tribenzor; 40/10 mg; once daily; oral",
+    ],
+)
+def test_a_combination_whose_parts_are_not_said_could_not_be_checked_and_says_so_last(order, context):
+    findings = found(order, context)
+    name = read(order)["drug"]
+    assert not [item for item in findings if item.rank in (CONTRAINDICATED, MAJOR) and "dose" in item.text]
+    assert f"the dose of {name} (how much of each ingredient is not known)" in shown(findings)[-1]
+
+
+@pytest.mark.parametrize(
+    ("order", "who", "above"),
+    [
+        # 10: the narrowest group of patients decides
+        ("pregabalin; 270 mg; twice daily; oral", patient(13, weight_kg=40), True),
+        ("pregabalin; 200 mg; twice daily; oral", patient(13, weight_kg=40), False),
+        ("pregabalin; 150 mg; twice daily; oral", patient(8, weight_kg=25), False),
+        ("pregabalin; 180 mg; twice daily; oral", patient(8, weight_kg=25), True),
+        ("amoxicillin; 100 mg; twice daily; oral", patient(0.15, weight_kg=5), True),
+        ("carbamazepine; 200 mg; three times daily; oral", patient(4, weight_kg=16), True),
+        ("metformin; 1000 mg; twice daily; oral", patient(labs={"eGFR": 40}), True),
+    ],
+)
+def test_the_row_of_the_narrowest_group_decides(order, who, above, context):
+    assert any("above the maximum" in line for line in of_dose(order, context, who)) is above
+
+
+def test_what_is_not_said_of_the_frequency_is_told_once_and_last(context):
+    lines = shown(found("clopidogrel; 300 mg; ; oral", context))
+    assert lines[-1].count("the daily dose (no frequency is given)") == 1
+    assert "could not be checked" in lines[-1].lower()
+
+
+def test_every_combination_with_rows_is_found_by_its_name():
+    products = [name for name in _rows(data_file("knowledge", "doses.jsonl")) if " and " in name]
+    missed = [name for name in products if not doses_of(product_of(dictionary_parts(name)))]
+    assert len(products) > 20
+    assert not set(missed) - {"bictegravir and emtricitabine and tenofovir alafenamide"}  # by its label's name
+
+
+def dictionary_parts(name: str) -> frozenset[str]:
+    from docgemma.text.drugs import ingredients
+
+    return ingredients(name, dictionary())
