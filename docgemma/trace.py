@@ -11,6 +11,7 @@ from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.refusal import is_rejected
 from docgemma.state import AgentState, Request, Step
+from docgemma.text.quoted import shortened
 
 LABELS = {
     "input_assembly": "Reading the request",
@@ -106,7 +107,7 @@ def _found(request: Request) -> str:
 
 def _args(args: dict[str, Any] | None) -> str:
     shown = (", ".join(value) if isinstance(value, list) else str(value) for value in (args or {}).values() if value)
-    return "; ".join(shown)[:160]
+    return shortened("; ".join(shown), 160)
 
 
 def _executed(update: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from docgemma.ehr import facts
 from docgemma.ehr.base import Chart, Resource
 from docgemma.text.characters import visible
+from docgemma.text.quoted import as_recorded
 
 Rows = list[dict[str, Any]]
 EARLIER = 2  # values before the latest, for the trend
@@ -52,7 +53,9 @@ def summarize(chart: Chart) -> dict[str, Any]:
 
 def deceased(patient: Resource) -> str:
     """The date of death, "yes" if only the fact is known, "" if the record does not say so."""
-    return patient.get("deceasedDateTime") or ("yes" if patient.get("deceasedBoolean") else "")
+    return as_recorded(patient.get("deceasedDateTime") or "", "date of death") or (
+        "yes" if patient.get("deceasedBoolean") else ""
+    )
 
 
 def print_chart(chart: dict[str, Any]) -> None:

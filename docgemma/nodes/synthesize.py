@@ -18,6 +18,7 @@ from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Clarification, Exchange
+from docgemma.text.quoted import shortened
 
 KEPT_TURNS = 8
 MIN_WORDS = 3  # less than that says nothing; the evidence does
@@ -181,7 +182,7 @@ def _grounding(removed: list[str]) -> dict[str, Any]:
 
 def _briefs(state: AgentState) -> list[dict[str, Any]]:
     return [
-        {"label": item["tool_label"], "args": item["args"], "brief": item["formatted_result"][:300]}
+        {"label": item["tool_label"], "args": item["args"], "brief": shortened(item["formatted_result"], 300)}
         for item in state.get("tool_results", [])
         if not item["error"]
     ]

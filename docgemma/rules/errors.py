@@ -11,6 +11,7 @@ from typing import Any, Literal
 from docgemma.errors import RETRYABLE, ErrorType
 from docgemma.rules.limits import MAX_RETRIES, MAX_TOTAL_RETRIES
 from docgemma.state import Clarification, Option, ToolResult
+from docgemma.text.quoted import shortened
 
 ERROR_TEMPLATES: dict[str, str] = {
     "timeout": "The {tool_label} was temporarily unavailable. Please try again shortly.",
@@ -168,4 +169,4 @@ def _either(names: Sequence[str]) -> str:
 def _line(value: Any) -> str:
     """A value as part of a sentence: one line, bounded."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
-    return " ".join(text.split())[:120]
+    return shortened(" ".join(text.split()), 120)
