@@ -588,7 +588,8 @@ def test_recorded_pages_of_hapi_are_one_result(httpserver: HTTPServer) -> None:
         return fhir(page | {"link": links})
 
     store = serve(httpserver, answer)
-    bundle = store._run(lambda session: session.search("Patient", []))
+    with store._session() as session:
+        bundle = session.search("Patient", [])
     assert [item["name"][0] for item in bundle] == names and len(names) == 6
 
 

@@ -10,8 +10,7 @@ from datetime import date
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measures_in, names, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
-from docgemma.rules.findings import UNCHECKED
-from docgemma.rules.order_check import check_order_allergies
+from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import listed, plain

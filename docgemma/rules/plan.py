@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.rules import known
-from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.words import plain
@@ -19,6 +18,8 @@ from docgemma.text.words import plain
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 NOT_SPECIFIED = "not specified"
+MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
+MAX_DRUGS = 6  # in one interaction check
 
 
 class Step(NamedTuple):
