@@ -11,6 +11,7 @@ from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.refusal import is_rejected
 from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
+from docgemma.text.quoted import shortened
 
 FIRST = 5  # findings that a tired person reads; the worst come first
 LABELS = {

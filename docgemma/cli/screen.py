@@ -4,16 +4,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
+from docgemma.cli.terminal import Terminal
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text, model_calls, source_line
 
-PIPED_WIDTH = 110  # columns of a table that no terminal shows
 DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 
 
@@ -21,9 +20,7 @@ class Screen:
     """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
 
     def __init__(self) -> None:
-        piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
-        self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
-        self.err = Console(stderr=True, highlight=False)
+        self.out, self.err = Terminal(), Terminal(stderr=True)
         self.streamed = ""
 
     def event(self, event: dict[str, Any]) -> None:

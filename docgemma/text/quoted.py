@@ -48,9 +48,14 @@ def closing(head: str) -> str:
     return CLOSE if head.count(OPEN) > head.count(CLOSE) else ""
 
 
+def quotations(text: str) -> list[str]:
+    """What stands between quotation marks in a text of ours."""
+    return [part.partition(CLOSE)[0] for part in text.split(OPEN)[1:]]
+
+
 def _line(text: str) -> str:
     """One line of visible characters; accents piled on one letter, or on none, are dropped."""
-    return " ".join("".join(_plain(visible(" ".join(text.splitlines())))).split())
+    return " ".join("".join(_plain(visible(text))).split())
 
 
 def _plain(text: str) -> Iterator[str]:
