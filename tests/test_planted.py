@@ -18,12 +18,14 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from rich.text import Text
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.agent import Agent
 from docgemma.api.access import Tokens
 from docgemma.api.app import build_app
+from docgemma.cli.shared import print_json, say
 from docgemma.cli.terminal import Terminal
 from docgemma.demo import view
 from docgemma.demo.handlers import Handlers
@@ -280,17 +282,22 @@ def test_a_chart_is_printed_with_it_as_what_the_record_says(agent: Agent, who: s
     assert "penicillin" in shown and "ibuprofen" in shown
 
 
+NAMES = [
+    "Siobhán O’Brien", "أحمد", "山田 太郎", "maria jose garcia", "Jan van der Berg", "Dr. H. Marsh",
+    "Inmaculada Concepción de los Ángeles Fernández de Córdoba y Álvarez de Toledo-Montellano",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "entry",
     [
-        "Type 2 diabetes mellitus", "O’Brien", "500 mg three times daily with food", "St. John's wort", "<0.01", "6.9",
+        *NAMES, "Type 2 diabetes mellitus", "500 mg three times daily with food", "St. John's wort", "<0.01", "6.9",
         "Glucose [Mass/volume] in Serum or Plasma", "ANA 1:320", "t.i.d. with food", "E. coli infection", "152/94 mmHg",
-        "Take 1 tablet by mouth daily.", "Dr. H. Marsh, MD", "> 60 mL/min", "urn:oid:1.2.36.146", "أحمد", "山田 太郎",
-        "Inmaculada Concepción de los Ángeles Fernández de Córdoba y Álvarez de Toledo-Montellano", "",
+        "Take 1 tablet by mouth daily.", "Dr. H. Marsh, MD", "> 60 mL/min", "urn:oid:1.2.36.146", "",
     ],
 )  # fmt: skip
 def test_an_ordinary_entry_stays_as_it_is(entry: str) -> None:
-    assert as_recorded(entry, "name") == as_recorded(entry, "problem") == entry
+    assert as_recorded(entry, "name" if entry in NAMES else "problem") == entry
 
 
 def test_a_quotation_is_one_line_and_what_is_left_out_is_said() -> None:
@@ -314,3 +321,14 @@ def test_a_model_does_not_say_a_quotation_as_its_own(settings: Settings) -> None
         result = agent.ask(f"Show me the chart of patient {who}")
     assert planted in result["grounding"]["removed"] and "takes warfarin and ibuprofen" in result["answer"]
     assert_quoted(who, result["answer"])
+
+
+def test_whatever_is_printed_steers_no_terminal(capsys) -> None:
+    raw = "a\x1b[2Jb\x9b5n\u202ec\u200bd\U000e0041e\rf\x07\x1b]0;x\x07"
+    say(raw)
+    say(raw, err=True)
+    Terminal().print(raw, Text(raw))
+    print_json({raw: raw})
+    shown, errors = capsys.readouterr()
+    assert not [char for char in shown + errors if unicodedata.category(char) in NEVER and char != "\n"]
+    assert json.loads(shown.splitlines()[-1]) == {raw: raw}
