@@ -12,7 +12,7 @@ LONG = 4  # letters of a word that is no particle of a name
 ENTRY, NOTE = 300, 20_000  # characters that are quoted at most
 APOSTROPHES = "'’‘ʼʻ"
 QUOTES = '"`´ˋ˝ʺ″‴‶‷〃„‚〝〞〟＂＇｀「」『』｢｣❛❜❝❞❮❯🙶🙷🙸״'  # beside Unicode's own classes of them, Pi and Pf
-ENDS = ".!?…。！？"
+ELSEWHERE = frozenset("：꞉∶︓…。｡．․։؟۔।॥！？‼⁇")  # colons and ends of sentences that no Latin entry needs
 SHORT = frozenset("dr mr mrs ms prof st vs approx ca sp spp tab cap inj max no".split())  # a dot ends no sentence there
 ACCENTS = 3  # on one letter
 UNSEEN = frozenset(map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10))))
@@ -55,6 +55,8 @@ def quotations(text: str) -> list[str]:
 
 def _line(text: str) -> str:
     """One line of visible characters; accents piled on one letter, or on none, are dropped."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
     return " ".join("".join(_plain(visible(text))).split())
 
 
@@ -79,17 +81,19 @@ def _is_no_name(line: str) -> bool:
 
 def _speaks(line: str) -> bool:
     """More words than an entry has, quotation marks, markup, a colon between words, or a sentence and what follows."""
-    if line.isalnum() or " " not in line.replace("<", " "):
+    if line.isalnum() and len(line) <= ENTRY:
         return False
-    if line.count(" ") >= WORDS or len(line) > ENTRY:
+    if len(line) > ENTRY or line.count(" ") >= WORDS or not ELSEWHERE.isdisjoint(line[:-1]):
         return True
     if any(_is_quote(char) and char not in APOSTROPHES for char in line):
         return True
-    pairs = list(pairwise(f" {line} "))
+    pairs = pairwise(f" {line} ")
     if any((one == "<" and (two.isalpha() or two in "/!")) or (one == "[" and two.isdigit()) for one, two in pairs):
         return True
+    if " " not in line:  # a code: "urn:oid:1.2.36"
+        return False
     digits = all(before[-1:].isdigit() and after[:1].isdigit() for before, after in pairwise(line.split(":")))
-    return not digits or "：" in line or "](" in line or any(_ends(line, mark) for mark in ENDS)
+    return not digits or "](" in line or any(_ends(line, mark) for mark in ".!?")
 
 
 def _ends(line: str, mark: str) -> bool:
