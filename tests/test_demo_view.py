@@ -2,9 +2,14 @@
 
 import asyncio
 import html
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
+import time
+from datetime import date
 from types import SimpleNamespace
 
 import httpx
@@ -222,6 +227,41 @@ def test_a_page_of_another_site_reaches_nothing_where_nobody_signs_in(
     assert asyncio.run(ask(local_only=False)).status_code == 200, "with a login or a link, any name will do"
 
 
+NOTEBOOK = """
+from docgemma.agent import Agent
+from docgemma.demo import open_in_notebook
+with Agent() as agent:
+    demo = open_in_notebook(agent)
+    input()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "framed"), [(["-c", NOTEBOOK], True), (["-m", "docgemma", "demo"], False)], ids=["notebook", "command"]
+)
+def test_only_a_notebook_may_show_the_demo_in_a_frame(command: list[str], framed: bool, home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    env = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_MODEL": "edge", "DOCGEMMA_SOURCES": "offline"}
+    env |= {"GRADIO_SERVER_PORT": port}
+    with subprocess.Popen([sys.executable, *command], env=env, stdin=subprocess.PIPE) as process:
+        try:
+            policy = wait_for(f"http://127.0.0.1:{port}").headers["content-security-policy"]
+        finally:
+            process.terminate()
+    assert "default-src 'self'" in policy
+    assert ("frame-ancestors 'self'" not in policy) is framed
+
+
+def wait_for(url: str) -> httpx.Response:
+    for _ in range(600):
+        try:
+            return httpx.get(url)
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise AssertionError("the demo does not listen")
+
+
 def test_a_login_is_named_with_a_way_out_and_nothing_else_is() -> None:
     shown = view.badges(demo_of(), None, HOSTILE)
     assert "Sign out" in shown and "<script" not in shown and "Sign out" not in view.badges(demo_of(), None, None)
@@ -246,3 +286,26 @@ def test_a_card_shows_five_findings_and_folds_the_rest():
     page = view.card({"label": "Prescription", "args": {}, "findings": findings, "patient": PATIENT})
     head, _, rest = page.partition("<details")
     assert "finding 4" in head and "finding 5" not in head and "3 more" in rest and "finding 7" in rest
+
+
+def test_the_banner_of_an_unreachable_record_never_looks_like_no_allergies(agent, monkeypatch) -> None:
+    def lost(*_: object):
+        raise StoreError("no answer")
+
+    monkeypatch.setattr(agent.store, "chart", lost)
+    shown = view.opened(agent, "ghi-789")
+    assert view.UNREACHABLE in shown.banner and "ghi-789" in shown.banner and "Allergies not known now" in shown.banner
+    assert "not recorded" not in shown.banner and "No known" not in shown.banner and 'role="alert"' in shown.banner
+
+
+def test_the_banner_says_no_known_allergies_only_where_that_is_recorded() -> None:
+    patient = {"id": "p", "name": HOSTILE, "birth_date": "1950", "sex": "", "deceased": ""}
+    assert "No known allergies" in view.html("banner", patient, "", [], True)
+    asks = view.html("banner", patient, "", [], False)
+    assert "Allergies not recorded: ask" in asks and "No known" not in asks and "<script" not in asks
+
+
+def test_an_age_is_in_years_and_of_a_small_child_in_months() -> None:
+    today = date(2026, 11, 23)
+    ages = {born: view.age(born, today) for born in ("1958-11-24", "2025-10-24", "2026-10-23", "1958", "2027-01-01")}
+    assert list(ages.values()) == ["67 years", "12 months", "1 month", "", ""]

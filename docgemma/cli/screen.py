@@ -4,14 +4,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.control import Control
+from rich.live import Live
 from rich.markup import escape
+from rich.segment import ControlType
 from rich.table import Table
+from rich.text import Text
 
 from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
 from docgemma.cli.terminal import Terminal
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text, model_calls, source_line
+from docgemma.rules.override import red
 
 DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 
@@ -21,24 +26,35 @@ class Screen:
 
     def __init__(self) -> None:
         self.out, self.err = Terminal(), Terminal(stderr=True)
+        # what is written so far: the answer takes its place, so it stands there once, as it passed every check
+        self.draft = Live(
+            console=self.out, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        )
         self.streamed = ""
 
     def event(self, event: dict[str, Any]) -> None:
+        if event["type"] in ("start", "step"):
+            self.close()
         if event["type"] == "start" and self.err.is_terminal:
             self.err.print(f"[dim]· {event['label']} …[/dim]", end="\r")
         elif event["type"] == "step" and event["detail"]:
             self.err.print(f"[dim]· {event['label']}: {escape(event['detail'])} ({event['seconds']:.1f} s)[/dim]")
         elif event["type"] == "token" and self.out.is_terminal:
+            if not self.draft.is_started:
+                self.out.control(Control((ControlType.ERASE_IN_LINE, 2)))  # the label of the step that writes
+                self.draft.start()
             self.streamed += event["text"]
-            self.out.print(escape(event["text"]), end="")
+            self.draft.update(Text(self.streamed), refresh=True)
+
+    def close(self) -> None:
+        """Take the draft off the terminal."""
+        self.draft.stop()
+        self.streamed = ""
 
     def result(self, result: dict[str, Any], timeline: bool = True) -> None:
         """The answer as it stands after every check, then the timeline."""
-        if self.streamed.strip() == result["answer"].strip():
-            self.out.print()
-        else:
-            self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
-        self.streamed = ""
+        self.close()
+        self.out.print(escape(result["answer"]))
         for source in dict.fromkeys(map(source_line, result["sources"])):
             self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
@@ -51,7 +67,8 @@ class Screen:
                 f"thread {result['thread']} · decision support, not a medical device[/dim]"
             )
         if result["status"] == "needs_approval":
-            choices = "--approve (or --reject, or --edit '{…}')"
+            why = ' --reason "…"' if red(result["pending_write"].get("ranked") or []) else ""
+            choices = f"--approve{why} (or --reject, or --edit '{{…}}')"
             self.err.print(f"Decide with: docgemma ask --thread {result['thread']} {choices}")
         elif result["status"] == "needs_clarification":
             self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
@@ -60,6 +77,7 @@ class Screen:
 def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:
     """Put a waiting write to the person at the keyboard until it is decided or left for later."""
     while pending := result["pending_write"]:
+        screen.close()
         screen.out.print(escape(approval_text(pending)))
         decision = DECISIONS.get(_read("approve, edit, reject, or later? ").strip().lower()[:1])
         if decision is None:
@@ -67,7 +85,9 @@ def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, An
         try:
             edits = decision == "edit"
             changes = parse_changes(_read(f"changes as JSON, fields {', '.join(pending['args'])}: ")) if edits else {}
-            result = agent.decide(result["thread"], decision, changes, on_event=screen.event)
+            grave = decision == "approve" and red(pending.get("ranked") or [])
+            reason = _read("reason, which the record keeps: ") if grave else ""
+            result = agent.decide(result["thread"], decision, changes, reason, on_event=screen.event)
         except UsageError as error:
             screen.err.print(escape(error.line()))
     return result
@@ -82,9 +102,11 @@ def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | No
             result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
             result = settle(agent, result, screen)
         except KeyboardInterrupt:
+            screen.close()
             screen.err.print("\nStopped. Ask again, or ask something else.")
             continue
         except DocGemmaError as error:
+            screen.close()
             screen.err.print(escape(error.line()))
             continue
         thread, image, patient = result["thread"], None, None
