@@ -12,6 +12,7 @@ from docgemma.nodes.context import Context
 from docgemma.rules.override import override_text
 from docgemma.rules.refusal import is_rejected
 from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
+from docgemma.text.quoted import shortened
 
 FIRST = 5  # findings that a tired person reads; the worst come first
 LABELS = {
@@ -76,7 +77,7 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
                 return "Nothing more is needed"
             values = [value for value in (update["current_args"] or {}).values() if value]
             shown = "; ".join(", ".join(value) if isinstance(value, list) else str(value) for value in values)
-            return f"{context.toolbox[tool].label}: {shown[:160]}"
+            return f"{context.toolbox[tool].label}: {shortened(shown, 160)}"
         case "tool_execute":
             return _executed(update["tool_results"][-1]) if update.get("tool_results") else ""
         case "result_classify":

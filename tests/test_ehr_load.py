@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docgemma.cli.terminal import Terminal
 from docgemma.ehr.load import load_files
 from docgemma.ehr.open import seed_resources
 from docgemma.ehr.remote import RemoteStore
@@ -219,7 +220,7 @@ def test_every_synthetic_chart_can_be_summarized(charts: SqliteStore) -> None:
 
 def test_a_printed_chart_has_headed_tables_and_no_raw_values(charts: SqliteStore, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    print_chart(summarize(charts.chart("abc-123")))
+    print_chart(summarize(charts.chart("abc-123")), Terminal())
     said = capsys.readouterr().out
     assert said.startswith("John Smith\nmale, born 1958-04-12, ID abc-123\n")
     rows = [" ".join(line.split()) for line in said.splitlines()]
@@ -234,7 +235,7 @@ def test_a_printed_chart_says_what_is_past_and_what_is_not_recorded(charts: Sqli
     monkeypatch.setenv("COLUMNS", "160")
     (aroha,) = charts.search_patients("Aroha Ngata")
     chart = summarize(charts.chart(aroha.id))
-    print_chart(chart | {"allergies": [], "notes": [{"type": "note", "text": "a \x1b[31m[bold]b"}]})
+    print_chart(chart | {"allergies": [], "notes": [{"type": "note", "text": "a \x1b[31m[bold]b"}]}, Terminal())
     said = capsys.readouterr().out
     past = said[said.index("Past problems") :]
     assert "Pneumonia" in past and "2025-08-01" in past

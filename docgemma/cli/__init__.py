@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 
 from docgemma.cli import ask, ehr, eval, forget, kaggle, serve, snapshot
-from docgemma.cli.shared import AsJson, print_json
+from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import DocGemmaError, kind_and_place
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ Everything else: docgemma --help. Completion of commands: docgemma --install-com
 @app.callback(invoke_without_command=True)
 def greet(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(GREETING)
+        say(GREETING)
 
 
 @app.command()
@@ -51,9 +51,9 @@ def doctor(as_json: AsJson = False) -> None:
         print_json({"checks": [asdict(check) for check in checks], "ok": ok})
         return
     for check in checks:
-        typer.echo(f"{'ok' if check.ok else '--'}  {check.name}: {check.found}")
+        say(f"{'ok' if check.ok else '--'}  {check.name}: {check.found}")
         if check.fix:
-            typer.echo(f"      {check.fix}")
+            say(f"      {check.fix}")
 
 
 def main() -> None:
@@ -76,5 +76,5 @@ def main() -> None:
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    print(f"docgemma: {line}", file=sys.stderr)
+    say(f"docgemma: {line}", err=True)
     sys.exit(status)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, progress
+from docgemma.cli.shared import AsJson, print_json, progress, say
 from docgemma.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def load(
     if as_json:
         print_json(asdict(report))
     else:
-        typer.echo(f"Loaded {report.loaded} resources; skipped {len(report.skipped)}.")
+        say(f"Loaded {report.loaded} resources; skipped {len(report.skipped)}.")
         for item in report.skipped[:SHOWN]:
-            typer.echo(f"  {item}", err=True)
+            say(f"  {item}", err=True)
     if not report.loaded:
         raise UsageError("Nothing was loaded.", hint="The lines above say why.")
 
@@ -48,10 +48,10 @@ def search(name: str, as_json: AsJson = False) -> None:
         print_json({"patients": [asdict(match) for match in found], "source": store.name})
         return
     if not found:
-        typer.echo(f"No patient found for {name!r}.")
+        say(f"No patient found for {name!r}.")
     for match in found:
         spelt = " (spelt differently)" if match.guessed else ""
-        typer.echo(f"{match.name}{spelt}  born {match.birth_date}  {match.sex}  id {match.id}")
+        say(f"{match.name}{spelt}  born {match.birth_date}  {match.sex}  id {match.id}")
 
 
 @app.command()
@@ -68,7 +68,9 @@ def show(patient_id: str, as_json: AsJson = False) -> None:
     if as_json:
         print_json(summarize(chart))
         return
-    print_chart(summarize(chart))
+    from docgemma.cli.terminal import Terminal
+
+    print_chart(summarize(chart), Terminal())
 
 
 def _store(create: bool = False) -> "closing[RecordStore]":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, quick_start
+from docgemma.cli.shared import AsJson, print_json, quick_start, say
 from docgemma.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def evaluate(
         if saved:  # a line at once, so that a stopped run keeps what it has
             saved.writelines(json.dumps(asdict(turn), ensure_ascii=False, default=str) + "\n" for turn in case.turns)
         if not as_json:
-            typer.echo(f"{'pass' if case.passed else 'FAIL'}  {case.id}  {case.seconds:.2f} s  {case.why}".rstrip())
+            say(f"{'pass' if case.passed else 'FAIL'}  {case.id}  {case.seconds:.2f} s  {case.why}".rstrip())
 
     with saved or nullcontext():
         report = summarize(run_cases(cases, read_settings(), progress=finished))
@@ -47,7 +47,7 @@ def evaluate(
         print_json(report)
         return
     found = report["metrics"]
-    typer.echo(
+    say(
         f"\n{report['passed']} of {report['total']} passed: {found['share']:.1%} "
         f"(95 % interval {found['low']:.1%} to {found['high']:.1%}). {found['turns']} turns, median "
         f"{found['median_seconds']:.2f} s, 95th percentile {found['p95_seconds']:.2f} s."

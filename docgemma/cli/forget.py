@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json
+from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import UsageError
 
 
@@ -35,4 +35,4 @@ def forget(
     if as_json:
         print_json({"forgotten": count, "note": STAYS})
     else:
-        typer.echo(f"Forgot {count} conversation{'' if count == 1 else 's'}. {STAYS}")
+        say(f"Forgot {count} conversation{'' if count == 1 else 's'}. {STAYS}")

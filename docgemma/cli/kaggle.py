@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, progress
+from docgemma.cli.shared import AsJson, print_json, progress, say
 from docgemma.errors import UsageError
 
 app = typer.Typer(help="The Kaggle kernel: build the folder that is pushed.", rich_markup_mode=None)
@@ -33,11 +33,11 @@ def build_command(
     if as_json:
         print_json(report)
         return
-    typer.echo(f"{report['folder']}: kernel {report['kernel']} ({report['kernel_bytes'] / 1e3:.0f} kB),")
-    typer.echo(f"  dataset {report['dataset']} ({report['dataset_bytes'] / 1e6:.1f} MB). Checked for a T4:")
+    say(f"{report['folder']}: kernel {report['kernel']} ({report['kernel_bytes'] / 1e3:.0f} kB),")
+    say(f"  dataset {report['dataset']} ({report['dataset_bytes'] / 1e6:.1f} MB). Checked for a T4:")
     for line in report["checks"]:
-        typer.echo(f"  ok  {line['name']}: {line['found']}")
-    typer.echo("Next (a token for it: kaggle.com, Settings, API; wait until the status is ready):")
+        say(f"  ok  {line['name']}: {line['found']}")
+    say("Next (a token for it: kaggle.com, Settings, API; wait until the status is ready):")
     for command in report["commands"]:
-        typer.echo(f"  {command}")
-    typer.echo("A later build of the dataset: kaggle datasets version -m new -p … instead of create.")
+        say(f"  {command}")
+    say("A later build of the dataset: kaggle datasets version -m new -p … instead of create.")

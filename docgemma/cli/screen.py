@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.control import Control
 from rich.live import Live
 from rich.markup import escape
@@ -14,11 +13,11 @@ from rich.text import Text
 
 from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
+from docgemma.cli.terminal import Terminal
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text, model_calls, source_line
 from docgemma.rules.override import red
 
-PIPED_WIDTH = 110  # columns of a table that no terminal shows
 DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 
 
@@ -26,9 +25,7 @@ class Screen:
     """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
 
     def __init__(self) -> None:
-        piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
-        self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
-        self.err = Console(stderr=True, highlight=False)
+        self.out, self.err = Terminal(), Terminal(stderr=True)
         # what is written so far: the answer takes its place, so it stands there once, as it passed every check
         self.draft = Live(
             console=self.out, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False

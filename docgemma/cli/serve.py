@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import Model, progress
+from docgemma.cli.shared import Model, progress, say
 
 demo_app = typer.Typer(help="The demo in a browser: chat, chart, timeline, approvals.", rich_markup_mode=None)
 
@@ -34,7 +34,7 @@ def record_scenarios(
     from docgemma.demo.record import record
 
     for path in record(out, scenario or (), media=media, model=model, on_progress=progress):
-        typer.echo(path)
+        say(str(path))
 
 
 def serve(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from docgemma.errors import UsageError
+from docgemma.text.characters import visible
 
 EDIT_LIKE = 'Write it like: --edit \'{"dosage": "250 mg"}\''
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -20,11 +21,18 @@ Model = Annotated[
 
 
 def progress(line: str) -> None:
-    typer.echo(line, err=True)
+    say(line, err=True)
+
+
+def say(line: str, err: bool = False) -> None:
+    """Print a line. Whatever it was made of, nothing in it steers the terminal."""
+    typer.echo(visible(line), err=err)
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    """Print one object on one line; what is not plainly visible in it stands as \\u001b."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    sys.stdout.write("".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text) + "\n")
 
 
 def parse_changes(text: str) -> dict[str, Any]:

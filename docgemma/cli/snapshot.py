@@ -5,7 +5,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, progress
+from docgemma.cli.shared import AsJson, print_json, progress, say
 
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
@@ -48,9 +48,9 @@ def info_command(as_json: AsJson = False) -> None:
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    typer.echo(f"Built {report['path']} in {report['seconds']} s.")
+    say(f"Built {report['path']} in {report['seconds']} s.")
     for kind, part in report["kinds"].items():
-        typer.echo(_line(kind, part))
+        say(_line(kind, part))
     _print_first("Left out", [_note(item) for item in report["left_out"]])
     _print_first("Problem", [_note(item) for item in report["problems"]])
     _print_first("Disagreement", [_disagreement(item) for item in report["boxed_warnings"]])
@@ -58,9 +58,9 @@ def _print_report(report: dict[str, Any]) -> None:
 
 def _print_first(title: str, lines: list[str]) -> None:
     for line in lines[:SHOWN]:
-        typer.echo(f"{title}: {line}", err=True)
+        say(f"{title}: {line}", err=True)
     if len(lines) > SHOWN:
-        typer.echo(f"{title}: {len(lines) - SHOWN} more; --json lists all.", err=True)
+        say(f"{title}: {len(lines) - SHOWN} more; --json lists all.", err=True)
 
 
 def _note(note: dict[str, Any]) -> str:
@@ -77,19 +77,19 @@ def _disagreement(item: dict[str, str]) -> str:
 
 def _print_info(found: dict[str, Any]) -> None:
     origin = "the records that come with the package" if found["shipped"] else "built from bulk files"
-    typer.echo(f"{found['path']}: {origin}, made {found['built'][:10]}.")
+    say(f"{found['path']}: {origin}, made {found['built'][:10]}.")
     for kind, part in found["kinds"].items():
         age = f", {part['age_days']} days old" if part["age_days"] is not None else ""
-        typer.echo(_line(kind, part) + age)
+        say(_line(kind, part) + age)
         if part.get("demonstration"):
-            typer.echo(f"    {part['demonstration']} of them are invented demonstration records.")
+            say(f"    {part['demonstration']} of them are invented demonstration records.")
         if part.get("bulk_labels"):
-            typer.echo(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
-            typer.echo(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
+            say(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
+            say(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
         if part.get("with_basis"):
-            typer.echo(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
+            say(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
     if found["shipped"]:
-        typer.echo("To make one from the public bulk files: docgemma snapshot build --help")
+        say("To make one from the public bulk files: docgemma snapshot build --help")
 
 
 def _line(kind: str, part: dict[str, Any]) -> str:

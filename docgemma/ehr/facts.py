@@ -1,10 +1,14 @@
-"""FHIR R4 resources as the few facts a clinician reads. Pure; what a resource does not say stays "", never guessed."""
+"""FHIR R4 resources as the few facts a clinician reads. Pure; what a resource does not say stays "", never guessed.
+
+The texts were written by others: each leaves as one clean line, and as a quotation where it speaks or is a note.
+"""
 
 import base64
 import binascii
 from typing import Any
 
 from docgemma.ehr.base import Resource
+from docgemma.text.quoted import as_recorded, quotation
 
 NO_KNOWN_ALLERGY = frozenset({"716186003", "409137002", "429625007", "428607008"})  # SNOMED CT: not an allergy
 CLOSED = frozenset({"resolved", "inactive", "remission"})
@@ -20,12 +24,12 @@ NOT_ABNORMAL = frozenset({"", "normal", "negative"})
 
 def condition(resource: Resource) -> dict[str, Any]:
     """`name, active, onset`."""
-    return {
+    return _recorded("problem", {
         "name": concept(resource.get("code")),
         # a problem without a status counts as active: unknown is never normal
         "active": code(resource.get("clinicalStatus")) not in CLOSED and not _wrong(resource),
         "onset": (resource.get("onsetDateTime") or resource.get("recordedDate") or "")[:10],
-    }
+    })  # fmt: skip
 
 
 def medication(resource: Resource) -> dict[str, Any]:
@@ -36,14 +40,14 @@ def medication(resource: Resource) -> dict[str, Any]:
     name = concept(resource.get("medicationCodeableConcept"))
     status = resource.get("status", "")
     instructions = resource.get("dosageInstruction") or resource.get("dosage") or []
-    return {
+    return _recorded("medication", {
         "name": name or resource.get("medicationReference", {}).get("display", ""),
         "dosage": "; ".join(filter(None, map(_dosage, instructions))),
         "active": status not in STOPPED,
         "status": status,
         "started": (resource.get("authoredOn") or resource.get("effectiveDateTime") or "")[:10],
         "reason": ", ".join(filter(None, (item.get("display", "") for item in resource.get("reasonReference", [])))),
-    }
+    })  # fmt: skip
 
 
 def allergy(resource: Resource) -> dict[str, Any] | None:
@@ -52,14 +56,14 @@ def allergy(resource: Resource) -> dict[str, Any] | None:
         return None
     reactions = resource.get("reaction", [])
     shown = [concept(sign) for item in reactions for sign in item.get("manifestation", [])]
-    return {
+    return _recorded("allergy", {
         "substance": concept(resource.get("code")),
         "reaction": ", ".join(filter(None, shown)),
         "severity": next((item["severity"] for item in reactions if item.get("severity")), ""),
         "criticality": resource.get("criticality", ""),
         "active": code(resource.get("clinicalStatus")) not in CLOSED,
         "recorded": (resource.get("recordedDate") or "")[:10],
-    }
+    })  # fmt: skip
 
 
 def says_no_known_allergy(resource: Resource) -> bool:
@@ -70,7 +74,7 @@ def observation(resource: Resource) -> dict[str, Any]:
     """`name, value, unit, flag, date, low, high, code`. `value` is text; `flag` is "" where nothing says."""
     quantity, limits = resource.get("valueQuantity", {}), (resource.get("referenceRange") or [{}])[0]
     low, high = (limits.get(end, {}).get("value") for end in ("low", "high"))
-    return {
+    return _recorded("test", {
         "name": concept(resource.get("code")),
         "value": _value(resource),
         "unit": quantity.get("unit") or quantity.get("code", ""),
@@ -79,25 +83,33 @@ def observation(resource: Resource) -> dict[str, Any]:
         "low": low,
         "high": high,
         "code": code(resource.get("code")),
-    }
+    })  # fmt: skip
 
 
 def document(resource: Resource) -> dict[str, Any]:
     """`type, date, author, text`. A text that lies outside the resource is not fetched, and that is said."""
     attachments = [item.get("attachment", {}) for item in resource.get("content", [])]
     texts = [_decoded(item) for item in attachments if item.get("contentType", "text/plain").startswith("text/")]
+    said = " ".join(filter(None, texts)) or resource.get("description") or ""
     elsewhere = any(item.get("url") for item in attachments)
-    return {
+    return _recorded("note", {
         "type": concept(resource.get("type")) or "note",
         "date": resource.get("date", "")[:10],
         "author": ", ".join(filter(None, (item.get("display", "") for item in resource.get("author", [])))),
-        "text": " ".join(filter(None, texts)) or resource.get("description") or (ELSEWHERE if elsewhere else ""),
-    }
+        "text": quotation(said) if said else ELSEWHERE if elsewhere else "",
+    })  # fmt: skip
 
 
 def immunization(resource: Resource) -> dict[str, Any]:
     """`name, date`."""
-    return {"name": concept(resource.get("vaccineCode")), "date": resource.get("occurrenceDateTime", "")[:10]}
+    told = {"name": concept(resource.get("vaccineCode")), "date": resource.get("occurrenceDateTime", "")[:10]}
+    return _recorded("vaccine", told)
+
+
+def _recorded(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Every text of an entry as the record says it; a note's is a quotation already."""
+    places = {key: kind if key == "name" else key for key in entry if key != "text" and isinstance(entry[key], str)}
+    return entry | {key: as_recorded(entry[key], place) for key, place in places.items()}
 
 
 def concept(value: Resource | None) -> str:

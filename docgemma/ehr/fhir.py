@@ -9,6 +9,7 @@ from typing import Any
 from docgemma.ehr.base import Chart, PatientMatch, Provenance, Resource
 from docgemma.ehr.facts import concept
 from docgemma.errors import ErrorType, ToolError
+from docgemma.text.quoted import as_recorded
 
 Read = Callable[[str, str], Resource | None]  # a resource by its type and id
 KEY_SYSTEM = "urn:docgemma:write-key"  # identifier.system of a resource that this program wrote
@@ -57,9 +58,11 @@ def identifier_values(patient: Resource) -> list[str]:
 
 
 def patient_match(patient: Resource, guessed: bool = False) -> PatientMatch:
-    birth_date, sex = patient.get("birthDate") or "", patient.get("gender") or ""
-    numbers = tuple(identifier_values(patient))
-    return PatientMatch(patient["id"], display_name(patient), birth_date, sex, guessed, numbers)
+    """Who it is, as others may show it: a name that speaks is a quotation."""
+    name = as_recorded(display_name(patient), "name")
+    birth_date, sex = (as_recorded(patient.get(key) or "", key) for key in ("birthDate", "gender"))
+    numbers = tuple(as_recorded(number, "number") for number in identifier_values(patient))
+    return PatientMatch(patient["id"], name, birth_date, sex, guessed, numbers)
 
 
 def local_reference(reference: Any) -> str:

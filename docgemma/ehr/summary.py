@@ -1,11 +1,14 @@
 """A chart as plain JSON, and as the tables that `docgemma ehr show` prints."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docgemma.ehr import facts
 from docgemma.ehr.base import Chart, Resource
-from docgemma.text.characters import visible
+from docgemma.text.quoted import as_recorded
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Rows = list[dict[str, Any]]
 EARLIER = 2  # values before the latest, for the trend
@@ -52,28 +55,29 @@ def summarize(chart: Chart) -> dict[str, Any]:
 
 def deceased(patient: Resource) -> str:
     """The date of death, "yes" if only the fact is known, "" if the record does not say so."""
-    return patient.get("deceasedDateTime") or ("yes" if patient.get("deceasedBoolean") else "")
+    return as_recorded(patient.get("deceasedDateTime") or "", "date of death") or (
+        "yes" if patient.get("deceasedBoolean") else ""
+    )
 
 
-def print_chart(chart: dict[str, Any]) -> None:
+def print_chart(chart: dict[str, Any], console: "Console") -> None:
     """Print `summarize`'s JSON as a clinician reads a chart: headed tables, what is active before what is past."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    patient, console = chart["patient"], Console(highlight=False)
+    patient = chart["patient"]
     born = f"born {patient['birth_date']}" if patient["birth_date"] else "date of birth not recorded"
     died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
-    console.print(Text(visible(patient["name"]), style="bold"))
-    console.print(Text(visible(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")))
+    console.print(Text(patient["name"], style="bold"))
+    console.print(Text(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}"))
 
     def show(title: str, rows: Rows, columns: dict[str, str], none: str) -> None:
         heads = {head: key for head, key in columns.items() if any(row.get(key) for row in rows)}  # no empty columns
         table = Table(*heads, box=None, header_style="dim", padding=(0, 2, 0, 0))
         for row in rows:
             style = "" if row.get("flag", "") in facts.NOT_ABNORMAL else ABNORMAL_STYLE
-            table.add_row(*(Text(visible(str(row.get(key) or "")), style=style) for key in heads.values()))
+            table.add_row(*(Text(str(row.get(key) or ""), style=style) for key in heads.values()))
         console.print(Text(f"\n{title}", style="bold"))
         console.print(Padding(table if rows else Text(none), (0, 0, 0, 2), expand=False))
 
@@ -90,7 +94,7 @@ def print_chart(chart: dict[str, Any]) -> None:
     console.print(Text("\nNotes", style="bold"))
     for note in chart["notes"] or [{"text": "none recorded"}]:
         head = ", ".join(part for key in ("type", "date", "author") if (part := note.get(key)))
-        console.print(Padding(Text(visible(f"{head}\n{note['text']}".strip())), (0, 0, 1, 2), expand=False))
+        console.print(Padding(Text(f"{head}\n{note['text']}".strip()), (0, 0, 1, 2), expand=False))
 
 
 def _latest(items: Iterable[dict[str, Any]]) -> Rows:

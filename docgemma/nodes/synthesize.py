@@ -19,6 +19,7 @@ from docgemma.rules.layout import Answer
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Clarification, Exchange
+from docgemma.text.quoted import quotations, shortened
 
 KEPT_TURNS = 8
 MIN_WORDS = 3  # less than that says nothing; the evidence does
@@ -82,11 +83,12 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     facts, labels = evidence(state, answer.plain), {tool.name: tool.label for tool in context.toolbox}
     removed: list[str] = []
     prompt = answer_prompt(state)
+    instructions = "\n".join([prompt.system, *quotations("\n".join(facts))])  # nor does it say a quotation as its own
     results = [item["formatted_result"] for item in state.get("tool_results", []) if not item["error"]]
     confirmed = [line for text in results for line in text.splitlines()] + _said_before(state)
 
     def keep(text: str) -> str:
-        text, leaked = without_instructions(text, prompt.system)
+        text, leaked = without_instructions(text, instructions)
         text, claimed = without_entries(text, confirmed)
         checked = ground(text, facts, context.drugs, labels)
         removed.extend([*leaked, *claimed, *checked.removed])
@@ -181,7 +183,7 @@ def _grounding(removed: list[str]) -> dict[str, Any]:
 
 def _briefs(state: AgentState) -> list[dict[str, Any]]:
     return [
-        {"label": item["tool_label"], "args": item["args"], "brief": item["formatted_result"][:300]}
+        {"label": item["tool_label"], "args": item["args"], "brief": shortened(item["formatted_result"], 300)}
         for item in state.get("tool_results", [])
         if not item["error"]
     ]

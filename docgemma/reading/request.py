@@ -13,6 +13,7 @@ from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
+from docgemma.text.quoted import OPEN
 from docgemma.text.words import plain
 
 SURE = 0.5
@@ -45,7 +46,8 @@ def read_request(
     Raises:
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
-    reading = reader.read(message, before=before, patient=active["name"] if active else "")
+    name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
+    reading = reader.read(message, before=before, patient=name)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from docgemma.reading.terms import measure_named, names
+from docgemma.text.quoted import shortened
 
 Chart = dict[str, Any]
 Entry = dict[str, Any]
@@ -112,11 +113,7 @@ def _immunization(item: Entry) -> str:
 
 
 def _note(item: Entry) -> str:
-    text = " ".join(item["text"].split())
-    if names(PLANTED, text):
-        text = WITHHELD
-    elif len(text) > NOTE_CHARS:
-        text = text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
+    text = WITHHELD if names(PLANTED, item["text"]) else shortened(item["text"], NOTE_CHARS)
     return f"{_joined(item['type'], item['date'], item.get('author', ''))}: {text}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from docgemma.errors import RETRYABLE, ErrorType
 from docgemma.state import Clarification, Option, ToolResult
+from docgemma.text.quoted import shortened
 
 MAX_RETRIES = 2  # of one tool
 MAX_TOTAL_RETRIES = 4  # of all tools in one turn
@@ -146,4 +147,4 @@ def _clarification(result: ToolResult) -> Clarification | None:
 def _line(value: Any) -> str:
     """A value as part of a sentence: one line, bounded."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
-    return " ".join(text.split())[:120]
+    return shortened(" ".join(text.split()), 120)

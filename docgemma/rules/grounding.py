@@ -15,6 +15,7 @@ from docgemma.rules.claims import says, unfounded
 from docgemma.text.drugs import DrugNames, fold
 from docgemma.text.frequency import said_frequencies
 from docgemma.text.numbers import Quantity, quantities, roman
+from docgemma.text.quoted import CLOSE, OPEN
 from docgemma.text.words import clinical, listed, plain
 
 # "According to the openFDA database, dofetilide …": the phrase goes, the fact stays
@@ -224,6 +225,7 @@ def without_instructions(answer: str, instructions: str) -> tuple[str, list[str]
 
     def repeated(sentence: str) -> bool:
         said = plain(sentence)
-        return bool(said) and (said in lines or (len(said.split()) >= MIN_WORDS and said in told))
+        quoted = OPEN in sentence or CLOSE in sentence
+        return bool(said) and not quoted and (said in lines or (len(said.split()) >= MIN_WORDS and said in told))
 
     return without(answer, repeated)

@@ -23,10 +23,12 @@ def fold(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without control characters, direction marks and zero-width characters; line breaks and tabs stay."""
+    """The text without control characters, direction marks and zero-width characters. Tabs stay; each break of a line
+    that any program knows (CR, NEL, U+2028, ...) is a newline."""
     if text.isprintable():
         return text
-    return "".join(char for char in text if char in "\n\r\t\v\f" or unicodedata.category(char) not in INVISIBLE)
+    lines = "\n".join(f"{text}\n".splitlines())
+    return "".join(char for char in lines if char in "\n\t" or unicodedata.category(char) not in INVISIBLE)
 
 
 def clean_question(text: str) -> str:

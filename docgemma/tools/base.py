@@ -15,6 +15,7 @@ from docgemma.llm.base import LLM
 from docgemma.rules.errors import error_message
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
+from docgemma.text.quoted import closing
 from docgemma.tools.untrusted import clean, protect
 
 log = logging.getLogger(__name__)
@@ -224,11 +225,10 @@ def clip(text: str, limit: int) -> str:
     """The head of a text, cut at the end of a sentence where one is near, else at a word."""
     if len(text) <= limit:
         return text
-    head = text[: limit - 2]
+    head = text[: limit - 3]
     stop = max(head.rfind(". "), head.rfind("; "))
-    if stop > limit // 2:
-        return head[: stop + 1] + " …"
-    return head.rsplit(" ", 1)[0].rstrip(" ,;") + " …"
+    head = head[: stop + 1] if stop > limit // 2 else head.rsplit(" ", 1)[0].rstrip(" ,;")
+    return f"{head} …{closing(head)}"
 
 
 def sentence(text: str) -> str:

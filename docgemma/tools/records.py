@@ -5,11 +5,11 @@ from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
-from docgemma.ehr.fhir import identifier_values
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
+from docgemma.text.quoted import as_recorded
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 from docgemma.tools.untrusted import clean
 
@@ -83,8 +83,10 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "vitals": _latest(map(fhir.observation, chart.vitals)),
         "social": _latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
-        "identifiers": identifier_values(chart.record),
-        "language": ", ".join(filter(None, (fhir.concept(item.get("language")) for item in spoken))),
+        "identifiers": list(chart.patient.identifiers),
+        "language": as_recorded(
+            ", ".join(filter(None, (fhir.concept(item.get("language")) for item in spoken))), "language"
+        ),
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }

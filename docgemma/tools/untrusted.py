@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from docgemma.text.characters import visible
+from docgemma.text.quoted import closing
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ def clean_text(text: str, limit: int = MAX_CHARS) -> str:
     text = headings.sub(r"(\1)", text)
     text = names.sub(lambda found: found[0].replace("_", " "), text)
     text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
+    return text if len(text) <= limit else f"{(head := text[: limit - 3].rstrip())} …{closing(head)}"
 
 
 def clean(value: T, limit: int = MAX_CHARS) -> T:
