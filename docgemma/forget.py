@@ -69,7 +69,7 @@ def forget_all(settings: Settings, memory: "Memory") -> int:
 
 
 def image_folder(settings: Settings, thread: str) -> Path:
-    """Where its images and what the demo notes about it are kept. Its id may open it, so the folder has another name."""
+    """Its images, and what the demo notes about it. Its id may open it, so the folder has another name."""
     return settings.home / "images" / hashlib.sha256(thread.encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""Which conversations come back to whom, what is forgotten, and what thumbs keep: on the real stores, without a browser."""
+"""Which conversations come back to whom, what is forgotten, and what thumbs keep, without a browser."""
 
 import json
 from pathlib import Path
@@ -29,8 +29,6 @@ def demo(agent):  # noqa: F811
 
 def keep(window: Window, kept: list[str] | None = None, keep: bool = True) -> list[str]:
     return window.handlers.remember(keep, window.session, kept)["kept"]
-
-
 
 
 def ends(window: Window) -> dict:

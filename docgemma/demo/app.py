@@ -10,7 +10,7 @@ from gradio.components.chatbot import ExampleMessage
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.everyday import Everyday
-from docgemma.demo.handlers import Handlers, listed
+from docgemma.demo.handlers import listed
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
 from docgemma.turns import Turns
@@ -74,9 +74,9 @@ def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     examples = [ExampleMessage(text=text) for text in EXAMPLES] if agent else None
     ui.chat = gr.Chatbot(
-        elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, buttons=["copy"] if agent else [],
-        feedback_options=("Like", "Dislike") if agent else None, placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[],
-        group_consecutive_messages=False, layout="panel",
+        elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, latex_delimiters=[],
+        buttons=["copy"] if agent else [], feedback_options=("Like", "Dislike") if agent else None,
+        placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False, layout="panel",
     )  # fmt: skip
     with gr.Column(visible=False, elem_id="dg-card") as ui.card:
         ui.what = gr.HTML("", elem_id="dg-what")
@@ -111,7 +111,7 @@ def _list(ui: SimpleNamespace) -> None:
     with gr.Accordion("Feedback", open=False, elem_id="dg-feedback"):
         gr.Markdown("Thumbs stay on this machine. They say nothing about a patient, unless you add the words.")
         ui.agreed = gr.Checkbox(False, label="Add question and answer to my next thumbs", elem_id="dg-agreed")
-        ui.feedback = gr.DownloadButton("Export feedback (JSON)", visible=False, size="sm", elem_id="dg-export-feedback")
+        ui.feedback = gr.DownloadButton("Export feedback", visible=False, size="sm", elem_id="dg-export-feedback")
 
 
 def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
@@ -134,7 +134,7 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
             ui.play = gr.Button("Play", variant="primary", elem_id="dg-play")
 
 
-def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Agent | None) -> None:
+def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
     shown = [
         ui.session, ui.browser, ui.chat, ui.card, ui.what, ui.approve, *ui.fields, ui.edit, ui.take_up, ui.composer,
         ui.stop, ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,

@@ -18,14 +18,30 @@ element.addEventListener("click", (event) => {
   tell(item, { do: button.dataset.do });
 });
 
+// The list is drawn anew after every change: what had the focus gets it again, or else the conversation in its place.
+let last = null;
+element.addEventListener("focusin", (event) => {
+  const item = event.target.closest("li");
+  last = item && { number: Number(item.dataset.number), what: event.target.dataset.do || "rename" };
+});
+element.addEventListener("focusout", (event) => { if (event.relatedTarget) last = null; });
+watch("value", () => {
+  if (!last || document.activeElement !== document.body) return;
+  const items = element.querySelectorAll("li");
+  const item = items[Math.min(last.number, items.length - 1)];
+  (item?.querySelector(`[data-do=${last.what}]`) || document.querySelector("#dg-composer textarea"))?.focus();
+});
+
 function rename(item) {
   const button = item.querySelector(".dg-open-it");
   const field = document.createElement("input");
   field.value = item.querySelector(".dg-name").textContent;
   field.maxLength = 80;
   field.setAttribute("aria-label", "New name");
+  let over = false; // taking the field away is a blur, too
   const done = (keep) => {
-    if (!field.isConnected) return;
+    if (over) return;
+    over = true;
     const name = field.value.trim();
     field.replaceWith(button);
     if (keep && name) {
@@ -35,6 +51,7 @@ function rename(item) {
     item.querySelector("[data-do=rename]").focus();
   };
   field.addEventListener("keydown", (event) => {
+    if (["Enter", "Escape"].includes(event.key)) event.preventDefault(); // else it would press the button that gets the focus
     if (event.key === "Enter") done(true);
     if (event.key === "Escape") done(false);
   });

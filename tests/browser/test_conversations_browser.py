@@ -129,7 +129,9 @@ def test_a_kept_conversation_is_opened_renamed_and_deleted_in_the_list(visit, wi
     list_opened(person)
     row.get_by_role("button", name="Ward round").first.click()
     person.page.locator(".dg-said").first.wait_for()
+    person.page.locator("#dg-conversations li[aria-current]").wait_for()  # the list knows it, too
     assert person.page.get_by_label("Keep this conversation").is_checked()
+    person.page.wait_for_timeout(500)
     row.get_by_role("button", name="Delete").click()
     row.get_by_role("button", name="Delete for good").click()
     person.page.get_by_text("Only conversations that you keep").wait_for()
@@ -150,9 +152,20 @@ def test_the_list_works_from_the_keyboard(visit) -> None:
     for _ in range(3):
         person.page.keyboard.press("Tab")
     assert "Delete" in person.page.evaluate("document.activeElement.getAttribute('aria-label')")
+    person.page.keyboard.press("Shift+Tab")
+    assert "Rename" in person.page.evaluate("document.activeElement.getAttribute('aria-label')")
+    person.page.keyboard.press("Enter")
+    person.page.keyboard.type("Ward round")
+    person.page.keyboard.press("Enter")
+    person.page.get_by_role("button", name="Rename: Ward round").wait_for()
+    person.page.wait_for_timeout(600)
+    assert person.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Rename: Ward round"
+    person.page.keyboard.press("Tab")
     person.page.keyboard.press("Enter")
     person.page.keyboard.press("Enter")
     person.page.get_by_text("Only conversations that you keep").wait_for()
+    person.page.wait_for_function("() => document.activeElement?.closest('#dg-composer')")
+    assert not person.errors
 
 
 def test_an_answer_is_copied_as_text_and_a_thumb_is_kept_without_words(visit, serve) -> None:
@@ -166,7 +179,7 @@ def test_an_answer_is_copied_as_text_and_a_thumb_is_kept_without_words(visit, se
     assert person.page.get_by_role("button", name="Like", exact=True).filter(visible=True).count() == 1
     person.page.locator(".message-buttons:visible").last.get_by_role("button", name="Like", exact=True).click()
     list_opened(person)
-    person.page.locator("#dg-feedback").get_by_text("Feedback").click()
+    person.page.locator("#dg-feedback").get_by_text("Feedback", exact=True).click()
     with person.page.expect_download() as download:
         person.page.locator("#dg-export-feedback").click()
     (thumb, *_) = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
@@ -214,7 +227,7 @@ def test_list_and_help_keep_their_contrast(visit, dark: bool) -> None:
     person.asks(CHECK)
     remembered(person)
     list_opened(person)
-    person.page.locator("#dg-feedback").get_by_text("Feedback").click()
+    person.page.locator("#dg-feedback").get_by_text("Feedback", exact=True).click()
     person.clicks("What can I ask?")
     person.page.wait_for_timeout(500)
     assert person.page.evaluate((Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")) == []
