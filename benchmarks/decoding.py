@@ -29,7 +29,7 @@ from docgemma.llm.prompt_cache import PromptCache, affordable_bytes
 from docgemma.llm.transformers_ import TransformersLLM
 from docgemma.paths import data_root
 from docgemma.prompts import GENERATION, Ask, ask_arguments, ask_intent, ask_quality, ask_tool
-from docgemma.rules.known import NO_ENTITIES
+from docgemma.rules.known import NOTHING
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
 
@@ -122,7 +122,7 @@ def state_of(item: dict[str, Any]) -> dict[str, Any]:
     result = {"tool_name": tool.name, "tool_label": tool.label, "formatted_result": EVIDENCE, "error": None}
     question = item["question"]
     return {
-        "user_query": question, "extracted_entities": NO_ENTITIES, "tool_results": [], "history": [],
+        "user_query": question, "request": NOTHING, "tool_results": [], "history": [],
         "task_summary": question[:200], "suggested_tool": None, "_result": result, "_tool": tool,
     }  # fmt: skip
 

@@ -25,7 +25,6 @@ from docgemma.knowledge.build import read_part
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.snapshot import Snapshot
-from docgemma.paths import data_file
 
 # names and sounds read better as text than as lists
 ONSETS = "b br c d dr f fl g gl k l m n p pr r s t tr v z".split()
@@ -47,7 +46,7 @@ class Generator:
 
     def __init__(self, seed: int):
         self.dice = random.Random(seed)
-        shipped = [record.name for record, _ in read_part(data_file("knowledge", "drugs.jsonl"), "drugs").records]
+        shipped = [record.name for record, _ in read_part("drugs").records]
         self.drugs = [name for name in shipped if " and " not in name]
         self.drugs += [invented(self.dice, 3) + self.dice.choice(ENDINGS) for _ in range(3_000)]
         self.weights = [1 / (place + 5) for place in range(len(self.drugs))]
@@ -150,8 +149,8 @@ def write_files(folder: Path, labels: int, articles: int, trials: int, seed: int
                 file.write((b",\n" if number else b"\n") + json.dumps(next(records)).encode())
             file.write(b"]}")
     if articles:
-        paths["literature"].append(folder / "articles.jsonl")
-        paths["literature"][0].write_text("\n".join(json.dumps(generator.article(n)) for n in range(articles)) + "\n")
+        paths["literature"].append(folder / "articles.json")
+        paths["literature"][0].write_text(json.dumps([generator.article(n) for n in range(articles)]))
     if trials:
         paths["ctgov"].append(folder / "studies.zip")
         with zipfile.ZipFile(paths["ctgov"][0], "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -162,7 +161,7 @@ def write_files(folder: Path, labels: int, articles: int, trials: int, seed: int
 
 def build(home: Path, folder: Path) -> None:
     """In a process of its own, so that the peak of memory is the build's alone."""
-    find = {"openfda": "drug-label-*.zip", "ctgov": "studies.zip", "literature": "articles.jsonl"}
+    find = {"openfda": "drug-label-*.zip", "ctgov": "studies.zip", "literature": "articles.json"}
     report = build_from_files(home, **{kind: sorted(folder.glob(pattern)) for kind, pattern in find.items()})
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     size = Path(report["path"]).stat().st_size / 1e6

@@ -1,7 +1,5 @@
 """Agent: one graph, one model, one toolbox, one memory. Everything that talks to a user talks through it."""
 
-import hashlib
-import shutil
 import sqlite3
 import threading
 import time
@@ -11,15 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from langgraph.types import Command, StateSnapshot
 
 from docgemma.ehr.open import open_store
-from docgemma.errors import StoreError, ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
+from docgemma.errors import ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.forget import forget_all, forget_before, forget_expired, forget_thread, image_folder
 from docgemma.graphs import load_graph
-from docgemma.images import load_image
+from docgemma.images import keep_image
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
@@ -27,15 +25,14 @@ from docgemma.llm.base import LLM
 from docgemma.memory import broken, last_checkpoints, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
-from docgemma.paths import data_file, private_file, private_folder
-from docgemma.question import clean_question
+from docgemma.paths import data_file
 from docgemma.reading.reader import load_reader
+from docgemma.report import report
 from docgemma.rules.amend import amendment
 from docgemma.settings import Settings, read_settings
-from docgemma.state import RESET, AgentState, ImageRef, PendingWrite
-from docgemma.text.words import keep_in
+from docgemma.state import RESET, AgentState, PendingWrite
+from docgemma.text.characters import clean_question
 from docgemma.tools import ToolContext, toolbox
-from docgemma.turn_result import report
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -45,12 +42,20 @@ Decision = Literal["approve", "reject", "edit"]
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
+class Options(TypedDict, total=False):
+    """What any turn may be given."""
+
+    actor: Actor  # on whose behalf; the record names them where they write
+    on_event: OnEvent | None  # gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on
+    stop: Callable[[], bool]  # asked often; True ends the turn, and the conversation stays usable
+
+
 class Agent:
     """A clinical agent. Safe to use from several threads; turns of one conversation run one after the other.
 
     Args:
         model: overrides `settings.model`.
-        llm: a loaded model, instead of loading one.
+        llm: a loaded model, which whoever loaded it closes, instead of loading one.
         graph: "v3".
         on_progress: called with one line for each slow step of start-up.
     """
@@ -72,10 +77,10 @@ class Agent:
         self.store = open_store(self.settings)
         self.knowledge = open_knowledge(self.settings)
         self.drugs = load_drug_names()
-        keep_in(self.settings.home)
         self.reader = load_reader(data_file("edge", "reader.npz"))
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
+        self._own_llm = llm is None
         self.app = builder.compile(checkpointer=self.memory)
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
@@ -88,9 +93,7 @@ class Agent:
         image: str | Path | None = None,
         patient: str | None = None,
         create: bool = False,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
+        **options: Unpack[Options],
     ) -> dict[str, Any]:
         """One turn: the contract's JSON object.
 
@@ -99,9 +102,6 @@ class Agent:
             create: start the conversation under the given id if there is none yet.
             image: a PNG, JPEG or DICOM file.
             patient: id of the patient that the question is about.
-            actor: on whose behalf; the record names them where they write.
-            on_event: gets {"type": "start" | "step" | "token" | "answer", ...} as the turn goes on.
-            stop: asked often; True ends the turn, and the conversation stays usable.
 
         Raises:
             UsageError: the question, thread, patient or image cannot be used; the line says why.
@@ -109,45 +109,38 @@ class Agent:
         """
         message = clean_question(question)
         thread, create = (thread, create) if thread else (uuid.uuid4().hex[:12], True)
-        context = self._context(thread, actor, stop)
         with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
                 self._check_known(thread)
-            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, context, on_event)):
+            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
             turn: dict[str, Any] = {
-                "message": message, "turn_id": uuid.uuid4().hex, "image": self._keep_image(image, thread),
+                "message": message, "turn_id": uuid.uuid4().hex,
+                "image": None if image is None else keep_image(image, image_folder(self.settings, thread)),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
             if patient is not None:
                 turn["active_patient"] = self._known_patient(patient)
-            return self._run(turn, context, on_event)
+            return self._run(turn, thread, options)
 
     def _about_card(
-        self, message: str, pending: dict[str, Any], context: Context, on_event: OnEvent | None
+        self, message: str, pending: dict[str, Any], thread: str, options: Options
     ) -> dict[str, Any] | None:
         """Correct or reject the entry that waits, where the message says so; words approve nothing.
 
         Returns:
             The report; None where the message is a question of its own, which is answered above the card.
         """
-        state = cast(AgentState, self._stored(context.thread).values)
-        request = understand(message, state, context, waiting=True)
+        state = cast(AgentState, self._stored(thread).values)
+        request = understand(message, state, self._context(thread, options), waiting=True)
         decision = amendment(request, state["request"], cast(PendingWrite, pending))
         own = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
         own = own and decision["decision"] != "amend"
-        done = self._run(Command(resume=decision), context, None if own else on_event)
+        done = self._run(Command(resume=decision), thread, {**options, "on_event": None} if own else options)
         return None if own else done
 
     def decide(
-        self,
-        thread: str,
-        decision: Decision,
-        args: dict[str, Any] | None = None,
-        *,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
+        self, thread: str, decision: Decision, args: dict[str, Any] | None = None, **options: Unpack[Options]
     ) -> dict[str, Any]:
         """Approve, reject or edit the write that waits in a conversation.
 
@@ -160,7 +153,7 @@ class Agent:
             if not pending:
                 stored = self._stored(thread)
                 if stored.tasks and decision == "approve":  # approved before a crash: what it led to is said
-                    return self._run(None, self._context(thread, actor, stop), on_event)
+                    return self._run(None, thread, options)
                 done = any(result["writes"] and not result["error"] for result in stored.values.get("tool_results", []))
                 also = ": its entry is recorded" if done else ""
                 raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}{also}.")
@@ -169,24 +162,16 @@ class Agent:
             if unknown or (decision == "edit" and not args):
                 hint = f"Fields: {', '.join(fields)}."
                 raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=hint)
-            given: Command[Any] = Command(resume={"decision": decision, "args": args or {}})
-            return self._run(given, self._context(thread, actor, stop), on_event)
+            return self._run(Command(resume={"decision": decision, "args": args or {}}), thread, options)
 
-    def proceed(
-        self,
-        thread: str,
-        *,
-        actor: Actor = CLINICIAN,
-        on_event: OnEvent | None = None,
-        stop: Callable[[], bool] = never_stop,
-    ) -> dict[str, Any]:
+    def proceed(self, thread: str, **options: Unpack[Options]) -> dict[str, Any]:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
         with self._lock(thread):
             self._check_known(thread)
             # not `next`: it leaves out a node whose result was kept just before the crash
             if not self._stored(thread).tasks or self.pending(thread):
                 return self._report(thread, 0.0)
-            return self._run(None, self._context(thread, actor, stop), on_event)
+            return self._run(None, thread, options)
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""
@@ -202,15 +187,10 @@ class Agent:
         """Forget one conversation, those not continued since `before`, or all; approved record entries stay.
 
         Args:
-            before: a time with its zone.
-            prefix: with `before` only: conversations whose id begins so.
+            before: a time with its zone; then only those whose id begins with `prefix`.
 
         Returns:
             How many.
-
-        Raises:
-            UnknownThreadError: there is no such conversation.
-            StoreError: something of it could not be deleted.
         """
         if before:
             return forget_before(self.settings, self.memory, before, prefix)
@@ -233,9 +213,12 @@ class Agent:
         }
 
     def close(self) -> None:
-        self.llm.close()
+        """Close what this agent opened."""
+        if self._own_llm:
+            self.llm.close()
         self.store.close()
         self.knowledge.close()
+        self.memory.conn.close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -243,26 +226,31 @@ class Agent:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def tool_context(self, thread: str = "") -> ToolContext:
+    def tool_context(self) -> ToolContext:
         """To call a tool by hand: `agent.toolbox.call(name, args, agent.tool_context())`. Writes are refused."""
-        return self._context(thread, CLINICIAN, never_stop).tool_context({})
+        return self._context("", {}).tool_context({})
 
-    def _context(self, thread: str, actor: Actor, stop: Callable[[], bool]) -> Context:
+    def _context(self, thread: str, options: Options) -> Context:
         return Context(
-            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge,
-            drugs=self.drugs, reader=self.reader, settings=self.settings, thread=thread, actor=actor, stop=stop,
+            llm=self.llm, toolbox=self.toolbox, store=self.store, knowledge=self.knowledge, drugs=self.drugs,
+            reader=self.reader, settings=self.settings, thread=thread, actor=options.get("actor", CLINICIAN),
+            stop=options.get("stop", never_stop),
         )  # fmt: skip
 
-    def _run(self, given: Any, context: Context, on_event: OnEvent | None) -> dict[str, Any]:
+    def _run(self, given: Any, thread: str, options: Options) -> dict[str, Any]:
         """One run of the graph; the caller holds the conversation's lock."""
-        start = time.perf_counter()
+        start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
         with self._memory_errors():
-            for mode, event in self.app.stream(
-                given, _config(context.thread), context=context, stream_mode=["updates", "custom"], durability="sync"
-            ):
-                if on_event:
-                    _pass_on(mode, event, on_event)
-        return self._report(context.thread, time.perf_counter() - start)
+            told: Iterator[Any] = self.app.stream(
+                given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],
+                durability="sync",
+            )  # fmt: skip
+            for mode, event in told:
+                if mode == "custom":
+                    on_event(event)
+                elif steps := [update["steps"][-1] for update in event.values() if "steps" in (update or ())]:
+                    on_event({"type": "step", **steps[0]})
+        return self._report(thread, time.perf_counter() - start)
 
     def _report(self, thread: str, seconds: float) -> dict[str, Any]:
         stored = self._stored(thread)
@@ -290,10 +278,8 @@ class Agent:
         with self._memory_errors():
             found = self.memory.get_tuple(_config(thread))
         if found is None:
-            raise UnknownThreadError(
-                f"There is no conversation {thread!r}.",
-                hint="Leave out --thread to start one; its id is in the answer.",
-            )
+            hint = "Leave out --thread to start one; its id is in the answer."
+            raise UnknownThreadError(f"There is no conversation {thread!r}.", hint=hint)
 
     def _known_patient(self, patient_id: str) -> dict[str, str]:
         patient = self.store.patient(patient_id.strip().lower()) or self.store.patient(patient_id.strip())
@@ -302,21 +288,6 @@ class Agent:
                 f"There is no patient with the id {patient_id!r}.", hint="Look one up with: docgemma ehr search NAME"
             )
         return {"id": patient.id, "name": patient.name}
-
-    def _keep_image(self, image: str | Path | None, thread: str) -> ImageRef | None:
-        """Check an image now and keep a copy, so that a resumed turn still has it."""
-        if image is None:
-            return None
-        path = Path(image)
-        load_image(path)  # raises where it cannot be read
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        kept = image_folder(self.settings, thread) / f"{digest}{path.suffix.lower()}"
-        try:
-            private_folder(kept.parent)
-            shutil.copyfile(path, private_file(kept))
-        except OSError as error:
-            raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
-        return ImageRef(path=str(kept))
 
 
 def _config(thread: str) -> "RunnableConfig":
@@ -329,12 +300,3 @@ def _waiting(stored: StateSnapshot) -> tuple[dict[str, Any] | None, str]:
         return None, ""
     card = dict(stored.interrupts[0].value)
     return card, card.pop("beside", "")
-
-
-def _pass_on(mode: str, event: Any, on_event: OnEvent) -> None:
-    if mode == "custom":
-        on_event(event)
-        return
-    for name, update in event.items():
-        if name != "__interrupt__" and update and update.get("steps"):
-            on_event({"type": "step", **update["steps"][-1]})

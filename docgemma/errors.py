@@ -23,15 +23,10 @@ class ErrorType(StrEnum):
     NO_VISION = "no_vision"
 
 
-RETRYABLE = frozenset(
-    {
-        ErrorType.TIMEOUT,
-        ErrorType.RATE_LIMIT,
-        ErrorType.SERVER_ERROR,
-        ErrorType.SERVICE_UNAVAILABLE,
-        ErrorType.INVALID_RESPONSE,
-    }
-)
+RETRYABLE = frozenset({
+    ErrorType.TIMEOUT, ErrorType.RATE_LIMIT, ErrorType.SERVER_ERROR, ErrorType.SERVICE_UNAVAILABLE,
+    ErrorType.INVALID_RESPONSE,
+})  # fmt: skip
 
 
 class DocGemmaError(Exception):

@@ -60,9 +60,11 @@ def forget_all(settings: Settings, memory: "Memory") -> int:
     """Forget every conversation, kept image and thumb, and what was kept of the public services' answers."""
     threads = list(last_checkpoints(memory))
     with _said_where_it_fails():
-        if (images := settings.home / "images").exists():
-            shutil.rmtree(images)
-        for file in (*settings.home.glob("http-cache-*"), settings.home / FEEDBACK):
+        for folder in (settings.home / "images", settings.home / "http-cache"):
+            if folder.exists():
+                shutil.rmtree(folder)
+        earlier = settings.home.glob("http-cache-*")  # an earlier version kept answers in a database
+        for file in (*earlier, settings.home / FEEDBACK):
             file.unlink(missing_ok=True)
     _forget(settings, memory, threads)
     return len(threads)

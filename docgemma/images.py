@@ -3,12 +3,18 @@
 DICOM: the middle frame, through the modality and VOI lookup (windowing), MONOCHROME1 inverted, as 8-bit RGB.
 """
 
+import hashlib
 import re
+import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docgemma.errors import UsageError
+from docgemma.errors import StoreError, UsageError
+from docgemma.paths import private_file, private_folder
+from docgemma.state import ImageRef
 
 if TYPE_CHECKING:  # these take longer to import than a question without an image has time
     import numpy as np
@@ -42,22 +48,33 @@ def load_image(path: str | Path) -> "tuple[Image.Image, dict[str, Any]]":
         UsageError: missing, empty, no image, above 50 MB or 40 megapixels, truncated. The message does not repeat the
             file's name, which may hold a patient's.
     """
-    path = Path(path)
-    _check_file(path)
-    try:
-        return _load_dicom(path) if _is_dicom(path) else _load_picture(path)
-    except OSError as error:
-        raise UsageError("The image file cannot be read.", hint=f"It may be damaged. {KINDS}") from error
+    with _opened(Path(path)) as (opened, header):
+        decode = _decode_dicom if header["format"] == "DICOM" else _decode_picture
+        return decode(opened), header
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
     """What the header alone tells; pixels are not decoded. Keys and errors as for `load_image`."""
-    path = Path(path)
-    _check_file(path)
-    if _is_dicom(path):
-        return _dicom_header(_dicom(path, stop_before_pixels=True))
-    with _open_picture(path) as picture:
-        return _picture_header(picture)
+    with _opened(Path(path), header_only=True) as (_, header):
+        return header
+
+
+def keep_image(path: str | Path, folder: Path) -> ImageRef:
+    """Check an image now and keep a copy in `folder`, so that a resumed turn still has it.
+
+    Raises:
+        UsageError: as `load_image`.
+        StoreError: it cannot be kept.
+    """
+    load_image(path)
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    kept = folder / f"{digest}{Path(path).suffix.lower()}"
+    try:
+        private_folder(folder)
+        shutil.copyfile(path, private_file(kept))
+    except OSError as error:
+        raise StoreError(f"The image cannot be kept: {error.strerror}.", hint="Set DOCGEMMA_HOME.") from error
+    return ImageRef(path=str(kept))
 
 
 def describe_header(header: dict[str, Any]) -> str:
@@ -81,6 +98,35 @@ def _check_file(path: Path) -> None:
         raise UsageError(f"The image file is too large ({size / 1e6:.0f} MB).", hint="The limit is 50 MB.")
 
 
+@contextmanager
+def _opened(path: Path, header_only: bool = False) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A PIL image or a pydicom dataset whose size was checked, and its header. Errors as for `load_image`."""
+    _check_file(path)
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        if _is_dicom(path):
+            import pydicom
+
+            dataset = pydicom.dcmread(path, stop_before_pixels=header_only)
+            yield dataset, _dicom_header(dataset)
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
+            picture = Image.open(path, formats=["PNG", "JPEG"])
+        with picture:
+            _check_pixels(*picture.size)
+            yield picture, {"format": picture.format, "width": picture.width, "height": picture.height, "frames": 1}
+    except Image.DecompressionBombError as error:
+        raise UsageError("The image is too large.", hint="The limit is 40 megapixels.") from error
+    except UnidentifiedImageError as error:
+        raise UsageError("The file is not an image that can be read.", hint=KINDS) from error
+    except NotImplementedError as error:
+        raise UsageError("The DICOM file's compression cannot be decoded.", hint="Export it uncompressed.") from error
+    except (OSError, EOFError, SyntaxError, ValueError, RuntimeError, KeyError, AttributeError) as error:
+        raise UsageError("The image file is truncated or damaged.", hint="Export or attach it again.") from error
+
+
 def _check_pixels(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise UsageError(f"The image is too large ({width} x {height} pixels).", hint="The limit is 40 megapixels.")
@@ -91,102 +137,41 @@ def _is_dicom(path: Path) -> bool:
         return file.read(132)[128:] == b"DICM"
 
 
-def _open_picture(path: Path) -> "Image.Image":
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
-            picture = Image.open(path, formats=["PNG", "JPEG"])
-    except Image.DecompressionBombError as error:
-        raise UsageError("The image is too large.", hint="The limit is 40 megapixels.") from error
-    except UnidentifiedImageError as error:
-        raise UsageError("The file is not an image that can be read.", hint=KINDS) from error
-    try:
-        _check_pixels(*picture.size)
-    except UsageError:
-        picture.close()
-        raise
-    return picture
-
-
-def _load_picture(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
-    from PIL import ImageOps
-
-    with _open_picture(path) as picture:
-        header = _picture_header(picture)
-        try:
-            picture.load()
-        except (OSError, SyntaxError, ValueError, EOFError) as error:
-            raise UsageError("The image file is truncated or damaged.", hint="Attach it again.") from error
-        upright = ImageOps.exif_transpose(picture)
-        if upright.mode.startswith("I"):  # 16 bits a pixel: RGB conversion would clip it to white
-            import numpy as np
-
-            return _to_rgb(_stretch(np.asarray(upright, dtype=np.float64))), header
-        return upright.convert("RGB"), header
-
-
-def _picture_header(picture: "Image.Image") -> dict[str, Any]:
-    return {"format": picture.format, "width": picture.width, "height": picture.height, "frames": 1}
-
-
-def _dicom(path: Path, stop_before_pixels: bool) -> "Dataset":
-    import pydicom
-    from pydicom.errors import InvalidDicomError
-
-    try:
-        return pydicom.dcmread(path, stop_before_pixels=stop_before_pixels)
-    except (InvalidDicomError, EOFError, ValueError, KeyError, AttributeError) as error:
-        raise UsageError("The DICOM file is truncated or damaged.", hint="Export it again.") from error
-
-
 def _dicom_header(dataset: "Dataset") -> dict[str, Any]:
     width, height = int(dataset.get("Columns") or 0), int(dataset.get("Rows") or 0)
     if not width or not height:
         raise UsageError("The DICOM file holds no image.", hint="Attach an image, not a report or a waveform.")
     _check_pixels(width, height)
-    modality = _code(dataset, "Modality")
+    codes = [str(dataset.get(keyword) or "").strip() for keyword in ("Modality", "BodyPartExamined", "ViewPosition")]
+    modality, body_part, view = (code if CODE.fullmatch(code) else "" for code in codes)
     return {
-        "format": "DICOM",
-        "width": width,
-        "height": height,
-        "frames": int(dataset.get("NumberOfFrames") or 1),
-        "modality": modality,
-        "modality_name": MODALITY_NAMES.get(modality, ""),
-        "body_part": _code(dataset, "BodyPartExamined"),
-        "view": _code(dataset, "ViewPosition"),
-    }
+        "format": "DICOM", "width": width, "height": height, "frames": int(dataset.get("NumberOfFrames") or 1),
+        "modality": modality, "modality_name": MODALITY_NAMES.get(modality, ""), "body_part": body_part, "view": view,
+    }  # fmt: skip
 
 
-def _code(dataset: "Dataset", keyword: str) -> str:
-    value = str(dataset.get(keyword) or "").strip()
-    return value if CODE.fullmatch(value) else ""
+def _decode_picture(picture: "Image.Image") -> "Image.Image":
+    from PIL import ImageOps
+
+    upright = ImageOps.exif_transpose(picture)
+    if upright.mode.startswith("I"):  # 16 bits a pixel: RGB conversion would clip it to white
+        import numpy as np
+
+        return _to_rgb(np.asarray(upright, dtype=np.float64))
+    return upright.convert("RGB")
 
 
-def _load_dicom(path: Path) -> "tuple[Image.Image, dict[str, Any]]":
+def _decode_dicom(dataset: "Dataset") -> "Image.Image":
+    """The middle frame as a radiologist would see it."""
+    from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
     from pydicom.pixels.utils import pixel_array
 
-    dataset = _dicom(path, stop_before_pixels=False)
-    header = _dicom_header(dataset)
-    try:
-        pixels = pixel_array(dataset, index=header["frames"] // 2 if header["frames"] > 1 else 0)
-    except NotImplementedError as error:
-        raise UsageError("The DICOM file's compression cannot be decoded.", hint="Export it uncompressed.") from error
-    except (AttributeError, ValueError, RuntimeError, KeyError, EOFError) as error:
-        raise UsageError("The DICOM file is truncated or damaged.", hint="Export it again.") from error
+    pixels = pixel_array(dataset, index=int(dataset.get("NumberOfFrames") or 1) // 2)
     if pixels.ndim == 3:  # colour; already RGB
-        return _to_rgb(_stretch(pixels, 0, 255) if pixels.dtype == "uint8" else _stretch(pixels)), header
-    return _to_rgb(_window(pixels, dataset)), header
-
-
-def _window(pixels: "Pixels", dataset: "Dataset") -> "Pixels":
-    """(H, W) stored values to (H, W) uint8 as a radiologist would see them."""
-    from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
-
+        return _to_rgb(pixels, 0, 255) if pixels.dtype == "uint8" else _to_rgb(pixels)
+    low, high = _voi_range(dataset)
     values = apply_voi_lut(apply_modality_lut(pixels, dataset), dataset)
-    shown = _stretch(values, *_voi_range(dataset))
-    return 255 - shown if dataset.get("PhotometricInterpretation") == "MONOCHROME1" else shown
+    return _to_rgb(values, low, high, inverted=dataset.get("PhotometricInterpretation") == "MONOCHROME1")
 
 
 def _voi_range(dataset: "Dataset") -> tuple[float | None, float | None]:
@@ -202,15 +187,14 @@ def _voi_range(dataset: "Dataset") -> tuple[float | None, float | None]:
     return None, None
 
 
-def _stretch(values: "Pixels", low: float | None = None, high: float | None = None) -> "Pixels":
-    """To uint8, `low` becoming 0 and `high` 255; without them the extremes."""
-    low = float(values.min()) if low is None else low
-    high = float(values.max()) if high is None else high
-    scaled = (values.astype("float64") - low) / max(high - low, 1e-9)
-    return (scaled.clip(0, 1) * 255).round().astype("uint8")
-
-
-def _to_rgb(pixels: "Pixels") -> "Image.Image":
+def _to_rgb(
+    values: "Pixels", low: float | None = None, high: float | None = None, inverted: bool = False
+) -> "Image.Image":
+    """`values`: (H, W) or (H, W, 3). `low` becomes 0 and `high` 255; without them the extremes."""
     from PIL import Image
 
-    return Image.fromarray(pixels).convert("RGB")
+    low = float(values.min()) if low is None else low
+    high = float(values.max()) if high is None else high
+    scaled = ((values.astype("float64") - low) / max(high - low, 1e-9)).clip(0, 1)
+    shown = ((1 - scaled if inverted else scaled) * 255).round().astype("uint8")
+    return Image.fromarray(shown).convert("RGB")

@@ -9,8 +9,8 @@ from docgemma.agent import Agent
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
+from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
-from docgemma.turn_result import model_calls
 
 COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
     "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
@@ -39,11 +39,10 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
 
 def shared_model(name: str | None, settings: Settings) -> LLM:
-    """The model of this process, loaded once; an agent that closes leaves it to the next. `name` as for `load_llm`."""
+    """The model of this process, loaded once and left open. `name` as for `load_llm`."""
     key = (name, settings.model, settings.threads, settings.fast_decoding, settings.gpus)
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
-        vars(_models[key])["close"] = lambda: None
     return _models[key]
 
 
@@ -56,19 +55,13 @@ def show(result: dict[str, Any]) -> Any:
         f"<td style='text-align:left'>{html.escape(step['detail'])}</td></tr>"
         for step in result["timeline"]
     )
+    answer = html.escape(result["answer"]).replace("\n", "<br>")
     sources = "".join(f"<li>{html.escape(source_line(item))}</li>" for item in result["sources"])
     return HTML(
         f"<p><b>{html.escape(result['status'].replace('_', ' '))}</b> · {model_calls(result)} · "
-        f"{result['seconds']:.1f} s</p><blockquote>{_paragraphs(result['answer'])}</blockquote>"
+        f"{result['seconds']:.1f} s</p><blockquote>{answer}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )
-
-
-def source_line(source: dict[str, Any]) -> str:
-    """Where one result comes from and as of when, in one line."""
-    name = source.get("source") or source.get("title") or ""
-    label = f"{source['label']}: " if source.get("label") else ""
-    return f"{label}{name}" + (f", as of {source['as_of']}" if source.get("as_of") else "")
 
 
 def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
@@ -106,10 +99,6 @@ def ask_box(agent: Agent, question: str) -> Any:
 
     line = ipywidgets.Text(value=question, layout=ipywidgets.Layout(width="80%"))
     return ipywidgets.interactive(answer, {"manual": True, "manual_name": "Ask"}, question=line)
-
-
-def _paragraphs(text: str) -> str:
-    return html.escape(text).replace("\n", "<br>")
 
 
 @contextlib.contextmanager

@@ -189,12 +189,13 @@ def selection_schema(names: Sequence[str]) -> type[ToolSelection]:
 
 def entity_hints(state: AgentState) -> str:
     """What code found in the question, as the stage 2 prompt words it."""
-    found = state["extracted_entities"]
-    lines = [f"Detected patient ID: {item}" for item in found["patient_ids"]]
+    request = state["request"]
+    lines = [f"Detected patient ID: {patient['id']}" for patient in request["patients"]]
     if patient := state.get("active_patient"):
         lines.append(f"Detected patient ID: {patient['id']} ({patient['name']})")
-    lines += [f"Detected patient name: {item}" for item in found["patient_names"]]
-    lines += [f"Detected drug name: {item}" for item in found["drug_mentions"]]
+    names = [patient["said"] for patient in request["patients"] if patient["search"]]
+    lines += [f"Detected patient name: {name}" for name in [*names, *request["unclear"]]]
+    lines += [f"Detected drug name: {item['said']}" for item in [*request["drugs"], *request["orders"]]]
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -210,7 +211,7 @@ def image_section(state: AgentState) -> str:
 def _situation(state: AgentState) -> str:
     return _join(
         _history(state),
-        "An image is attached." if state["extracted_entities"]["has_image"] else "",
+        "An image is attached." if state.get("image") else "",
         image_section(state),
         f"Clinician's question: {state['user_query']}",
     )

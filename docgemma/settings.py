@@ -1,6 +1,5 @@
 """Every knob, from DOCGEMMA_* variables. An explicit argument beats the environment, which beats the default."""
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,11 +55,11 @@ class Settings(BaseSettings):
     threads: int | None = Field(default=None, ge=1)  # CPU threads for llama.cpp; None measures the machine
     gpus: int = Field(default=1, ge=1)  # GPUs that get a copy of a transformers model, so that turns run side by side
 
-    @cached_property
+    @property
     def ehr_location(self) -> str:
         return self.ehr or str(self.home / "ehr.sqlite")
 
-    @cached_property
+    @property
     def db_location(self) -> str:
         return self.db or str(self.home / "memory.sqlite")
 

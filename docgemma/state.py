@@ -13,13 +13,6 @@ def accumulate(old: list[Any] | None, new: list[Any] | None) -> list[Any]:
     return [*(old or []), *new]
 
 
-class ExtractedEntities(TypedDict):
-    patient_ids: list[str]
-    patient_names: list[str]
-    drug_mentions: list[str]  # generic or brand, as written, in order of appearance, without repeats
-    has_image: bool
-
-
 class PatientRef(TypedDict):
     """A patient of the store whom a request names. `search`: what to look for, "" where an id was given."""
 
@@ -169,7 +162,6 @@ class AgentState(TypedDict, total=False):
     history: list[Exchange]
     active_patient: Optional[ActivePatient]  # whom "his" and "her" mean; may change within a turn
     turn_patient: Optional[ActivePatient]  # the same as the turn began, so that prompts only ever grow
-    extracted_entities: ExtractedEntities
     request: Request  # of this turn; of the turn before until the next message is read
     image_findings: Optional[dict[str, Any]]
     # intent

@@ -4,6 +4,7 @@ import sys
 
 from docgemma.agent import Agent
 from docgemma.cli.screen import Screen
+from docgemma.cli.shared import progress
 from docgemma.errors import DocGemmaError
 
 QUESTIONS = (
@@ -13,20 +14,18 @@ QUESTIONS = (
 )
 
 
-def main() -> int:
-    screen = Screen(live=False)
-    with Agent(on_progress=lambda line: print(line, file=sys.stderr)) as agent:
+def main() -> None:
+    screen = Screen()
+    with Agent(on_progress=progress) as agent:
         for path, question in QUESTIONS:
             screen.out.print(f"[bold]> {question}[/bold]  [dim]({path})[/dim]")
             screen.result(agent.ask(question))
             screen.out.print()
     screen.out.print('Your turn: .venv/bin/docgemma ask "…"   or   .venv/bin/docgemma chat')
-    return 0
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        main()
     except DocGemmaError as error:
-        print(f"docgemma: {error.line()}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        sys.exit(f"docgemma: {error.line()}")

@@ -66,20 +66,14 @@ class Turn:
 
     def follow(self) -> Iterator[None]:
         """Yields when something was added to `events`, until the turn is over."""
-        more = threading.Event()
-        self.listen(lambda _: more.set())
-        while True:
-            more.wait()
-            more.clear()
-            if self.over.is_set():
-                return
-            yield
-            self.over.wait(GATHER_S)
+        seen = 0
+        while not self.over.wait(GATHER_S):
+            if len(self.events) > seen:
+                seen = len(self.events)
+                yield
 
 
 class Turns:
-    """Args: slots: turns that run at the same time."""
-
     def __init__(self, slots: int):
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="docgemma-turn")
         self._running: dict[str, Turn] = {}

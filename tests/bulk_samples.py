@@ -6,10 +6,17 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from docgemma.knowledge.sources import open_snapshot
 from docgemma.paths import data_file
+from docgemma.settings import Settings
 
 KINDS = ("drugs", "interactions", "literature", "trials")
 SHIPPED = {"warfarin", "ibuprofen", "metformin", "dofetilide", "acetaminophen", "sulfamethoxazole and trimethoprim"}
+
+
+def info(home: Path) -> dict[str, Any]:
+    """What the snapshot of a data home says of itself."""
+    return open_snapshot(Settings(home=home)).info()
 
 
 def small_data(folder: Path) -> Path:

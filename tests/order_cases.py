@@ -6,7 +6,7 @@ from typing import Any
 
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import data_file
-from docgemma.rules.findings import CONTRAINDICATED, MAJOR
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR
 
 TODAY = date.today()
 LABS = {

@@ -68,9 +68,8 @@ def failed(tool: str, error_type: str, args: dict[str, Any] | None = None, **det
 
 def turn(asked: Request, *results: ToolResult, image: bool = False, **more: Any) -> AgentState:
     """A turn in progress: what is asked, and what was called so far."""
-    found = {**known.NO_ENTITIES, "has_image": image}
     state = AgentState(
-        user_query=asked["said"], message=asked["said"], request=asked, extracted_entities=found,
+        user_query=asked["said"], message=asked["said"], request=asked, image={"path": "image.png"} if image else None,
         tool_results=list(results), step_count=len(results), retry_count=0, total_retries=0, history=[],
     )  # fmt: skip
     state.update(more)

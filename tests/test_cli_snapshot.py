@@ -59,7 +59,7 @@ def test_info_before_and_after_a_build(tmp_path):
     run("build", "--openfda", label_zip(tmp_path, [label()]))
     after = json.loads(run("info", "--json").stdout)
     assert not after["shipped"] and after["kinds"]["drugs"]["as_of"] == "2026-02-03"
-    assert after["kinds"]["drugs"]["files"][0]["records"] == 1
+    assert after["kinds"]["drugs"]["bulk_labels"] == 1
 
 
 def test_info_for_a_person_says_how_old_and_what_is_invented(tmp_path):

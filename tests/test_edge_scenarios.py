@@ -9,7 +9,7 @@ import json
 import pytest
 
 from docgemma.agent import Agent
-from docgemma.rules.limits import MAX_STEPS
+from docgemma.rules.plan import MAX_STEPS
 from docgemma.tools import toolbox
 
 SCENARIOS = [

@@ -20,9 +20,9 @@ from werkzeug import Request, Response
 
 from docgemma.ehr.auth import ClientCredentials, Token, auth_from
 from docgemma.ehr.base import Provenance
+from docgemma.ehr.client import RemoteError, error_of
 from docgemma.ehr.fhir import KEY_SYSTEM
 from docgemma.ehr.open import open_store, seed_resources
-from docgemma.ehr.outcome import RemoteError, error_of
 from docgemma.ehr.remote import RemoteStore
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.errors import ConfigError, ErrorType, StoreError, ToolError
@@ -548,7 +548,7 @@ def test_a_token_address_without_encryption_is_not_used_by_an_encrypted_server()
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
-        ({}, Token),
+        ({}, type(None)),
         ({"ehr_token": "t"}, Token),
         ({"ehr_client_id": "i", "ehr_client_secret": "s"}, ClientCredentials),
         ({"ehr_token": "t", "ehr_client_id": "i"}, Token),
@@ -588,7 +588,8 @@ def test_recorded_pages_of_hapi_are_one_result(httpserver: HTTPServer) -> None:
         return fhir(page | {"link": links})
 
     store = serve(httpserver, answer)
-    bundle = store._run(lambda session: session.search("Patient", []))
+    with store._session() as session:
+        bundle = session.search("Patient", [])
     assert [item["name"][0] for item in bundle] == names and len(names) == 6
 
 

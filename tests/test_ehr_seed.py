@@ -8,9 +8,8 @@ from datetime import date
 import pytest
 
 from docgemma.ehr import facts
-from docgemma.ehr.fhir import date_of, display_name, patient_id_of
+from docgemma.ehr.fhir import date_of, display_name, patient_id_of, problems_of
 from docgemma.ehr.open import seed_resources
-from docgemma.ehr.validate import problems_of
 from docgemma.errors import StoreError
 
 RESOURCES = list(seed_resources())

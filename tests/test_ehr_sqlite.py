@@ -15,10 +15,9 @@ import pytest
 
 from benchmarks.ehr_search import main
 from docgemma.ehr.base import Provenance
-from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM
+from docgemma.ehr.fhir import KEY_SYSTEM, THREAD_SYSTEM, problems_of
 from docgemma.ehr.open import open_store, seed_resources
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.settings import Settings
 
@@ -199,7 +198,7 @@ def test_a_write_is_stored_with_version_key_and_author(store: SqliteStore) -> No
     stored = store.create(allergy("p1"), by("k1"))
     assert stored["meta"]["versionId"] == "1" and stored["meta"]["lastUpdated"].endswith("Z")
     assert {"system": KEY_SYSTEM, "value": "k1"} in stored["identifier"]
-    assert store.chart("p1").allergies == [stored] == kept(store, "AllergyIntolerance", "history")
+    assert store.chart("p1").allergies == [stored] == kept(store, "AllergyIntolerance")
     (record,) = kept(store, "Provenance")
     plain = f"AllergyIntolerance/{stored['id']}"
     assert record["target"] == [{"reference": f"{plain}/_history/1"}, {"reference": plain}]
@@ -361,7 +360,7 @@ def test_a_file_that_is_no_record_store_is_refused(tmp_path: Path, content: byte
     path = tmp_path / "ehr.sqlite"
     path.write_bytes(content)
     said = line_of(lambda: open_store(Settings(home=tmp_path, ehr=str(path))))
-    assert "not a record store" in said or "damaged" in said
+    assert "not a record store" in said or "not a database" in said
     assert path.read_bytes() == content
 
 
@@ -385,6 +384,26 @@ def test_another_version_of_the_store_is_refused_and_left_as_it_is(tmp_path: Pat
         assert connection.execute("SELECT count(*) FROM resource").fetchone() == (1,)
 
 
+OLD_INDEX = """
+DROP TABLE people_word; DROP TABLE people; PRAGMA user_version = 2;
+CREATE TABLE history (type, id, version, last_updated, body); CREATE TABLE person (patient_id, name, birth_date, sex);
+CREATE TABLE name_token (token, is_family, patient_id); CREATE TABLE vocabulary (id, token);
+CREATE TABLE identifier (value_folded, patient_id);
+"""
+
+
+def test_a_file_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "ehr.sqlite"
+    with closing(SqliteStore(path, [patient("p1", "Ana", "Reyes", birthDate="1980-02-03")])) as store:
+        written = store.create(allergy("p1"), by("k1"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OLD_INDEX)
+    with closing(SqliteStore(path)) as store:
+        assert store.search_patients("ana reyes") == store.born(["1980-02-03"]) == store.by_identifier(["P-1"])["P-1"]
+        assert store.chart("p1").allergies == [written] == [store.create(allergy("p1"), by("k1"))]
+    SqliteStore(path).close()
+
+
 def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> None:
     path = tmp_path / "ehr.sqlite"
     SqliteStore(path, seed_resources()).close()
@@ -396,7 +415,7 @@ def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> Non
         with closing(SqliteStore(path)) as store:
             store.chart("abc-123")
 
-    assert "damaged" in line_of(read)
+    assert "malformed" in line_of(read)
 
 
 def test_a_damaged_entry_is_an_error_and_not_a_gap(tmp_path: Path) -> None:
@@ -459,7 +478,7 @@ def test_a_read_only_store_is_an_error_when_written_and_never_an_empty_chart() -
         else:
             with closing(store):
                 assert store.chart("p1").patient.name == "Ana Reyes"
-                assert "written" in line_of(lambda: store.create(allergy("p1"), by("k1")))
+                assert "readonly" in line_of(lambda: store.create(allergy("p1"), by("k1")))
 
 
 def test_a_store_that_may_not_be_read_says_so() -> None:
@@ -467,7 +486,7 @@ def test_a_store_that_may_not_be_read_says_so() -> None:
         path = folder / "ehr.sqlite"
         SqliteStore(path).close()
         path.chmod(0o000)
-        assert "cannot be opened" in line_of(lambda: SqliteStore(path))
+        assert "unable to open" in line_of(lambda: SqliteStore(path))
 
 
 def test_a_home_that_cannot_be_made_says_so() -> None:
@@ -486,8 +505,8 @@ def test_the_home_store_is_seeded_once(tmp_path: Path) -> None:
         assert len(store.chart("ghi-789").allergies) == 3
 
 
-def kept(store: SqliteStore, kind: str, table: str = "resource") -> list[dict]:
-    """What the file holds of this type, the newest version first, asked without our code."""
+def kept(store: SqliteStore, kind: str) -> list[dict]:
+    """What the file holds of this type, asked without our code."""
     with closing(sqlite3.connect(store.path)) as connection:
-        query = f"SELECT body FROM {table} WHERE type = ? ORDER BY version DESC"
+        query = "SELECT body FROM resource WHERE type = ?"
         return [json.loads(body) for (body,) in connection.execute(query, (kind,))]

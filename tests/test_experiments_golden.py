@@ -9,8 +9,8 @@ import yaml
 from docgemma.errors import UsageError
 from docgemma.experiments.cases import CaseFileError, Turn, load_cases
 from docgemma.experiments.checks import failed_checks, says
-from docgemma.experiments.golden import run_file
-from docgemma.experiments.statistics import percentile, wilson
+from docgemma.experiments.golden import CaseResult, TurnResult, run_cases, summarize
+from docgemma.experiments.statistics import wilson
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import assert_one_clear_line, run
@@ -21,6 +21,7 @@ ARGS = {"patient_id": "def-456", "medication_name": "Sertraline", "dosage": "50m
 CARD = {
     "name": "prescribe_medication",
     "label": "Prescription",
+    "patient": {"id": "def-456", "name": "Maria Garcia", "birth_date": "1970-01-02"},
     "args": ARGS,
     "findings": ["Interaction with naproxen"],
 }
@@ -32,8 +33,7 @@ PRESCRIBE = "prescribe_medication"
 
 
 def faults(result: dict | None = None, **expected) -> list[str]:
-    turn = Turn("k+?", **{key: tuple(value) if isinstance(value, list) else value for key, value in expected.items()})
-    return failed_checks(turn, RESULT | (result or {}), lambda patient_id: "Maria Garcia")
+    return failed_checks(Turn(ask="k+?", **expected), RESULT | (result or {}))
 
 
 def write(folder: Path, cases: object) -> Path:
@@ -58,9 +58,7 @@ def test_a_must_that_is_missing_is_named(text: str) -> None:
 
 
 def test_a_must_may_stand_on_the_card() -> None:
-    assert faults({"pending_write": CARD}, must=["naproxen", "sertraline", "def-456"]) == []
-    patient = {"id": "def-456", "name": "Maria Garcia", "birth_date": "1970-01-02"}
-    assert faults({"pending_write": CARD | {"patient": patient}}, must=["1970-01-02"]) == []
+    assert faults({"pending_write": CARD}, must=["naproxen", "sertraline", "def-456", "1970-01-02"]) == []
 
 
 def test_a_must_not_counts_as_a_whole_word_only() -> None:
@@ -102,7 +100,7 @@ def test_a_card_that_fits(fields: dict) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
-    [({"patient": "Smith"}, "the card's patient is Maria Garcia def-456, not Smith"),
+    [({"patient": "Smith"}, "the card's patient is def-456 Maria Garcia 1970-01-02, not Smith"),
      ({"dosage": "150 mg"}, "the card's dosage is '50mg', not '150 mg'"),
      ({"dosage": "0 mg"}, "the card's dosage is '50mg', not '0 mg'"),
      ({"frequency": "twice daily | bd"}, "the card's frequency is 'once daily', not 'twice daily | bd'"),
@@ -123,7 +121,7 @@ def test_a_missing_card_and_another_card_are_named() -> None:
     assert faults({"pending_write": CARD}, card=wanted) == [f"the card is {PRESCRIBE}, not add_allergy"]
 
 
-def test_the_cards_own_patient_is_believed_before_the_store() -> None:
+def test_the_patient_is_the_one_whom_the_card_names() -> None:
     card = CARD | {"patient": {"id": "abc-123", "name": "John Smith"}}
     assert faults({"pending_write": card}, card={"name": PRESCRIBE, "patient": "Garcia"})
     assert faults({"pending_write": card}, card={"name": PRESCRIBE, "patient": "smith"}) == []
@@ -135,11 +133,11 @@ def test_the_cards_own_patient_is_believed_before_the_store() -> None:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ({"id": "a"}, ["case a", "ask is missing"]),
-        ({"ask": "hi"}, ["case 1", "id is missing"]),
+        ({"id": "a"}, ["case a", "ask", "is missing"]),
+        ({"ask": "hi"}, ["case 1", "id", "is missing"]),
         ({"id": "a", "ask": 402}, ["case a", "402", "quotes"]),
-        ({"id": "a", "ask": "hi", "colour": "red"}, ["case a", "unknown key 'colour'"]),
-        ({"id": "a", "ask": "hi", "must": "4.1"}, ["case a", "must is not a list"]),
+        ({"id": "a", "ask": "hi", "colour": "red"}, ["case a", "colour", "unknown key"]),
+        ({"id": "a", "ask": "hi", "must": "4.1"}, ["case a", "must", "list"]),
         ({"id": "a", "ask": "hi", "must": [4.1]}, ["case a", "must", "4.1", "quotes"]),
         ({"id": "a", "ask": "hi", "must_not": [" | x"]}, ["case a", "must_not", "empty"]),
         ({"id": "a", "ask": "hi", "tools": ["guess"]}, ["case a", "tools", "'guess'", "search_patient"]),
@@ -147,13 +145,13 @@ def test_the_cards_own_patient_is_believed_before_the_store() -> None:
         ({"id": "a", "ask": "hi", "decide": "edit"}, ["case a", "decide", "approve"]),
         ({"id": "a", "ask": "hi", "card": "some"}, ["case a", "card", "none"]),
         ({"id": "a", "ask": "hi", "card": {"name": "remove"}}, ["case a", "card", "'remove'", "add_allergy"]),
-        ({"id": "a", "ask": "hi", "card": {"patient": "X"}}, ["case a", "card", "name is missing"]),
-        ({"id": "a", "ask": "hi", "card": {"name": "add_allergy", "dosage": "5"}}, ["case a, card", "'dosage'"]),
-        ({"id": "a", "ask": "hi", "card": {"name": PRESCRIBE, "dosage": 50}}, ["case a, card", "dosage", "quotes"]),
-        ({"id": "a", "turns": []}, ["case a", "turns is not a list"]),
-        ({"id": "a", "ask": "hi", "turns": [{"ask": "hi"}]}, ["case a", "unknown key 'ask'"]),
-        ({"id": "a", "turns": [{"ask": "hi"}, {"must": ["x"]}]}, ["case a, turn 2", "ask is missing"]),
-        ("hi", ["case 1", "not a block"]),
+        ({"id": "a", "ask": "hi", "card": {"patient": "X"}}, ["case a", "card", "name"]),
+        ({"id": "a", "ask": "hi", "card": {"name": "add_allergy", "dosage": "5"}}, ["case a", "card", "'dosage'"]),
+        ({"id": "a", "ask": "hi", "card": {"name": PRESCRIBE, "dosage": 50}}, ["case a", "card", "dosage", "quotes"]),
+        ({"id": "a", "turns": []}, ["case a", "turns", "at least 1"]),
+        ({"id": "a", "ask": "hi", "turns": [{"ask": "hi"}]}, ["case a", "ask", "unknown key"]),
+        ({"id": "a", "turns": [{"ask": "hi"}, {"must": ["x"]}]}, ["case a", "turns.1.ask", "is missing"]),
+        ("hi", ["cases.0", "dictionary"]),
     ],
 )
 def test_a_bad_case_is_named_with_what_is_wrong(tmp_path: Path, case: object, words: list[str]) -> None:
@@ -167,15 +165,15 @@ def test_a_bad_case_is_named_with_what_is_wrong(tmp_path: Path, case: object, wo
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("cases: [", ["line 1", "no YAML"]),
+        ("cases: [", ["line 1"]),
         ("cases:\n  - {id: a, ask: hi, must: [x], must: [y]}", ["line 2", "'must' stands twice"]),
         ("cases:\n  - {id: a, ask: hi}\n  - {id: a, ask: ho}", ["case a", "twice"]),
         ("cases: []", ["cases"]),
         ("", ["cases"]),
-        ("[1, 2]", ["cases"]),
-        ("author: me\ncases: [{id: a, ask: hi}]", ["unknown key 'author'"]),
-        ("cases: [{id: a, ask: hi, must: [2026-13-45]}]", ["no YAML"]),
-        ("cases: [{id: a, ask: !!python/object:os.system x}]", ["no YAML"]),
+        ("[1, 2]", ["dictionary"]),
+        ("author: me\ncases: [{id: a, ask: hi}]", ["author", "unknown key"]),
+        ("cases: [{id: a, ask: hi, must: [2026-13-45]}]", ["month"]),
+        ("cases: [{id: a, ask: !!python/object:os.system x}]", ["constructor"]),
     ],
 )
 def test_a_bad_file_gets_one_line(tmp_path: Path, text: str, words: list[str]) -> None:
@@ -210,7 +208,8 @@ def test_a_run_counts_what_passed_and_says_why_the_rest_failed(
     for _ in range(2):
         intent(scripted).enqueue("synthesize", "Hi, how can I help?")
     seen: list[str] = []
-    report = run_file(path, settings, scripted, progress=lambda case: seen.append(case.id)).as_dict()
+    done = run_cases(load_cases(path), settings, scripted, progress=lambda case: seen.append(case.id))
+    report = summarize(done)
     assert (report["passed"], report["total"], seen) == (1, 2, ["a", "b"])
     assert report["failed"] == [{"id": "b", "why": "'lab' is missing"}]
     assert report["metrics"]["share"] == 0.5 and report["metrics"]["median_seconds"] > 0
@@ -222,7 +221,7 @@ def test_no_case_sees_what_another_wrote(tmp_path: Path, settings: Settings, scr
     for _ in range(2):
         intent(scripted, PRESCRIBE)
         rich(scripted).enqueue("synthesize", "Amoxicillin was prescribed.")
-    first, second = (case.turns[0] for case in run_file(path, settings, scripted).cases)
+    first, second = (case.turns[0] for case in run_cases(load_cases(path), settings, scripted))
     assert not first.failed and first.decided and first.decided == second.decided
     assert first.card and first.card == second.card  # the second would warn of a duplicate
     assert not (settings.home / "memory.sqlite").exists()
@@ -235,7 +234,7 @@ def test_a_conversation_is_one_thread_and_its_patient_is_open(
     path = write(tmp_path, [{"id": "c", "patient": "abc-123", "turns": turns}])
     rich(intent(scripted, "get_patient_chart")).enqueue("synthesize", "He takes metformin.")
     intent(scripted).enqueue("synthesize", "You are welcome.")
-    case = run_file(path, settings, scripted).cases[0]
+    case = run_cases(load_cases(path), settings, scripted)[0]
     assert [turn.id for turn in case.turns] == ["c.1", "c.2"] and not case.turns[0].failed
     assert case.why == "turn 2: 'sunshine' is missing"
 
@@ -246,7 +245,7 @@ def test_what_goes_wrong_in_a_case_fails_the_case_only(
     cases = [{"id": "a", "ask": "Hello"}, {"id": "b", "ask": "Hello", "patient": "zzz"}, {"id": "c", "ask": "Hello"}]
     scripted.enqueue("intent_classify", ZeroDivisionError("secret"))
     intent(scripted).enqueue("synthesize", "Hi.")
-    report = run_file(write(tmp_path, cases), settings, scripted).as_dict()
+    report = summarize(run_cases(load_cases(write(tmp_path, cases)), settings, scripted))
     assert [item["id"] for item in report["failed"]] == ["a", "b"]
     assert report["failed"][0]["why"].startswith("stopped: ZeroDivisionError") and "secret" not in str(report)
     assert "'zzz'" in report["failed"][1]["why"]
@@ -269,7 +268,7 @@ def test_a_file_that_cannot_be_used_leaves_the_saved_one_alone(home: Path, tmp_p
     saved = tmp_path / "out.jsonl"
     saved.write_text("of an earlier run")
     done = run(home, "eval", str(write(tmp_path, [{"id": "a"}])), "--save", str(saved))
-    assert_one_clear_line(done, 1, "case a", "ask is missing")
+    assert_one_clear_line(done, 1, "case a", "ask", "is missing")
     assert saved.read_text() == "of an earlier run"
 
 
@@ -284,6 +283,6 @@ def test_wilson_intervals(right: int, total: int, low: float, high: float) -> No
     assert wilson(right, total) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_a_percentile_is_one_of_the_values() -> None:
-    assert percentile([], 95) == 0.0 and percentile([3.0], 95) == 3.0
-    assert percentile(range(100, 0, -1), 95) == 95 and percentile([1, 2, 3], 0) == 1
+def test_the_95th_percentile_is_a_time_that_was_measured() -> None:
+    turns = [TurnResult("a", "a", "hi", seconds=float(number)) for number in range(100, 0, -1)]
+    assert summarize([CaseResult("a", turns)])["metrics"]["p95_seconds"] == 95.0

@@ -105,7 +105,7 @@ def test_the_doctor_names_the_fix_for_a_damaged_reader(clinic, monkeypatch: pyte
     broken = tmp_path / "reader.npz"
     broken.write_bytes(b"no weights")
     monkeypatch.setattr(paths, "data_file", lambda *parts: broken)
-    check = doctor._edge()
+    check = clinic()["Edge model"]
     assert not check.ok and check.needed and "reader.npz" in check.found + check.fix
 
 

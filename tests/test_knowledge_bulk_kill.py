@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import StoppedError
-from docgemma.knowledge import bulk, bulk_labels, ctgov
-from docgemma.knowledge.bulk import NAME, build_from_files
-from docgemma.knowledge.snapshot import Snapshot
+from docgemma.knowledge import bulk, bulk_labels
+from docgemma.knowledge import trials as registry
+from docgemma.knowledge.bulk import build_from_files
+from docgemma.knowledge.snapshot import BUILT, Snapshot
 from tests.bulk_samples import label, label_zip, pubmed, pubmed_file, small_data, study, zipped
 
 
@@ -58,24 +59,24 @@ def die(*_args, **_kwargs) -> None:
     ("owner", "name"),
     [
         (bulk_labels, "stage"),
-        (ctgov, "bulk_trial"),
-        (bulk_labels, "finish"),
-        (bulk._Build, "_add_interactions"),
+        (registry, "bulk_trial"),
+        (bulk_labels, "add_labels"),
+        (bulk, "_add_interactions"),
         (os, "replace"),
     ],
 )
 def test_a_build_killed_anywhere_leaves_the_old_snapshot_and_can_be_run_again(home, files, monkeypatch, owner, name):
-    before = (home / NAME).read_bytes()
+    before = (home / BUILT).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, die)
         assert killed(lambda: build_from_files(home, **files))
-    assert (home / NAME).read_bytes() == before
-    assert Snapshot(home / NAME).label("quellamab").records and Snapshot(home / NAME).trials("gout").records == []
+    assert (home / BUILT).read_bytes() == before
+    assert Snapshot(home / BUILT).label("quellamab").records and Snapshot(home / BUILT).trials("gout").records == []
     build_from_files(home, **files)
-    assert len(Snapshot(home / NAME).trials("gout", limit=99).records) == 30
+    assert len(Snapshot(home / BUILT).trials("gout", limit=99).records) == 30
     assert sorted(path.name for path in home.iterdir() if not path.name.startswith("knowledge-")) == [
         ".snapshot.lock",
-        NAME,
+        BUILT,
     ]
 
 
@@ -84,9 +85,9 @@ def test_a_stop_by_hand_is_one_line_and_leaves_nothing_behind(home, files):
         if "ctg.zip" in line:
             raise KeyboardInterrupt
 
-    before = (home / NAME).read_bytes()
+    before = (home / BUILT).read_bytes()
     with pytest.raises(StoppedError, match="Stopped") as caught:
         build_from_files(home, **files, on_progress=stop)
     assert "stays as it is" in caught.value.line()
-    assert (home / NAME).read_bytes() == before and not list(home.glob(f".{NAME}.*"))
+    assert (home / BUILT).read_bytes() == before and not list(home.glob(f".{BUILT}.*"))
     build_from_files(home, **files)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.build import KINDS, build_shipped, content_hash, shipped_snapshot
+from docgemma.knowledge.build import TYPES, content_hash, shipped_snapshot
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.paths import data_file
@@ -25,7 +25,7 @@ def sources(tmp_path) -> Path:
     """A copy of the shipped records that a test may break."""
     folder = tmp_path / "knowledge"
     folder.mkdir()
-    for kind in KINDS:
+    for kind in TYPES:
         lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         (folder / f"{kind}.jsonl").write_text("\n".join(lines[:4]) + "\n", encoding="utf-8")
     return folder
@@ -126,7 +126,7 @@ def test_the_limit_holds(snapshot):
 
 def test_info_counts_what_is_inside(snapshot):
     info = snapshot.info()
-    assert set(info["kinds"]) == set(KINDS)
+    assert set(info["kinds"]) == set(TYPES)
     assert info["kinds"]["drugs"]["count"] >= 120
     assert info["kinds"]["drugs"]["as_of"] == snapshot.label("metformin").as_of
 
@@ -151,7 +151,7 @@ def test_it_is_built_once_and_again_when_a_record_changes(tmp_path, sources):
 
 
 def test_nothing_is_left_behind_by_a_build(tmp_path, sources):
-    build_shipped(tmp_path / "home", sources)
+    shipped_snapshot(tmp_path / "home", sources)
     assert [path.name for path in (tmp_path / "home").iterdir()] == [f"knowledge-{content_hash(sources)}.sqlite"]
 
 
@@ -162,7 +162,7 @@ def test_a_broken_record_is_named_by_file_and_line(tmp_path, sources, line):
     with (sources / "drugs.jsonl").open("a", encoding="utf-8") as file:
         file.write(line + "\n")
     with pytest.raises(StoreError, match=r"drugs\.jsonl, line 5"):
-        build_shipped(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home", sources)
     assert not list((tmp_path / "home").glob("knowledge-*"))
 
 
@@ -170,14 +170,14 @@ def test_a_broken_record_is_named_by_file_and_line(tmp_path, sources, line):
 def test_a_broken_head_is_named(tmp_path, sources, text):
     (sources / "drugs.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(StoreError, match=r"drugs\.jsonl, line 1"):
-        build_shipped(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home", sources)
 
 
 def test_a_doubled_record_is_refused(tmp_path, sources):
     lines = (sources / "trials.jsonl").read_text(encoding="utf-8").splitlines()
     (sources / "trials.jsonl").write_text("\n".join([*lines, lines[-1]]), encoding="utf-8")
     with pytest.raises(StoreError):
-        build_shipped(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home", sources)
 
 
 def test_missing_records_say_what_to_do(tmp_path, sources):
@@ -195,7 +195,7 @@ def test_a_home_that_cannot_be_written_says_so(tmp_path, sources):
 
 @pytest.mark.parametrize("damage", ["garbage", "empty", "half", "missing"])
 def test_a_corrupt_snapshot_says_how_to_rebuild_it(tmp_path, sources, damage):
-    path = build_shipped(tmp_path, sources)
+    path = shipped_snapshot(tmp_path, sources)
     if damage == "missing":
         path.unlink()
     else:
@@ -209,7 +209,7 @@ def test_a_corrupt_snapshot_says_how_to_rebuild_it(tmp_path, sources, damage):
 
 
 def test_a_snapshot_of_another_version_is_refused(tmp_path, sources):
-    path = build_shipped(tmp_path, sources)
+    path = shipped_snapshot(tmp_path, sources)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE meta SET value = '0' WHERE key = 'version'")
     with pytest.raises(StoreError, match="another version"):

@@ -7,7 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docgemma.errors import ToolError
-from docgemma.knowledge import ctgov, europepmc
+from docgemma.knowledge import literature
+from docgemma.knowledge import trials as registry
+from docgemma.knowledge.base import LabelSection
 from docgemma.knowledge.label_interactions import Drug, find
 from docgemma.knowledge.label_text import around, boxed, clip, items, section
 from docgemma.knowledge.openfda import Page, choose, merge, nothing_found, search
@@ -43,7 +45,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=4), inner, max_size=4),
     max_leaves=25,
 )
-PARSERS = [europepmc.parse, *(shape.model_validate for shape in (Ids, Related, Classes))]
+PARSERS = [literature.parse, *(shape.model_validate for shape in (Ids, Related, Classes))]
 
 
 def labels(raw):
@@ -51,7 +53,7 @@ def labels(raw):
 
 
 def trials(raw):
-    return [ctgov.parse(study) for study in ctgov.Studies.model_validate(raw).studies]
+    return [registry.parse(study) for study in registry.Studies.model_validate(raw).studies]
 
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -113,7 +115,7 @@ def test_any_text_becomes_plain_and_bounded(text, limit):
 @few
 @given(text=st.text(alphabet="warfin Avoid.,:7", max_size=120))
 def test_a_finding_quotes_the_label(text):
-    found = find({"drug_interactions": text}, Drug("x", ("x",)), Drug("war", ("war",)))
+    found = find(Drug("x", ("x",), sections={"drug_interactions": LabelSection(text)}), Drug("war", ("war",)))
     if found:
         assert found.quote.strip("…") in " ".join(text.split())
         assert "war" in found.quote.lower()

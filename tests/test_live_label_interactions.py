@@ -1,7 +1,10 @@
 """Reading a label for another drug: what counts as a finding, how grave it is, and what is quoted."""
 
+from dataclasses import replace
+
 import pytest
 
+from docgemma.knowledge.base import LabelSection
 from docgemma.knowledge.label_interactions import UNGRADED, Drug, find, wordings
 from docgemma.knowledge.label_text import around, boxed, clip, items, section, sentences, subsections
 
@@ -12,7 +15,7 @@ FLUCONAZOLE = Drug("fluconazole", ("fluconazole",), (), ("Cytochrome P450 3A4 In
 
 
 def read(text, other=WARFARIN, field="drug_interactions"):
-    return find({field: section([text])}, OWN, other)
+    return find(replace(OWN, sections={field: LabelSection(section([text]))}), other)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +108,11 @@ def test_a_row_of_a_table_does_not_lend_its_gravity_to_the_next():
 
 
 def test_the_gravest_finding_of_all_sections_is_given():
-    sections = {"drug_interactions": "With warfarin, monitor INR.", "boxed_warning": "Do not use with warfarin."}
-    assert find(sections, OWN, WARFARIN).severity == "do not use"
+    sections = {
+        "drug_interactions": LabelSection("With warfarin, monitor INR."),
+        "boxed_warning": LabelSection("Do not use with warfarin."),
+    }
+    assert find(replace(OWN, sections=sections), WARFARIN).severity == "do not use"
 
 
 def test_a_class_is_found_and_named():
@@ -131,8 +137,9 @@ def test_what_is_said_of_some_of_a_class_is_not_claimed_of_all():
 
 
 def test_a_drug_does_not_interact_with_a_name_it_shares():
-    combination = Drug("metformin / sitagliptin", ("janumet", "metformin", "sitagliptin"))
-    assert find({"drug_interactions": "Avoid metformin."}, combination, Drug("metformin", ("metformin",))) is None
+    sections = {"drug_interactions": LabelSection("Avoid metformin.")}
+    combination = Drug("metformin / sitagliptin", ("janumet", "metformin", "sitagliptin"), sections=sections)
+    assert find(combination, Drug("metformin", ("metformin",))) is None
 
 
 def test_a_name_with_signs_in_it_is_only_a_name():

@@ -1,13 +1,13 @@
 """Literature from the stand-in of Europe PMC."""
 
-import sqlite3
-from contextlib import closing
+import os
+import time
 from datetime import UTC, datetime
 
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import europepmc, search
+from docgemma.knowledge import literature, search
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.settings import Settings
 from tests.standin import standin  # noqa: F401 (a fixture)
@@ -34,9 +34,10 @@ def test_an_article_has_what_a_reader_needs(live):
 
 def test_a_kept_answer_says_its_own_date(live, tmp_path):
     live.literature("metformin kidney")
-    with closing(sqlite3.connect(tmp_path / "http-cache-1.sqlite")) as cache, cache:
-        cache.execute("UPDATE responses SET fetched = ?", (datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp(),))
-    assert live.literature("metformin kidney").as_of == "2026-01-02"
+    for file in (tmp_path / "http-cache").iterdir():
+        os.utime(file, times=(time.time() - 3600,) * 2)
+    then = datetime.fromtimestamp(time.time() - 3600, UTC).date().isoformat()
+    assert live.literature("metformin kidney").as_of == then
 
 
 def test_an_article_without_free_text_links_to_its_page(live):
@@ -93,16 +94,16 @@ def test_only_pubmed_and_nothing_retracted_is_asked_for(live, standin):  # noqa:
     ],
 )
 def test_abstracts_become_plain(marked, text):
-    assert europepmc.text(marked) == text
+    assert literature.text(marked) == text
 
 
 @pytest.mark.parametrize("raw", [None, [], {}, {"hitCount": 1}, {"hitCount": "x", "resultList": {}}, {"errCode": 404}])
 def test_another_shape_is_not_an_empty_answer(raw):
     with pytest.raises(ValueError):
-        europepmc.parse(raw)
+        literature.parse(raw)
 
 
 def test_a_record_with_hardly_anything_is_still_a_record():
     raw = {"hitCount": 1, "resultList": {"result": [{"id": 7, "source": "PPR", "pubYear": None, "abstractText": None}]}}
-    article = europepmc.parse(raw)[0]
+    article = literature.parse(raw)[0]
     assert (article.id, article.year, article.abstract, article.title) == ("PPR7", None, "", "")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import ctgov, europepmc
+from docgemma.knowledge import literature
+from docgemma.knowledge import trials as registry
 from docgemma.knowledge.label_interactions import Drug, find
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.knowledge.openfda import Label, Page, choose, merge, scanned_sections
@@ -60,7 +61,7 @@ def test_a_recorded_label_is_read_whole(open_live, path):
 
 
 def sections(name: str) -> dict[str, str]:
-    return scanned_sections(Page.model_validate(load(f"openfda/label_derived_envelope/{name}.json")).results[0])
+    return scanned_sections(Page.model_validate(load(f"openfda/label_derived_envelope/{name}.json")).results)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def sections(name: str) -> dict[str, str]:
     ],
 )
 def test_recorded_labels_say_what_they_say(label, other, classes, severity):
-    found = find(sections(label), Drug(label, (label,)), Drug(other, (other,), (), classes))
+    found = find(Drug(label, (label,), sections=sections(label)), Drug(other, (other,), (), classes))
     assert found.severity == severity
 
 
@@ -95,7 +96,7 @@ def test_recorded_labels_say_what_they_say(label, other, classes, severity):
     ],
 )
 def test_recorded_denials_and_silence_are_no_finding(label, other):
-    assert find(sections(label), Drug(label, (label,)), Drug(other, (other,))) is None
+    assert find(Drug(label, (label,), sections=sections(label)), Drug(other, (other,))) is None
 
 
 def test_a_recorded_brand_label_is_found_by_its_brand():
@@ -187,7 +188,7 @@ def test_recorded_literature_is_read(open_live, path):
 
 
 def test_the_recorded_abstracts_are_plain():
-    found = europepmc.parse(load("europepmc/search_cancer_core.json"))
+    found = literature.parse(load("europepmc/search_cancer_core.json"))
     assert sum(bool(article.abstract) for article in found) > 10
     assert all(article.journal and article.year for article in found)
 
@@ -212,7 +213,7 @@ def test_recorded_trials_are_read(open_live, path):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_recorded_full_studies_are_read(path):
-    trial = ctgov.parse(ctgov.Study.model_validate(json.loads(path.read_bytes())))
+    trial = registry.parse(registry.Study.model_validate(json.loads(path.read_bytes())))
     assert trial.id.lower() in path.stem.lower()
     assert trial.status and trial.conditions
 

@@ -3,7 +3,8 @@
 import pytest
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge import ctgov, search
+from docgemma.knowledge import search
+from docgemma.knowledge import trials as registry
 from docgemma.knowledge.live import LiveKnowledge
 from docgemma.settings import Settings
 from tests.standin import standin  # noqa: F401 (a fixture)
@@ -68,7 +69,7 @@ def test_nothing_found_is_empty(live):
 
 
 def test_pages_are_followed_up_to_the_limit(live, standin, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(ctgov, "PAGE_SIZE", 2)
+    monkeypatch.setattr(registry, "PAGE_SIZE", 2)
     assert ids(live.trials("heart failure", limit=3)) == ["901", "902", "903"]
     assert [params.get("pageToken") for params in standin.asked("studies")] == [None, "2"]
     assert len(live.trials("heart failure", limit=50).records) == 5
@@ -107,10 +108,10 @@ def test_a_condition_without_words_is_refused(live, condition):
     ],
 )
 def test_phases_are_words(phases, kind, expected):
-    assert ctgov.phase(phases, kind) == expected
+    assert registry.phase(phases, kind) == expected
 
 
 def test_a_trial_with_hardly_anything_is_still_a_trial():
     raw = {"studies": [{"protocolSection": {"identificationModule": {"nctId": "DEMO-1"}}}]}
-    trial = ctgov.parse(ctgov.Studies.model_validate(raw).studies[0])
+    trial = registry.parse(registry.Studies.model_validate(raw).studies[0])
     assert (trial.id, trial.status, trial.phase, trial.locations) == ("DEMO-1", "", "", [])

@@ -16,11 +16,9 @@ TOO_LONG = {
     "top level, cli, kaggle",
     "reading",
     "rules, text",
-    "llm",
     "tools",
     "ehr",
     "knowledge",
-    "demo, api",
     "everything",
 }
 

@@ -89,7 +89,10 @@ def test_an_approved_entry_stays_and_an_entry_that_waits_goes(home: Path) -> Non
     kept = asked(home, "Prescribe amlodipine 5 mg once daily for def-456")
     run(home, "ask", "--thread", kept, "--approve")
     asked(home, "Prescribe metformin 500 mg twice daily for def-456")
+    (home / "http-cache").mkdir(exist_ok=True)
+    (home / "http-cache" / "answer").write_bytes(b"of a public service")
     done = run(home, "forget", "--all", "--json")
+    assert not list(home.glob("http-cache*"))
     assert json.loads(done.stdout) == {"forgotten": 2, "note": "Entries that were approved stay in the patient record."}
     chart = run(home, "ehr", "show", "def-456").stdout
     assert "amlodipine" in chart.lower()

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.rules.grounding import ground
-from docgemma.rules.sentences import split
+from docgemma.rules.grounding import ground, split
 from docgemma.text.numbers import quantities
 from docgemma.tools import toolbox
 from tests.rules_help import dictionary

@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.prompts import SYNTHESIZE_SYSTEM
-from docgemma.rules.sentences import without_instructions
+from docgemma.rules.grounding import without_instructions
 
 
 @pytest.mark.parametrize("line", [line for line in SYNTHESIZE_SYSTEM.splitlines() if line])

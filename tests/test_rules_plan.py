@@ -2,8 +2,7 @@
 
 import pytest
 
-from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
-from docgemma.rules.plan import complete, is_repeat, missing, planned, runnable, same
+from docgemma.rules.plan import MAX_DRUGS, MAX_STEPS, complete, is_repeat, missing, planned, runnable, same
 from docgemma.tools import toolbox
 from tests.rules_help import chart, drug, failed, order, patient_found, person, request, result, turn
 

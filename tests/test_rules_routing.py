@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.errors import RETRYABLE, ErrorType
-from docgemma.rules.limits import MAX_STEPS
+from docgemma.rules.plan import MAX_STEPS
 from docgemma.rules.routing import known_quality, route
 from tests.rules_help import drug, failed, patient_found, person, request, result, turn
 

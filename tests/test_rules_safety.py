@@ -6,11 +6,12 @@ import pytest
 
 from docgemma.knowledge.base import Interaction
 from docgemma.rules.dosing import check_dose
-from docgemma.rules.findings import shown
 from docgemma.rules.order_check import (
+    Checked,
     check_allergy_entry,
     check_order,
     check_order_allergies,
+    shown,
 )
 from docgemma.rules.patient_state import UNKNOWN
 from docgemma.text.drugs import ingredients
@@ -24,12 +25,19 @@ def allergy(substance: str, reaction: str = "hives", active: bool = True) -> dic
 
 
 def order(medication: str = "metformin", **given) -> list[str]:
-    known = {"allergies": [], "medications": [], "interactions": [], "no_known_allergies": True} | given
-    return shown(check_order(medication, drugs=dictionary(), **known))
+    chart = {"allergies": [], "medications": [], "no_known_allergies": True} | given
+    pairs = Checked(given.get("interactions", []), given.get("not_checked", []))
+    readable = None not in (chart["allergies"], chart["medications"])
+    return shown(check_order(medication, chart if readable else None, pairs, dictionary()))
+
+
+def entry(substance: str, **chart) -> list[str]:
+    return shown(check_allergy_entry(substance, chart or None, dictionary()))
 
 
 def dose(medication: str, dosage: str, frequency: str, limit: str = "", rows: tuple = (), patient=UNKNOWN) -> list[str]:
-    return shown(check_dose(medication, dosage, frequency, rows=rows, patient=patient, max_daily_dose=limit))
+    known = rows or [{"max_day": limit, "of_label": True}]
+    return shown(check_dose(medication, dosage, frequency, rows=known, patient=patient))
 
 
 def of_allergies(medication: str, allergies: list[dict]) -> list[str]:
@@ -222,16 +230,12 @@ def test_doses_a_day_are_read_from_the_frequency(frequency, times):
 
 
 def test_a_known_allergy_is_not_recorded_twice_unseen():
-    lines = shown(
-        check_allergy_entry("penicillin", allergies=[allergy("Penicillins")], medications=[], drugs=dictionary())
-    )
+    lines = entry("penicillin", allergies=[allergy("Penicillins")], medications=[])
     assert lines == ["An allergy to Penicillins is already recorded (hives, severe)."]
 
 
 def test_recording_an_allergy_to_what_the_patient_takes_is_noticed():
-    lines = shown(
-        check_allergy_entry("penicillin", allergies=[], medications=[{"name": "Amoxicillin"}], drugs=dictionary())
-    )
+    lines = entry("penicillin", allergies=[], medications=[{"name": "Amoxicillin"}])
     assert lines == [
         "The patient takes Amoxicillin at present: "
         "Allergy to penicillin: Amoxicillin belongs to the same class (penicillins)."
@@ -239,7 +243,7 @@ def test_recording_an_allergy_to_what_the_patient_takes_is_noticed():
 
 
 def test_an_allergy_entry_that_could_not_be_compared_says_so():
-    lines = shown(check_allergy_entry("penicillin", allergies=None, medications=None, drugs=dictionary()))
+    lines = entry("penicillin")
     assert lines[0].count("could not be read") == 2
 
 

@@ -5,8 +5,8 @@ import pytest
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType, ToolError
 from docgemma.nodes.context import Context
+from docgemma.nodes.interactions import check_interactions
 from docgemma.nodes.write_findings import findings_for
-from docgemma.nodes.write_interactions import check_interactions
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from docgemma.api.problems import Problem
 from docgemma.errors import UsageError
 from docgemma.images import load_image
-from docgemma.question import MAX_CHARS
+from docgemma.text.characters import MAX_CHARS
 
 READ_S = 60.0  # a body arrives within this, or somebody is holding the connection
 FIELD_BYTES = 100_000  # of a form field that is no file

@@ -1,11 +1,11 @@
 """The command line. `--json` prints one JSON object on stdout and nothing else there."""
 
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, demo, ehr, eval, forget, kaggle, servers, snapshot
+from docgemma.cli import ask, ehr, eval, forget, kaggle, serve, snapshot
 from docgemma.cli.shared import AsJson, print_json
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -13,9 +13,9 @@ app = typer.Typer(
     name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
     no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
-for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", demo.app), ("kaggle", kaggle.app)):
+for name, group in (("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", serve.demo_app), ("kaggle", kaggle.app)):
     app.add_typer(group, name=name)
-for command in (ask.ask, ask.chat, forget.forget, servers.mcp, servers.serve):
+for command in (ask.ask, ask.chat, forget.forget, serve.mcp, serve.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
 
@@ -40,17 +40,20 @@ def greet(context: typer.Context) -> None:
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """What is installed, which model can run, what is reachable, and how to fix what is not."""
+    from dataclasses import asdict
+
     from docgemma.doctor import examine
     from docgemma.settings import read_settings
 
     checks = examine(read_settings())
     if as_json:
         ok = all(check.ok for check in checks if check.needed)  # an extra that is not installed is no fault
-        print_json({"checks": [check.as_dict() for check in checks], "ok": ok})
+        print_json({"checks": [asdict(check) for check in checks], "ok": ok})
         return
-    from docgemma.cli.screen import doctor_table
-
-    doctor_table(checks)
+    for check in checks:
+        typer.echo(f"{'ok' if check.ok else '--'}  {check.name}: {check.found}")
+        if check.fix:
+            typer.echo(f"      {check.fix}")
 
 
 def main() -> None:
@@ -63,19 +66,13 @@ def main() -> None:
         _fail("Stopped. The conversation stays usable.", 1)
     except Exception as error:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # click's usage errors
-            _fail(f"{error.format_message()}{_help(error)}", 2)
+            command = getattr(error, "ctx", None)
+            _fail(error.format_message() + (f" See: {command.command_path} --help" if command else ""), 2)
         if type(error).__name__ == "Abort":
             _fail("Stopped.", 1)
-        _fail(
-            f"Something went wrong that should not ({kind_and_place(error)}). Run `docgemma doctor`, and report it.", 1
-        )
+        what = f"Something went wrong that should not ({kind_and_place(error)})."
+        _fail(f"{what} Run `docgemma doctor`, and report it.", 1)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _help(error: Any) -> str:
-    """Where a usage error's command is explained."""
-    context = getattr(error, "ctx", None)
-    return f" See: {context.command_path} --help" if context else ""
 
 
 def _fail(line: str, status: int) -> NoReturn:

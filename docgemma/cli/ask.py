@@ -1,13 +1,12 @@
 """`docgemma ask` and `docgemma chat`: one question, or turn after turn."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, Model, print_json, progress, quick_start
+from docgemma.cli.shared import AsJson, Model, parse_changes, print_json, progress, quick_start
 from docgemma.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
 Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file to look at.")]
 Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")]
 Thread = Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")]
-EDIT_LIKE = 'Write it like: --edit \'{"dosage": "250 mg"}\''
 
 
 def ask(
@@ -42,15 +40,16 @@ def ask(
     with _agent(graph, model) as agent:
         from docgemma.cli.screen import Screen, settle
 
-        screen = Screen(live=not as_json)
+        screen = Screen()
+        tell = None if as_json else screen.event
         if question is not None:
-            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
             if decision and result["pending_write"]:
-                result = agent.decide(result["thread"], *decision, on_event=screen.event)
+                result = agent.decide(result["thread"], *decision, on_event=tell)
         elif decision:
-            result = agent.decide(thread or "", *decision, on_event=screen.event)
+            result = agent.decide(thread or "", *decision, on_event=tell)
         else:
-            result = agent.proceed(thread or "", on_event=screen.event)
+            result = agent.proceed(thread or "", on_event=tell)
         if result["pending_write"] and not as_json and sys.stdin.isatty():
             result = settle(agent, result, screen)
     if as_json:
@@ -60,11 +59,7 @@ def ask(
 
 
 def chat(
-    graph: Graph = "v3",
-    model: Model = None,
-    image: Image = None,
-    patient: Patient = None,
-    thread: Thread = None,
+    graph: Graph = "v3", model: Model = None, image: Image = None, patient: Patient = None, thread: Thread = None
 ) -> None:
     """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
     with _agent(graph, model) as agent:
@@ -78,15 +73,7 @@ def _decision(approve: bool, reject: bool, edit: str | None) -> "tuple[Decision,
         raise UsageError("Choose one of --approve, --reject and --edit.")
     if approve or reject:
         return ("approve" if approve else "reject"), {}
-    if edit is None:
-        return None
-    try:
-        changes = json.loads(edit)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"--edit is not JSON ({error.msg}).", hint=EDIT_LIKE) from error
-    if not isinstance(changes, dict):
-        raise UsageError("--edit must be a JSON object.", hint=EDIT_LIKE)
-    return "edit", changes
+    return None if edit is None else ("edit", parse_changes(edit))
 
 
 def _agent(graph: str, model: str | None) -> "Agent":

@@ -28,7 +28,7 @@ def load(
     with _store(create=True) as store:
         report = load_files(store, files, on_progress=progress)
     if as_json:
-        print_json(report.as_dict())
+        print_json(asdict(report))
     else:
         typer.echo(f"Loaded {report.loaded} resources; skipped {len(report.skipped)}.")
         for item in report.skipped[:SHOWN]:
@@ -47,9 +47,11 @@ def search(name: str, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"patients": [asdict(match) for match in found], "source": store.name})
         return
-    from docgemma.cli.screen import patient_table
-
-    patient_table(name, found)
+    if not found:
+        typer.echo(f"No patient found for {name!r}.")
+    for match in found:
+        spelt = " (spelt differently)" if match.guessed else ""
+        typer.echo(f"{match.name}{spelt}  born {match.birth_date}  {match.sex}  id {match.id}")
 
 
 @app.command()

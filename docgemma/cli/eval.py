@@ -1,18 +1,18 @@
 """`docgemma eval`: a golden set, pass or fail a case a line, then a summary."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from docgemma.cli.shared import AsJson, print_json, quick_start
 from docgemma.errors import ConfigError
 
-WriteLine = Callable[[str], Any]
+if TYPE_CHECKING:
+    from docgemma.experiments.golden import CaseResult
 
 
 def evaluate(
@@ -26,47 +26,28 @@ def evaluate(
     """Run a golden set offline, on the shipped synthetic records: your own are neither read nor changed."""
     with quick_start():
         from docgemma.experiments.cases import load_cases
-        from docgemma.experiments.golden import run_file
+        from docgemma.experiments.golden import run_cases, summarize
         from docgemma.settings import read_settings
 
-    load_cases(file, only)  # before a file of an earlier run is written over
-    with _saving(save) as write:
+    cases = load_cases(file, only)  # before a file of an earlier run is written over
+    try:
+        saved = save.open("w", encoding="utf-8", buffering=1) if save else None
+    except OSError as error:
+        raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
 
-        def finished(case: Any) -> None:
-            for turn in case.turns:
-                write(json.dumps(asdict(turn), ensure_ascii=False, default=str))
-            if not as_json:
-                typer.echo(_line(case))
+    def finished(case: "CaseResult") -> None:
+        if saved:  # a line at once, so that a stopped run keeps what it has
+            saved.writelines(json.dumps(asdict(turn), ensure_ascii=False, default=str) + "\n" for turn in case.turns)
+        if not as_json:
+            typer.echo(f"{'pass' if case.passed else 'FAIL'}  {case.id}  {case.seconds:.2f} s  {case.why}".rstrip())
 
-        report = run_file(file, read_settings(), progress=finished, only=only).as_dict()
+    with saved or nullcontext():
+        report = summarize(run_cases(cases, read_settings(), progress=finished))
     if as_json:
         print_json(report)
-    else:
-        typer.echo(_summary(report))
-
-
-@contextmanager
-def _saving(path: Path | None) -> Iterator[WriteLine]:
-    """Writes a line at once, so that a stopped run keeps what it has; nothing where no file is wanted."""
-    if path is None:
-        yield lambda line: None
         return
-    try:
-        out = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
-    with out:
-        yield lambda line: print(line, file=out, flush=True)
-
-
-def _line(case: Any) -> str:
-    verdict = "pass" if case.passed else "FAIL"
-    return f"{verdict}  {case.id}  {case.seconds:.2f} s" + ("" if case.passed else f"  {case.why}")
-
-
-def _summary(report: dict[str, Any]) -> str:
     found = report["metrics"]
-    return (
+    typer.echo(
         f"\n{report['passed']} of {report['total']} passed: {found['share']:.1%} "
         f"(95 % interval {found['low']:.1%} to {found['high']:.1%}). {found['turns']} turns, median "
         f"{found['median_seconds']:.2f} s, 95th percentile {found['p95_seconds']:.2f} s."

@@ -1,11 +1,11 @@
 """`docgemma kaggle`: the folder that runs on Kaggle."""
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json
+from docgemma.cli.shared import AsJson, print_json, progress
 from docgemma.errors import UsageError
 
 app = typer.Typer(help="The Kaggle kernel: build the folder that is pushed.", rich_markup_mode=None)
@@ -26,18 +26,13 @@ def build_command(
     if not user:
         hint = "docgemma kaggle build --user NAME, or set KAGGLE_USERNAME"
         raise UsageError("Whose kernel is it? Its address begins with a Kaggle user's name.", hint=hint)
-    if not as_json:
-        typer.echo("Building the wheel …", err=True)
     from docgemma.kaggle.build import build
 
+    progress("Building the wheel …")
     report = build(out, user)
     if as_json:
         print_json(report)
-    else:
-        _print(report)
-
-
-def _print(report: dict[str, Any]) -> None:
+        return
     typer.echo(f"{report['folder']}: kernel {report['kernel']} ({report['kernel_bytes'] / 1e3:.0f} kB),")
     typer.echo(f"  dataset {report['dataset']} ({report['dataset_bytes'] / 1e6:.1f} MB). Checked for a T4:")
     for line in report["checks"]:

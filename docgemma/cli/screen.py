@@ -1,6 +1,5 @@
 """What a person sees in the terminal: progress, streamed words, the answer, its timeline, and questions back."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,27 +8,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from docgemma.agent import Agent
-from docgemma.ehr.base import PatientMatch
+from docgemma.agent import Agent, Decision
+from docgemma.cli.shared import parse_changes
 from docgemma.errors import DocGemmaError, UsageError
-from docgemma.turn_result import approval_text, model_calls
+from docgemma.report import approval_text, model_calls, source_line
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
+DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
 
 
 class Screen:
     """Shows a turn as it happens: steps on stderr, so that stdout carries the answer alone."""
 
-    def __init__(self, live: bool = True):
-        self.live = live
+    def __init__(self) -> None:
         piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
         self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
         self.err = Console(stderr=True, highlight=False)
         self.streamed = ""
 
     def event(self, event: dict[str, Any]) -> None:
-        if not self.live:
-            return
         if event["type"] == "start" and self.err.is_terminal:
             self.err.print(f"[dim]· {event['label']} …[/dim]", end="\r")
         elif event["type"] == "step" and event["detail"]:
@@ -45,43 +42,35 @@ class Screen:
         else:
             self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
         self.streamed = ""
-        for source in dict.fromkeys(map(_source, result["sources"])):
+        for source in dict.fromkeys(map(source_line, result["sources"])):
             self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
-            self.timeline(result)
-        if result["status"] == "needs_approval":
-            self.err.print(
-                f"Decide with: docgemma ask --thread {result['thread']} --approve (or --reject, or --edit '{{…}}')"
+            table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+            for step in result["timeline"]:
+                table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
+            self.out.print(table)
+            self.out.print(
+                f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
+                f"thread {result['thread']} · decision support, not a medical device[/dim]"
             )
+        if result["status"] == "needs_approval":
+            choices = "--approve (or --reject, or --edit '{…}')"
+            self.err.print(f"Decide with: docgemma ask --thread {result['thread']} {choices}")
         elif result["status"] == "needs_clarification":
             self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
-
-    def timeline(self, result: dict[str, Any]) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        for step in result["timeline"]:
-            table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
-        self.out.print(table)
-        self.out.print(
-            f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
-            f"thread {result['thread']} · decision support, not a medical device[/dim]"
-        )
 
 
 def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:
     """Put a waiting write to the person at the keyboard until it is decided or left for later."""
     while pending := result["pending_write"]:
         screen.out.print(escape(approval_text(pending)))
-        choice = _read("approve, edit, reject, or later? ").strip().lower()
+        decision = DECISIONS.get(_read("approve, edit, reject, or later? ").strip().lower()[:1])
+        if decision is None:
+            break
         try:
-            if choice.startswith("a"):
-                result = agent.decide(result["thread"], "approve", on_event=screen.event)
-            elif choice.startswith("r"):
-                result = agent.decide(result["thread"], "reject", on_event=screen.event)
-            elif choice.startswith("e"):
-                changes = _changes(pending["args"])
-                result = agent.decide(result["thread"], "edit", changes, on_event=screen.event) if changes else result
-            else:
-                return result
+            edits = decision == "edit"
+            changes = parse_changes(_read(f"changes as JSON, fields {', '.join(pending['args'])}: ")) if edits else {}
+            result = agent.decide(result["thread"], decision, changes, on_event=screen.event)
         except UsageError as error:
             screen.err.print(escape(error.line()))
     return result
@@ -105,45 +94,6 @@ def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | No
         screen.result(result, timeline=False)
     if thread:
         screen.err.print(f"Continue with: docgemma chat --thread {thread}")
-
-
-def patient_table(name: str, found: list[PatientMatch]) -> None:
-    console = Console(highlight=False)
-    if not found:
-        console.print(f"No patient found for {escape(repr(name))}.")
-        return
-    table = Table("Name", "Born", "Sex", "Id", box=None)
-    for match in found:
-        table.add_row(
-            escape(match.name) + (" (spelt differently)" if match.guessed else ""),
-            match.birth_date,
-            match.sex,
-            match.id,
-        )
-    console.print(table)
-
-
-def doctor_table(checks: list[Any]) -> None:
-    console = Console(highlight=False)
-    for check in checks:
-        mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
-        console.print(f"{mark}  {check.name}: {escape(check.found)}", soft_wrap=True)  # a path must stay one piece
-        if check.fix:
-            console.print(f"      {escape(check.fix)}", soft_wrap=True)
-
-
-def _source(source: dict[str, Any]) -> str:
-    as_of = f", as of {source['as_of']}" if source.get("as_of") else ""
-    return f"{source.get('source') or source.get('title') or ''}{as_of}"
-
-
-def _changes(args: dict[str, Any]) -> dict[str, Any]:
-    typed = _read(f"changes as JSON, fields {', '.join(args)}: ")
-    try:
-        changes = json.loads(typed or "{}")
-    except json.JSONDecodeError:
-        raise UsageError("That is not JSON.", hint='Write it like {"dosage": "250 mg"}.') from None
-    return changes if isinstance(changes, dict) else {}
 
 
 def _read(prompt: str) -> str:

@@ -10,6 +10,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from docgemma.errors import UsageError
+
+EDIT_LIKE = 'Write it like: --edit \'{"dosage": "250 mg"}\''
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Model = Annotated[
     Optional[str], typer.Option(help="edge, medgemma, server, a .gguf file, or a Hugging Face path or id.")
@@ -22,6 +25,17 @@ def progress(line: str) -> None:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def parse_changes(text: str) -> dict[str, Any]:
+    """The fields of an entry that a person changes, from JSON."""
+    try:
+        changes = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        raise UsageError(f"The changes of --edit are not JSON ({error.msg}).", hint=EDIT_LIKE) from error
+    if not isinstance(changes, dict):
+        raise UsageError("The changes of --edit are not a JSON object.", hint=EDIT_LIKE)
+    return changes
 
 
 @contextmanager

@@ -1,16 +1,14 @@
 """`docgemma snapshot`: make the offline knowledge from the public bulk files, and say what is in it."""
 
-import json
-import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
+from docgemma.cli.shared import AsJson, print_json, progress
+
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Files = Optional[list[Path]]
 SHOWN = 20
 
@@ -20,7 +18,7 @@ def build_command(
     openfda: Annotated[
         Files, typer.Option(help="openFDA label downloads (drug-label-*.json.zip), or a folder.")
     ] = None,
-    ctgov: Annotated[Files, typer.Option(help="ClinicalTrials.gov download (zip, JSON, NDJSON), or a folder.")] = None,
+    ctgov: Annotated[Files, typer.Option(help="ClinicalTrials.gov download (zip, JSON), or a folder.")] = None,
     literature: Annotated[
         Files, typer.Option(help="PubMed baseline (*.xml.gz) or Europe PMC JSON, or a folder.")
     ] = None,
@@ -35,19 +33,18 @@ def build_command(
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    on_progress = partial(typer.echo, err=True)
-    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], on_progress)
-    _print_json(report) if as_json else _print_report(report)
+    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], progress)
+    print_json(report) if as_json else _print_report(report)
 
 
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
-    """What is inside, from which files, and how old it is."""
-    from docgemma.knowledge.bulk import info
+    """What is inside, from which sources, and how old it is."""
+    from docgemma.knowledge.sources import open_snapshot
     from docgemma.settings import read_settings
 
-    found = info(read_settings().home)
-    _print_json(found) if as_json else _print_info(found)
+    found = open_snapshot(read_settings()).info()
+    print_json(found) if as_json else _print_info(found)
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -84,24 +81,16 @@ def _print_info(found: dict[str, Any]) -> None:
     for kind, part in found["kinds"].items():
         age = f", {part['age_days']} days old" if part["age_days"] is not None else ""
         typer.echo(_line(kind, part) + age)
-        if part["demonstration"]:
+        if part.get("demonstration"):
             typer.echo(f"    {part['demonstration']} of them are invented demonstration records.")
         if part.get("bulk_labels"):
             typer.echo(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
             typer.echo(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
         if part.get("with_basis"):
             typer.echo(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
-        for file in part["files"][:SHOWN]:
-            typer.echo(f"    {file['file']}: {file['records']:,} records, as of {file['as_of'] or 'unknown'}")
-        if part["file_count"] > SHOWN:
-            typer.echo(f"    and {part['file_count'] - SHOWN} more files")
     if found["shipped"]:
         typer.echo("To make one from the public bulk files: docgemma snapshot build --help")
 
 
 def _line(kind: str, part: dict[str, Any]) -> str:
     return f"  {kind}: {part['count']:,} from {part['source']}, as of {part['as_of'] or 'unknown'}"
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")

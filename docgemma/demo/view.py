@@ -18,8 +18,7 @@ from docgemma.ehr.summary import summarize
 from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
-from docgemma.notebook import source_line
-from docgemma.turn_result import FIRST, approval_text
+from docgemma.report import FIRST, approval_text, source_line
 
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most

@@ -2,29 +2,37 @@
 
 import time
 from collections.abc import AsyncGenerator, Generator
-from typing import Any
+from typing import Annotated
 from urllib.parse import quote
 
 import httpx
+from pydantic import BaseModel, Field, HttpUrl, ValidationError
 
-from docgemma.ehr.outcome import RemoteError
+from docgemma.ehr.client import RemoteError
 from docgemma.errors import ConfigError, ErrorType
 from docgemma.settings import Settings
 
 EARLY_S = 30.0  # a token is renewed this long before it ends
-DEFAULT_LIFE_S = 300.0  # of a token whose server does not say
 GRANT = {"grant_type": "client_credentials"}
 
 
-class Token(httpx.Auth):
-    """A fixed bearer token; "" sends none."""
+class Granted(BaseModel):
+    access_token: Annotated[str, Field(min_length=1)]
+    expires_in: Annotated[float, Field(gt=0)] = 300.0  # seconds
 
-    def __init__(self, token: str = ""):
+
+class Configuration(BaseModel):
+    token_endpoint: HttpUrl
+
+
+class Token(httpx.Auth):
+    """A fixed bearer token."""
+
+    def __init__(self, token: str):
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
+        request.headers["Authorization"] = f"Bearer {self._token}"
         yield request
 
 
@@ -54,48 +62,34 @@ class ClientCredentials(httpx.Auth):
         if response.status_code in (400, 401):  # some servers take the secret in the body only
             form = GRANT | {"client_id": self._client_id, "client_secret": self._client_secret}
             response = await client.post(url, data=form)
-        body = _object(response)
-        token, life_s = body.get("access_token"), body.get("expires_in")
-        if not token or not isinstance(token, str):
-            raise self._refused(f"no token for this client, HTTP {response.status_code}")
-        life_s = float(life_s) if isinstance(life_s, (int, float)) and life_s > 0 else DEFAULT_LIFE_S
-        self._token, self._until = token, time.monotonic() + life_s - min(EARLY_S, life_s / 2)
+        try:
+            granted = Granted.model_validate_json(response.content if response.is_success else b"")
+        except ValidationError:
+            said = f"no token for this client, HTTP {response.status_code}"
+            raise RemoteError(ErrorType.NOT_PERMITTED, "FHIR server", said) from None
+        self._token, life_s = granted.access_token, granted.expires_in
+        self._until = time.monotonic() + life_s - min(EARLY_S, life_s / 2)
 
     async def _discover(self, client: httpx.AsyncClient) -> str:
         response = await client.get(f"{self._base_url}/.well-known/smart-configuration")
-        url = str(_object(response).get("token_endpoint", ""))
-        if not url.startswith(("https://", "http://")):
-            raise ConfigError("The FHIR server does not say where its tokens are.", hint="Set DOCGEMMA_EHR_TOKEN_URL.")
+        try:
+            url = str(Configuration.model_validate_json(response.content).token_endpoint)
+        except ValidationError:
+            hint = "Set DOCGEMMA_EHR_TOKEN_URL."
+            raise ConfigError("The FHIR server does not say where its tokens are.", hint=hint) from None
         if self._base_url.startswith("https://") and not url.startswith("https://"):
-            raise self._refused("its token address is not encrypted")
+            raise RemoteError(ErrorType.NOT_PERMITTED, "FHIR server", "its token address is not encrypted")
         self._token_url = url
         return url
 
-    def _refused(self, detail: str) -> RemoteError:
-        return RemoteError(ErrorType.NOT_PERMITTED, f"FHIR server {httpx.URL(self._base_url).host}", detail)
 
-
-def auth_from(settings: Settings, base_url: str) -> Token | ClientCredentials:
-    """
-    Raises:
-        ConfigError: a client id without its secret, or the reverse.
-    """
+def auth_from(settings: Settings, base_url: str) -> httpx.Auth | None:
+    """Raises ConfigError for a client id without its secret, or the reverse."""
     if settings.ehr_token:
         return Token(settings.ehr_token)
-    if bool(settings.ehr_client_id) != bool(settings.ehr_client_secret):
-        raise ConfigError(
-            "OAuth2 needs a client id and a client secret.",
-            hint="Set DOCGEMMA_EHR_CLIENT_ID and DOCGEMMA_EHR_CLIENT_SECRET, or DOCGEMMA_EHR_TOKEN.",
-        )
     if settings.ehr_client_id and settings.ehr_client_secret:
         return ClientCredentials(base_url, settings.ehr_client_id, settings.ehr_client_secret, settings.ehr_token_url)
-    return Token()
-
-
-def _object(response: httpx.Response) -> dict[str, Any]:
-    """The JSON object of a success, or {}."""
-    try:
-        body = response.json() if response.is_success else {}
-    except (ValueError, RecursionError):
-        return {}
-    return body if isinstance(body, dict) else {}
+    if settings.ehr_client_id or settings.ehr_client_secret:
+        hint = "Set DOCGEMMA_EHR_CLIENT_ID and DOCGEMMA_EHR_CLIENT_SECRET, or DOCGEMMA_EHR_TOKEN."
+        raise ConfigError("OAuth2 needs a client id and a client secret.", hint=hint)
+    return None

@@ -10,19 +10,19 @@ NAMED = 200  # patients of one name; where there are more, a birth date is neede
 
 @dataclass(frozen=True)
 class PatientMatch:
-    """One patient that a name search found. `guessed`: the name was not spelt this way."""
+    """One patient that a search found. `guessed`: the name was not spelt this way."""
 
     id: str
     name: str
     birth_date: str  # ISO, may be partial or ""
     sex: str  # FHIR administrative gender
     guessed: bool = False
+    identifiers: tuple[str, ...] = ()  # record numbers beside the id, as recorded
 
     @property
     def label(self) -> str:
-        return ", ".join(
-            part for part in (self.name, self.sex, f"born {self.birth_date}" if self.birth_date else "") if part
-        )
+        born = f"born {self.birth_date}" if self.birth_date else ""
+        return ", ".join(filter(None, (self.name, self.sex, born)))
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,13 @@ class RecordStore(Protocol):
     name: str
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
-        """Patients whose name fits, best first; [] if none."""
-
-    def identifiers(self, patient_id: str) -> list[str]:
-        """Record numbers of a patient beside the id, as recorded: "S6534835"."""
-
-    def born(self, days: Sequence[str]) -> list[PatientMatch]:
-        """Patients born on one of these ISO days; at most `NAMED`."""
+        """Patients whose name, or whose id, is this; best first; guesses only where nobody's name is spelt this way."""
 
     def patient(self, patient_id: str) -> PatientMatch | None:
         """The patient with exactly this id, or None."""
+
+    def born(self, days: Sequence[str]) -> list[PatientMatch]:
+        """Patients born on one of these ISO days; at most `NAMED`."""
 
     def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
         """For each value that somebody has as id or identifier (an MRN): who. Case, spaces and hyphens do not count."""

@@ -5,99 +5,151 @@ Names, ids and tokens are in our addresses and headers: none of them reaches a m
 
 import json
 import time
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import httpx
 import stamina
+from anyio.from_thread import BlockingPortal
+from pydantic import BaseModel, ValidationError
 
 from docgemma.ehr.base import Resource
-from docgemma.ehr.outcome import RemoteError, error_of, failed_issues, is_outcome
-from docgemma.errors import ErrorType
+from docgemma.errors import ErrorType, StoreError, ToolError
 
 ATTEMPTS = 3
 MAX_BYTES = 32_000_000  # of one answer
 PAGE = ("_count", "100")
 MAX_PAGES = 40
+CONNECT_S = 4.0
 RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
 FHIR_JSON = "application/fhir+json"
+BAD = ("error", "fatal")  # severity of an issue; warnings and information are not failures
 HEADERS = {
     "Accept": FHIR_JSON,
     "Cache-Control": "no-cache",  # HAPI answers a repeated search from its cache: a new write would be missing
     "Prefer": "handling=strict",  # an unknown search parameter is an error, not a search without it
 }
+# type -> HTTP statuses, issue codes (https://hl7.org/fhir/R4/valueset-issue-type.html), what is said, what to do
+FAILURES: dict[ErrorType, tuple[set[int], set[str], str, str]] = {
+    ErrorType.RATE_LIMIT: ({429}, {"throttled"}, "answers no more requests for now", "Wait a minute and try again."),
+    ErrorType.TIMEOUT: (
+        {408, 504}, {"timeout"}, "did not answer in time", "Try again, or raise DOCGEMMA_TOOL_TIMEOUT.",
+    ),
+    ErrorType.NOT_PERMITTED: (  # 405, 501: the server does not offer it
+        {401, 403, 405, 407, 501}, {"security", "login", "expired", "forbidden", "suppressed"}, "refused access",
+        "Check DOCGEMMA_EHR_TOKEN, or the client id, secret and their scopes.",
+    ),
+    ErrorType.NOT_FOUND: ({404, 410}, {"not-found", "deleted"}, "does not have this", ""),
+    ErrorType.SERVICE_UNAVAILABLE: (
+        {502, 503}, {"transient", "lock-error", "no-store"}, "cannot be reached", "Check the network and DOCGEMMA_EHR.",
+    ),
+    ErrorType.INVALID_ARGS: ({400, 409, 412, 422}, set(), "refused this as invalid", ""),
+    ErrorType.SERVER_ERROR: (
+        set(range(500, 600)), set(), "failed", "Try again; if it persists, ask its administrator.",
+    ),
+    ErrorType.INVALID_RESPONSE: (
+        set(), set(), "does not answer as a FHIR R4 server", "Check the address in DOCGEMMA_EHR.",
+    ),
+}  # fmt: skip
+
+
+class RemoteError(ToolError, StoreError):
+    """A FHIR server failed, in one of the known ways. Never "nothing found". Its text holds no patient data.
+
+    Args:
+        detail: what is known beyond the type, as a clause: "HTTP 500".
+        status: of its answer; None where there was none.
+    """
+
+    def __init__(self, error_type: ErrorType, server: str, detail: str = "", *, status: int | None = None):
+        *_, said, hint = FAILURES[error_type]
+        super().__init__(error_type, f"The {server} {said}{f' ({detail})' if detail else ''}.", hint=hint)
+        self.status = status
+        self.retry_after_s: float | None = None
+
+
+class Entry(BaseModel):
+    resource: Resource
+
+
+class Link(BaseModel):
+    relation: str
+    url: str = ""
+
+
+class Bundle(BaseModel):
+    """A page of a search; it has no `entry` where nothing was found."""
+
+    resourceType: Literal["Bundle"]
+    type: Literal["searchset"]
+    entry: list[Entry] = []
+    link: list[Link] = []
 
 
 class Session:
-    """One call's requests, which share a deadline. Every method raises RemoteError when the server fails.
+    """The requests of one call, which share a connection and a deadline. Threads may share it.
 
-    Args:
-        client: with the server's base URL, and how it knows us.
-        name: the server's, for people.
+    Every method waits for the event loop of `portal`, where the deadline ends a request whatever the server does, and
+    raises RemoteError when the server fails. `client` has the server's base URL, and how it knows us.
     """
 
-    def __init__(self, client: httpx.AsyncClient, name: str, timeout_s: float):
-        self._client, self._name, self._ends = client, name, time.monotonic() + timeout_s
-        self.base_url = client.base_url
+    def __init__(self, portal: BlockingPortal, client: httpx.AsyncClient, name: str, timeout_s: float):
+        self._portal, self._client, self._name = portal, client, name
+        self._ends = time.monotonic() + timeout_s
 
-    def extend(self, seconds: float) -> None:
-        """At least this long for what must still be done."""
-        self._ends = max(self._ends, time.monotonic() + seconds)
-
-    async def read(self, kind: str, resource_id: str) -> Resource | None:
+    def read(self, kind: str, resource_id: str) -> Resource | None:
         """One resource; None if the server says, as a FHIR server does, that it is not there."""
         try:
-            body = await self.send("GET", f"{kind}/{resource_id}")
+            body = self.get(f"{kind}/{resource_id}")
         except RemoteError as error:
             if error.error_type is ErrorType.NOT_FOUND and error.status in (404, 410):
                 return None
             raise
         if not isinstance(body, dict) or body.get("resourceType") != kind or body.get("id") != resource_id:
-            raise self.failed(ErrorType.INVALID_RESPONSE, "another resource than asked for")
+            raise self.failed("another resource than asked for")
         return body
 
-    async def search(self, kind: str, params: list[tuple[str, str]], limit: int | None = None) -> list[Resource]:
+    def search(self, kind: str, params: list[tuple[str, str]], limit: int | None = None) -> list[Resource]:
         """All resources of a search, page after page, or the first `limit`. A part is never given as the whole: pages
         that do not end are an error."""
-        page = f"{kind}?{httpx.QueryParams(tuple(params))}"
+        page, home = f"{kind}?{httpx.QueryParams(tuple(params))}", self._client.base_url
         found: list[Resource] = []
         for _ in range(MAX_PAGES):
-            body = await self.send("GET", page)
-            found += [item for item in self._entries(body) if item.get("resourceType") == kind]
-            page = self._next(body)
-            if not page or (limit is not None and len(found) >= limit):
+            try:
+                bundle = Bundle.model_validate(self.get(page))
+            except ValidationError:
+                raise self.failed("not a search result") from None  # no chain: it quotes the body
+            if wrong := next((entry.resource for entry in bundle.entry if failed_issues(entry.resource)), None):
+                raise error_of(self._name, 200, wrong)
+            found += [entry.resource for entry in bundle.entry if entry.resource.get("resourceType") == kind]
+            following = next((link.url for link in bundle.link if link.relation == "next"), "")
+            if not following or (limit is not None and len(found) >= limit):
                 return found[:limit]
-        raise self.failed(ErrorType.INVALID_RESPONSE, f"more than {MAX_PAGES} pages")
+            url = home.join(following)
+            if (url.scheme, url.host, url.port) != (home.scheme, home.host, home.port):
+                raise self.failed("its next page is on another server")  # our token goes nowhere else
+            page = str(url)
+        raise self.failed(f"more than {MAX_PAGES} pages")
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Resource | None = None,
-        headers: dict[str, str] | None = None,
-        retry: bool = True,
-    ) -> Any:
-        """The JSON body of a success, or None where it has none.
+    def get(self, path: str) -> Any:
+        """The JSON body of a success, or None where it has none; tried again after a moment's failure.
 
         Args:
             path: below the base URL, or a whole address on the same server.
-            retry: the server bears the request twice.
         """
-        async for attempt in stamina.retry_context(
-            on=self._may_retry,
-            attempts=ATTEMPTS if retry else 1,
-            timeout=None,
-            wait_initial=0.2,
-            wait_max=2.0,
-            wait_jitter=0.2,
+        for attempt in stamina.retry_context(
+            on=self._may_retry, attempts=ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
         ):
             with attempt:
-                return await self._once(method, path, body, headers or {})
+                return self._portal.call(self._send, "GET", path, None, {})
         raise AssertionError("unreachable")
 
-    def failed(self, error_type: ErrorType, detail: str = "", status: int | None = None) -> RemoteError:
-        return RemoteError(error_type, self._name, detail, status=status)
+    def post(self, kind: str, resource: Resource, headers: dict[str, str] | None = None) -> Any:
+        """The JSON body of a success, or None. Tried once: a server may have stored what it did not answer."""
+        return self._portal.call(self._send, "POST", kind, resource, {"Content-Type": FHIR_JSON, **(headers or {})})
+
+    def failed(self, detail: str, status: int | None = 200) -> RemoteError:
+        return RemoteError(ErrorType.INVALID_RESPONSE, self._name, detail, status=status)
 
     def _may_retry(self, error: Exception) -> bool | float:
         if not isinstance(error, RemoteError) or not error.retryable or error.status not in RETRIED:
@@ -107,23 +159,23 @@ class Session:
             return left > 0.5
         return wait_s if wait_s < left else False
 
-    async def _once(self, method: str, path: str, body: Resource | None, headers: dict[str, str]) -> Any:
-        if body is not None:
-            headers = headers | {"Content-Type": FHIR_JSON}
+    async def _send(self, method: str, path: str, body: Resource | None, headers: dict[str, str]) -> Any:
+        left = max(0.0, self._ends - time.monotonic())
+        limits = httpx.Timeout(left, connect=min(CONNECT_S, left))
         try:
-            with anyio.fail_after(max(0.0, self._ends - time.monotonic())):
-                async with self._client.stream(method, path, headers=headers, json=body) as response:
+            with anyio.fail_after(left):
+                async with self._client.stream(method, path, headers=headers, json=body, timeout=limits) as response:
                     answer = _json(await self._bytes(response))
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise self.failed(ErrorType.TIMEOUT) from error
+            raise RemoteError(ErrorType.TIMEOUT, self._name) from error
         except httpx.ConnectError as error:
-            raise self.failed(ErrorType.SERVICE_UNAVAILABLE) from error
+            raise RemoteError(ErrorType.SERVICE_UNAVAILABLE, self._name) from error
         except (httpx.TransportError, httpx.DecodingError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise self.failed(ErrorType.INVALID_RESPONSE, "its answer broke off") from error
+            raise self.failed("its answer broke off", status=None) from error
         status = response.status_code
         if status in (404, 410) and not is_outcome(answer):
             # a wrong address says 404 too; only a FHIR server can say that a record is not there
-            raise self.failed(ErrorType.INVALID_RESPONSE, f"HTTP {status}", status)
+            raise self.failed(f"HTTP {status}", status)
         if not response.is_success or failed_issues(answer):
             failure = error_of(self._name, status, answer)
             wait_s = response.headers.get("Retry-After", "").strip()
@@ -136,34 +188,27 @@ class Session:
         async for chunk in response.aiter_bytes(65536):
             body += chunk
             if len(body) > MAX_BYTES:
-                raise self.failed(ErrorType.INVALID_RESPONSE, f"more than {MAX_BYTES // 1_000_000} MB", status=200)
+                raise self.failed(f"more than {MAX_BYTES // 1_000_000} MB")
         return bytes(body)
 
-    def _entries(self, body: Any) -> list[Resource]:
-        """The resources of a searchset; it has no `entry` where nothing was found."""
-        if not isinstance(body, dict) or body.get("resourceType") != "Bundle" or body.get("type") != "searchset":
-            raise self.failed(ErrorType.INVALID_RESPONSE, "not a search result", status=200)
-        found: list[Resource] = []
-        entries = body.get("entry") or []
-        for entry in entries if isinstance(entries, list) else [None]:
-            resource = entry.get("resource") if isinstance(entry, dict) else None
-            if not isinstance(resource, dict):
-                raise self.failed(ErrorType.INVALID_RESPONSE, "a search result that cannot be read", status=200)
-            if failed_issues(resource):
-                raise error_of(self._name, 200, resource)
-            found.append(resource)
-        return found
 
-    def _next(self, body: Resource) -> str:
-        """The address of the next page, or ""."""
-        links = [item for item in body.get("link") or [] if isinstance(item, dict) and item.get("relation") == "next"]
-        if not links or not links[0].get("url"):
-            return ""
-        base, url = self.base_url, self.base_url.join(str(links[0]["url"]))
-        if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
-            # our token goes nowhere else
-            raise self.failed(ErrorType.INVALID_RESPONSE, "its next page is on another server", status=200)
-        return str(url)
+def is_outcome(body: Any) -> bool:
+    return isinstance(body, dict) and body.get("resourceType") == "OperationOutcome"
+
+
+def failed_issues(outcome: Any) -> list[str]:
+    """The codes of an OperationOutcome's errors."""
+    issues = outcome.get("issue") or [] if is_outcome(outcome) else []
+    return [str(item.get("code", "")) for item in issues if isinstance(item, dict) and item.get("severity") in BAD]
+
+
+def error_of(server: str, status: int, body: Any) -> RemoteError:
+    """The typed error of an answer that is not a success. An issue code says more than the status."""
+    codes = failed_issues(body)
+    kinds = [kind for kind, (_, known, *_) in FAILURES.items() if not known.isdisjoint(codes)]
+    kinds += [kind for kind, (known, *_) in FAILURES.items() if status in known]
+    detail = ", ".join([f"HTTP {status}", *(code for code in codes if code.isascii())])[:100]
+    return RemoteError(next(iter(kinds), ErrorType.INVALID_RESPONSE), server, detail, status=status)
 
 
 def _json(content: bytes) -> Any:

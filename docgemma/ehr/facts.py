@@ -48,8 +48,7 @@ def medication(resource: Resource) -> dict[str, Any]:
 
 def allergy(resource: Resource) -> dict[str, Any] | None:
     """`substance, reaction, severity, criticality, active`; None for "no known allergy" and refuted entries."""
-    codes = {item.get("code") for item in resource.get("code", {}).get("coding", [])}
-    if codes & NO_KNOWN_ALLERGY or _wrong(resource):
+    if says_no_known_allergy(resource) or _wrong(resource):
         return None
     reactions = resource.get("reaction", [])
     shown = [concept(sign) for item in reactions for sign in item.get("manifestation", [])]
@@ -69,9 +68,8 @@ def says_no_known_allergy(resource: Resource) -> bool:
 
 def observation(resource: Resource) -> dict[str, Any]:
     """`name, value, unit, flag, date, low, high, code`. `value` is text; `flag` is "" where nothing says."""
-    quantity = resource.get("valueQuantity", {})
-    limits = (resource.get("referenceRange") or [{}])[0]
-    low, high = limits.get("low", {}).get("value"), limits.get("high", {}).get("value")
+    quantity, limits = resource.get("valueQuantity", {}), (resource.get("referenceRange") or [{}])[0]
+    low, high = (limits.get(end, {}).get("value") for end in ("low", "high"))
     return {
         "name": concept(resource.get("code")),
         "value": _value(resource),
@@ -80,7 +78,7 @@ def observation(resource: Resource) -> dict[str, Any]:
         "date": (resource.get("effectiveDateTime") or resource.get("issued") or "")[:10],
         "low": low,
         "high": high,
-        "code": next((item.get("code", "") for item in resource.get("code", {}).get("coding", [])), ""),
+        "code": code(resource.get("code")),
     }
 
 

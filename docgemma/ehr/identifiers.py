@@ -3,10 +3,9 @@ a text."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from docgemma.ehr.base import PatientMatch, RecordStore, Resource
-from docgemma.ehr.fhir import KEY_SYSTEM
+from docgemma.ehr.fhir import identifier_values, patient_match
 
 LABELS = ("mrn", "patient", "pt", "id", "no", "nr", "chart", "record")  # may stand before an identifier, unspaced too
 CODE = re.compile(r"\w+(?:[-.]\w+)*")
@@ -26,7 +25,7 @@ def identifier_key(value: str) -> str:
 
 def patient_keys(patient: Resource) -> set[str]:
     """Every key under which this patient is found: id and identifiers, also without their leading letters."""
-    keys = {identifier_key(value) for value in (patient.get("id"), *_values(patient)) if isinstance(value, str)}
+    keys = {identifier_key(value) for value in (patient["id"], *identifier_values(patient))}
     bare = {_without_letters(key) for key in keys}
     return {key for key in keys | {key for key in bare if len(key) >= DIGITS_ALONE and key.isdigit()} if key}
 
@@ -45,10 +44,16 @@ def look_up(text: str, places: Iterable[Span], store: RecordStore) -> dict[Span,
     return {span: next((known[value] for value in values if value in known), []) for span, values in spelt.items()}
 
 
-def best_of(value: str, found: Sequence[PatientMatch]) -> list[PatientMatch]:
-    """The patient whose id is spelt this way, or else all who have this identifier."""
-    exact = [match for match in found if match.id.casefold() == value.strip().casefold()]
-    return exact or sorted(found, key=lambda match: (match.name, match.birth_date, match.id))
+def identified(values: Sequence[str], patients: Iterable[Resource]) -> dict[str, list[PatientMatch]]:
+    """For each value the patient whose id is spelt this way, or else all of these who have this identifier."""
+    people = [(patient_keys(patient), patient_match(patient)) for patient in patients]
+    found: dict[str, list[PatientMatch]] = {}
+    for value in values:
+        having = {match.id: match for keys, match in people if identifier_key(value) in keys}.values()
+        exact = [match for match in having if match.id.casefold() == value.strip().casefold()]
+        if matches := exact or sorted(having, key=lambda match: (match.name, match.birth_date, match.id)):
+            found[value] = matches
+    return found
 
 
 def overlap(one: Span, other: Span) -> bool:
@@ -78,10 +83,6 @@ def _called(text: str, span: Span) -> bool:
     called = word in CALLS or "#" in text[len(before) : span[0]] or (word == "for" and span[1] - span[0] > 2)
     unit = after.startswith(("%", "/")) or not UNITS.isdisjoint(after.replace("/", " ").strip(" .,;?!").split()[:1])
     return text.strip() == text[slice(*span)] or (called and not unit)
-
-
-def _values(patient: Resource) -> list[Any]:
-    return [item.get("value") for item in patient.get("identifier") or [] if item.get("system") != KEY_SYSTEM]
 
 
 def _without_letters(text: str) -> str:

@@ -3,15 +3,14 @@
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from docgemma.ehr.base import RecordStore, Resource
-from docgemma.ehr.fhir import ID, patient_id_of
+from docgemma.ehr.fhir import ID, problems_of
 from docgemma.ehr.sqlite import SqliteStore
-from docgemma.ehr.validate import problems_of
 from docgemma.errors import UsageError
 
 BATCH = 500  # resources a transaction
@@ -21,15 +20,11 @@ NAMESPACE = uuid.UUID("0f4fd0de-6a3c-4d0e-8f4e-6a0f6f3d1b52")  # of ids for reso
 
 @dataclass
 class LoadReport:
-    """What a load did. `skipped` and `warnings` are lines for a person and hold no content of the records."""
+    """What a load did. `skipped` are lines for a person and hold no content of the records."""
 
     loaded: int = 0  # now in the store, those that were already there unchanged included
     changed: int = 0  # new, or a new version
     skipped: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def load_files(
@@ -44,18 +39,13 @@ def load_files(
     if not isinstance(store, SqliteStore):
         hint = "Use the server's own import, or point DOCGEMMA_EHR at a file."
         raise UsageError("Files are loaded into a SQLite record store only.", hint=hint)
-    report, patients = LoadReport(), set[str]()
+    report = LoadReport()
     for path in map(Path, paths):
         resources = _valid(path, report)
         while batch := list(islice(resources, BATCH)):
             report.changed += store.save(batch)
             report.loaded += len(batch)
-            patients.update(map(patient_id_of, batch))
             on_progress(f"{path.name}: {report.loaded} resources loaded")
-    if unknown := [patient for patient in patients if patient and store.patient(patient) is None]:
-        report.warnings.append(
-            f"{len(unknown)} patients have entries but no Patient resource; load it to see their charts."
-        )
     return report
 
 
@@ -64,11 +54,9 @@ def _valid(path: Path, report: LoadReport) -> Iterator[Resource]:
     for where, resource in _read(path):
         if reason := _refusal(resource):
             report.skipped.append(f"{where}: {reason}")
-        elif "id" in resource:
-            yield resource
         else:
             content = json.dumps(resource, sort_keys=True, ensure_ascii=False)
-            yield {**resource, "id": str(uuid.uuid5(NAMESPACE, content))}
+            yield {"id": str(uuid.uuid5(NAMESPACE, content)), **resource}
 
 
 def _read(path: Path) -> Iterator[tuple[str, Any]]:

@@ -5,9 +5,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from docgemma.ehr.base import PatientMatch
+from docgemma.ehr.base import PatientMatch, Resource
+from docgemma.ehr.fhir import family_text, name_text, patient_match
 from docgemma.text.characters import fold
 
 TITLES = frozenset("""mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split())
@@ -43,6 +43,15 @@ def index_tokens(name: str) -> set[str]:
     return {word for text in texts for word in WORDS.findall(text)}
 
 
+def name_words(patient: Resource) -> set[str]:
+    """Every word by which a Patient resource may be looked for."""
+    return {word for name in patient.get("name") or [] for word in index_tokens(name_text(name))}
+
+
+def family_words(patient: Resource) -> set[str]:
+    return {word for name in patient.get("name") or [] for word in index_tokens(family_text(name))}
+
+
 def allowed_edits(token: str, alone: bool) -> int:
     """How many typing errors (a swap of neighbours counts as one) a word may hold and still be a guess, not noise."""
     if len(token) < (4 if alone else 3):
@@ -66,27 +75,31 @@ def closeness(tokens: Sequence[str], words: set[str]) -> int | None:
     return 2 + MAX_EDITS if len(tokens) >= 3 and len(set(tokens) - words) == 1 else None
 
 
-def nearest(
-    tokens: Sequence[str], people: Iterable[tuple[PatientMatch, set[str]]]
-) -> tuple[int | None, list[PatientMatch]]:
-    """Of these patients and the words of their names those who are nearest to a typed name, and how near they are."""
-    near: dict[int, dict[str, PatientMatch]] = {}
-    for match, words in people:
-        if words and (distance := closeness(tokens, words)) is not None:
-            near.setdefault(distance, {})[match.id] = match
-    best = min(near, default=None)
-    return best, [] if best is None else list(near[best].values())
+def best_fit(candidates: Iterable[Sequence[Resource]], name: str) -> list[PatientMatch]:
+    """The patients nearest to a typed name, best first; guesses (`guessed=True`) only where nobody is spelt this way.
+
+    Args:
+        candidates: lists of Patient resources, the most alike first. The first list in which somebody fits decides.
+    """
+    tokens = query_tokens(name)
+    for patients in candidates:
+        near: dict[int, dict[str, PatientMatch]] = {}
+        for patient in patients:
+            words = name_words(patient)
+            if words and (distance := closeness(tokens, words)) is not None:
+                near.setdefault(distance, {})[patient["id"]] = patient_match(patient, guessed=distance != 0)
+        if near:
+            return ranked(list(near[min(near)].values()), name)
+    return []
 
 
 def ranked(matches: Sequence[PatientMatch], name: str) -> list[PatientMatch]:
-    """Fewest further names first, then words in the order typed, then by name and birth date."""
-    tokens = query_tokens(name)
+    """Fewest further names first, then names as typed, then by name and birth date."""
+    typed = query_tokens(name)
 
-    def rank(match: PatientMatch) -> tuple[int, int, str, str, str]:
+    def rank(match: PatientMatch) -> tuple[int, bool, str, str, str]:
         words = query_tokens(match.name)
-        places = [words.index(token) if token in words else -1 for token in tokens]
-        disorder = sum(later < earlier for earlier, later in pairwise(places))
-        return len(words), disorder, fold(match.name), match.birth_date, match.id
+        return len(words), words != typed, fold(match.name), match.birth_date, match.id
 
     return sorted(matches, key=rank)
 

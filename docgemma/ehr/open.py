@@ -14,38 +14,36 @@ def open_store(settings: Settings, *, create: bool = False) -> RecordStore:
     """Open `DOCGEMMA_EHR`, or the store under the data home, which is made and seeded at its first use.
 
     Args:
-        settings: `ehr` is None, a path, or the base URL of a FHIR R4 server.
         create: make the named file if it is not there, empty, to load records into. Without it a wrong path is an
             error and never an empty record store.
 
     Raises:
-        StoreError: the store cannot be opened.
-        ConfigError: credentials are incomplete.
+        StoreError, ConfigError: the store cannot be opened; credentials are incomplete.
     """
     if settings.ehr_location.lower().startswith(("http://", "https://")):
+        from docgemma.ehr.auth import auth_from
         from docgemma.ehr.remote import RemoteStore
 
-        return RemoteStore.from_settings(settings)
-
+        base_url = settings.ehr_location.rstrip("/")
+        return RemoteStore(base_url, auth_from(settings, base_url), settings.tool_timeout)
     from docgemma.ehr.sqlite import SqliteStore
 
     if settings.ehr:
         return SqliteStore(settings.ehr, create=create)
-    path = Path(settings.ehr_location)
+    home = Path(settings.ehr_location).parent
     try:
-        private_folder(path.parent)
+        private_folder(home)
     except OSError as error:
         hint = "Make it writable, or set DOCGEMMA_HOME to another folder."
-        raise StoreError(f"The data home {path.parent} cannot be made.", hint=hint) from error
-    return SqliteStore(path, seed=seed_resources())
+        raise StoreError(f"The data home {home} cannot be made.", hint=hint) from error
+    return SqliteStore(settings.ehr_location, seed=seed_resources())
 
 
 def seed_resources() -> Iterator[Resource]:
     """Every resource of the synthetic patients (data/ehr), each patient before the entries.
 
     Raises:
-        ConfigError: the file is not there.
-        StoreError: it cannot be read.
+        StoreError, ConfigError: the file cannot be read, or is not there.
     """
     path = data_file("ehr", "patients.ndjson")
     try:

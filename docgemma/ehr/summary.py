@@ -1,22 +1,30 @@
 """A chart as plain JSON, and as the tables that `docgemma ehr show` prints."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from docgemma.ehr import facts
 from docgemma.ehr.base import Chart, Resource
 from docgemma.text.characters import visible
 
+Rows = list[dict[str, Any]]
 EARLIER = 2  # values before the latest, for the trend
 ABNORMAL_STYLE = "bold red"
-# what can end -> columns of its table
-ENTRIES = {
-    "allergies": {"Substance": "substance", "Reaction": "reaction", "Severity": "severity", "Recorded": "recorded"},
-    "problems": {"Problem": "name", "Since": "onset", "Resolved": "resolved"},
-    "medications": {"Drug": "name", "Dose": "dosage", "Since": "started", "For": "reason", "Status": "status"},
-}
-MEASURED = {"labs": "Laboratory", "vitals": "Vital signs", "observations": "Other observations"}
-Rows = list[dict[str, str]]  # the cells of a table by the heads of their columns
+MEASURED = {
+    "Name": "name", "Latest": "latest", "Flag": "flag", "Reference": "reference", "Date": "date", "Earlier": "earlier",
+}  # fmt: skip
+# title -> which list of the summary, and by the heads of its columns what they show
+TABLES = {
+    "Allergies": ("allergies", {"Substance": "substance", "Reaction": "reaction", "Severity": "severity",
+                                "Recorded": "recorded"}),
+    "Problems": ("problems", {"Problem": "name", "Since": "onset", "Resolved": "resolved"}),
+    "Medications": ("medications", {"Drug": "name", "Dose": "dosage", "Since": "started", "For": "reason",
+                                    "Status": "status"}),
+    "Laboratory": ("labs", MEASURED),
+    "Vital signs": ("vitals", MEASURED),
+    "Other observations": ("observations", MEASURED),
+    "Immunizations": ("immunizations", {"Vaccine": "name", "Date": "date"}),
+}  # fmt: skip
 
 
 def summarize(chart: Chart) -> dict[str, Any]:
@@ -27,15 +35,9 @@ def summarize(chart: Chart) -> dict[str, Any]:
         `vitals`, `observations`, `notes`, `immunizations`: lists of flat objects of texts and numbers. `flag` is
         high, low, critically high, ..., normal, or "" where neither laboratory nor reference range says.
     """
-    patient = chart.patient
+    patient = {key: getattr(chart.patient, key) for key in ("id", "name", "birth_date", "sex")}
     return {
-        "patient": {
-            "id": patient.id,
-            "name": patient.name,
-            "birth_date": patient.birth_date,
-            "sex": patient.sex,
-            "deceased": deceased(chart.record),
-        },
+        "patient": patient | {"deceased": deceased(chart.record)},
         "problems": [facts.condition(item) | _ended(item) for item in chart.conditions],
         "medications": [facts.medication(item) for item in chart.medications],
         "allergies": [found for item in chart.allergies if (found := facts.allergy(item))],
@@ -65,55 +67,45 @@ def print_chart(chart: dict[str, Any]) -> None:
     died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
     console.print(Text(visible(patient["name"]), style="bold"))
     console.print(Text(visible(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}")))
-    for title, rows, none in _sections(chart):
-        heads = [head for head in (rows[0] if rows else ()) if any(row[head] for row in rows)]  # no empty columns
+
+    def show(title: str, rows: Rows, columns: dict[str, str], none: str) -> None:
+        heads = {head: key for head, key in columns.items() if any(row.get(key) for row in rows)}  # no empty columns
         table = Table(*heads, box=None, header_style="dim", padding=(0, 2, 0, 0))
         for row in rows:
-            style = "" if row.get("Flag", "") in facts.NOT_ABNORMAL else ABNORMAL_STYLE
-            table.add_row(*(Text(visible(row[head]), style=style) for head in heads))
+            style = "" if row.get("flag", "") in facts.NOT_ABNORMAL else ABNORMAL_STYLE
+            table.add_row(*(Text(visible(str(row.get(key) or "")), style=style) for key in heads.values()))
         console.print(Text(f"\n{title}", style="bold"))
         console.print(Padding(table if rows else Text(none), (0, 0, 0, 2), expand=False))
+
+    no_allergy = "no known allergies (recorded as such)"
+    unknown = "none recorded; that is not the same as no known allergies"
+    none = {"Allergies": no_allergy if chart["no_known_allergies"] else unknown}
+    none |= dict.fromkeys(("Problems", "Medications"), "none recorded as active")
+    for title, (kind, columns) in TABLES.items():
+        rows = _latest(chart[kind]) if columns is MEASURED else [row for row in chart[kind] if row.get("active", True)]
+        show(title, rows, columns, none.get(title, "none recorded"))
+    for title, (kind, columns) in TABLES.items():
+        if past := [row for row in chart[kind] if not row.get("active", True)]:
+            show(f"Past {title.lower()}", past, columns, "")
     console.print(Text("\nNotes", style="bold"))
     for note in chart["notes"] or [{"text": "none recorded"}]:
         head = ", ".join(part for key in ("type", "date", "author") if (part := note.get(key)))
         console.print(Padding(Text(visible(f"{head}\n{note['text']}".strip())), (0, 0, 1, 2), expand=False))
 
 
-def _sections(chart: dict[str, Any]) -> Iterator[tuple[str, Rows, str]]:
-    """Title, rows, and what is printed where there are none."""
-    none = {"problems": "none recorded as active", "medications": "none recorded as active"}
-    none["allergies"] = "none recorded; that is not the same as no known allergies"
-    if chart["no_known_allergies"]:
-        none["allergies"] = "no known allergies (recorded as such)"
-    for kind, columns in ENTRIES.items():
-        yield kind.capitalize(), _rows((item for item in chart[kind] if item["active"]), columns), none[kind]
-    for kind, title in MEASURED.items():
-        yield title, _measured(chart[kind]), "none recorded"
-    yield "Immunizations", _rows(chart["immunizations"], {"Vaccine": "name", "Date": "date"}), "none recorded"
-    for kind, columns in ENTRIES.items():
-        if past := _rows((item for item in chart[kind] if not item["active"]), columns):
-            yield f"Past {kind}", past, ""
-
-
-def _rows(items: Iterable[dict[str, Any]], columns: dict[str, str]) -> Rows:
-    return [{head: str(item.get(key) or "") for head, key in columns.items()} for item in items]
-
-
-def _measured(items: Iterable[dict[str, Any]]) -> Rows:
+def _latest(items: Iterable[dict[str, Any]]) -> Rows:
     """One row a test: the latest value, whether it is normal, and the values before it."""
-    tests: dict[str, list[dict[str, Any]]] = {}
+    tests: dict[str, Rows] = {}
     for item in items:
         tests.setdefault(item["name"], []).append(item)
     return [
-        {
-            "Name": name,
-            "Latest": f"{latest['value']} {latest['unit']}".strip(),
-            "Flag": latest["flag"],
-            "Reference": _range(latest["low"], latest["high"]),
-            "Date": latest["date"],
-            "Earlier": "; ".join(f"{item['value']} ({item['date']})" for item in earlier[:EARLIER]),
+        latest
+        | {
+            "latest": f"{latest['value']} {latest['unit']}".strip(),
+            "reference": _range(latest["low"], latest["high"]),
+            "earlier": "; ".join(f"{item['value']} ({item['date']})" for item in earlier[:EARLIER]),
         }
-        for name, (latest, *earlier) in tests.items()
+        for latest, *earlier in tests.values()
     ]
 
 

@@ -1,25 +1,19 @@
 """What a turn had to show and does not: one short reason each. Pure; no model, no store."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from docgemma.experiments.cases import NO_CARD, Turn, alternatives
+from docgemma.experiments.cases import Turn, alternatives
 
 SAME = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u2010": "-", "\u2011": "-", "–": "-", "−": "-"})
 # a figure is whole: 4.1 does not stand in 14.1 nor in 4.15, 50 mg not in 150 mg
 BEFORE_FIGURE, AFTER_FIGURE = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
 MORE_OFTEN = "(?<!twice)(?<!thrice)(?<!times)"  # "daily" does not stand in "twice daily"
-NameOf = Callable[[str], str]
 
 
-def failed_checks(turn: Turn, result: dict[str, Any], name_of: NameOf) -> list[str]:
-    """Every expectation of a turn that its result does not meet; [] where it is right.
-
-    Args:
-        result: what `Agent.ask` returned.
-        name_of: the name of the patient with an id, for a card that says the id only.
-    """
+def failed_checks(turn: Turn, result: dict[str, Any]) -> list[str]:
+    """Every expectation of a turn that its result, what `Agent.ask` returned, does not meet; [] where it is right."""
     card, text = result.get("pending_write"), shown(result)
     ran = {tool["name"] for tool in result.get("tools", [])}
     reasons = [f"{item!r} is missing" for item in turn.must if not any(says(text, one) for one in alternatives(item))]
@@ -28,7 +22,7 @@ def failed_checks(turn: Turn, result: dict[str, Any], name_of: NameOf) -> list[s
     reasons += [f"{name} did not run" for name in turn.tools if name not in ran]
     if turn.status and turn.status != result.get("status"):
         reasons.append(f"status is {result.get('status')}, not {turn.status}")
-    return reasons + list(_card_faults(turn.card, card, name_of))
+    return reasons + list(_card_faults(turn.card, card))
 
 
 def shown(result: dict[str, Any]) -> str:
@@ -53,35 +47,24 @@ def same_value(wanted: str, got: str) -> bool:
     return bool(short) and bool(re.search(MORE_OFTEN + _bounded(short), long))
 
 
-def _card_faults(wanted: dict[str, str] | str | None, card: dict[str, Any] | None, name_of: NameOf) -> Iterator[str]:
+def _card_faults(wanted: dict[str, str] | str | None, card: dict[str, Any] | None) -> Iterator[str]:
     if wanted is None:
         return
-    if wanted == NO_CARD or not isinstance(wanted, dict):
+    if not isinstance(wanted, dict):
         if card:
             yield f"a card waits ({card['name']})"
-        return
-    if not card:
+    elif not card:
         yield f"no card waits ({wanted['name']})"
-        return
-    if card["name"] != wanted["name"]:
+    elif card["name"] != wanted["name"]:
         yield f"the card is {card['name']}, not {wanted['name']}"
-        return
-    for key, value in wanted.items():
-        if key == "patient":
-            known = _patient(card, name_of)
-            if not any(says(known, one) for one in alternatives(value)):
-                yield f"the card's patient is {known}, not {value}"
-        elif key != "name":
+    else:
+        person = " ".join(_leaves(card["patient"]))
+        if not any(says(person, one) for one in alternatives(wanted.get("patient", ""))):
+            yield f"the card's patient is {person}, not {wanted['patient']}"
+        for key in (key for key in wanted if key not in ("name", "patient")):
             got = card["args"].get(key)
-            if not any(same_value(one, "" if got is None else str(got)) for one in alternatives(value)):
-                yield f"the card's {key} is {got!r}, not {value!r}"
-
-
-def _patient(card: dict[str, Any], name_of: NameOf) -> str:
-    """Name and id of a card's patient."""
-    given = _leaves(card.get("patient"))
-    patient_id = str(card["args"].get("patient_id") or "")
-    return " ".join(given or [name_of(patient_id), patient_id])
+            if not any(same_value(one, "" if got is None else str(got)) for one in alternatives(wanted[key])):
+                yield f"the card's {key} is {got!r}, not {wanted[key]!r}"
 
 
 def _bounded(words: str) -> str:

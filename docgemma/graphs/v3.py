@@ -11,8 +11,8 @@ from docgemma.nodes.router import decide_next
 from docgemma.nodes.synthesize import synthesize
 from docgemma.nodes.tool_execute import execute_tool, reopen_card
 from docgemma.nodes.tool_select import select_tool
+from docgemma.report import traced
 from docgemma.state import AgentState
-from docgemma.trace import traced
 
 NODES = {
     "input_assembly": assemble_input,

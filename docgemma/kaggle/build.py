@@ -11,18 +11,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle.kernel import LIMIT, build_kernel, sent_bytes
 from docgemma.kaggle.t4 import check
 from docgemma.paths import PACKAGE
 
 ROOT = PACKAGE.parent
-PARTS = ("docgemma", "data", "pyproject.toml", "setup.py", "README.md", "LICENSE")  # what a wheel is made from
-FILES = ("kaggle_kernel.json", "notebooks", *PARTS)
-SETUPTOOLS = 75
+NOT_IN_WHEEL = (".*", "__pycache__", "*.egg-info", "build", "tests", "notebooks", "writeup", "benchmarks")
+FRAME = Path(__file__).with_name("kernel.ipynb")  # installs and loads the model; notebooks/ give what stands between
+TAG = "kernel"  # of the cells that are taken from notebooks/
+MODEL_LINE = re.compile(r"^MODEL = .*\n?", re.MULTILINE)  # a notebook's own; here the start cell has set it
 USER = "INSERT_USERNAME_HERE"  # in kaggle_kernel.json, as Kaggle's own templates write it
 USER_SLUG = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 DATASET = {  # for `kaggle datasets create`
@@ -47,45 +48,30 @@ def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
         ConfigError: this is not a checkout of the repository, the wheel cannot be built, or a check fails.
         UsageError: the folder holds something else, or the name is not one of a Kaggle user.
     """
-    _check_places(out, root)
     metadata = read_metadata(root / "kaggle_kernel.json", user)
-    kernel, checks = build_kernel(list((root / "notebooks").glob("*.ipynb"))), check(metadata)
-    failed = [f"{item.name}: {item.found}" for item in checks if not item.ok]
-    if sent_bytes(kernel) >= LIMIT:
-        failed.append(f"Size: the notebook has {sent_bytes(kernel):,} bytes, Kaggle takes fewer than {LIMIT:,}")
-    if failed:
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "kernel-metadata.json").is_file())):
+        raise UsageError(f"{out} holds something else.", hint="Name a new or an empty folder: --out DIR.")
+    checks = check(metadata)
+    if failed := [f"{item.name}: {item.found}" for item in checks if not item.ok]:
         raise ConfigError(f"The kernel would not run on Kaggle. {'; '.join(failed)}.", hint="Mend kaggle_kernel.json.")
-    dataset = out / "dataset"
+    notebook, dataset, dataset_id = out / metadata["code_file"], out / "dataset", metadata["dataset_sources"][0]
     shutil.rmtree(dataset, ignore_errors=True)
     dataset.mkdir(parents=True)
     wheel = build_wheel(dataset, root)
     _write(out / "kernel-metadata.json", metadata)
-    _write(out / metadata["code_file"], kernel)
-    _write(dataset / "dataset-metadata.json", {"id": metadata["dataset_sources"][0], **DATASET})
+    _write(notebook, build_kernel((root / "notebooks").glob("*.ipynb")))
+    _write(dataset / "dataset-metadata.json", {"id": dataset_id, **DATASET})
     return {
-        "folder": str(out), "kernel": metadata["id"], "dataset": metadata["dataset_sources"][0],
-        "kernel_bytes": sent_bytes(kernel), "dataset_bytes": wheel.stat().st_size,
-        "checks": [vars(item) for item in checks], "commands": commands(out, metadata),
+        "folder": str(out), "kernel": metadata["id"], "dataset": dataset_id,
+        "kernel_bytes": notebook.stat().st_size, "dataset_bytes": wheel.stat().st_size,
+        "checks": [{"name": item.name, "ok": item.ok, "found": item.found} for item in checks],
+        "commands": [
+            "pip install kaggle",
+            f"kaggle datasets create -p {dataset}",
+            f"kaggle datasets status {dataset_id}",
+            f"kaggle kernels push -p {out}",
+        ],
     }  # fmt: skip
-
-
-def build_wheel(folder: Path, root: Path = ROOT) -> Path:
-    """The package as a wheel, built from a copy, so that the checkout stays as it is.
-
-    Raises:
-        ConfigError: pip could not build it.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        for part in PARTS:
-            _copy(root / part, Path(scratch, part))
-        isolation = ["--no-build-isolation"] if _setuptools() >= SETUPTOOLS else []  # then no network is needed
-        arguments = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", *isolation, "-w", str(folder), scratch]
-        done = subprocess.run(arguments, capture_output=True, text=True)
-    wheels = sorted(folder.glob("docgemma-*.whl"))
-    if done.returncode or not wheels:
-        hint = "Run: pip install 'setuptools>=75'"
-        raise ConfigError(f"The wheel could not be built: {done.stderr.strip()[-300:]}", hint=hint)
-    return wheels[-1]
 
 
 def read_metadata(path: Path, user: str) -> dict[str, Any]:
@@ -96,51 +82,62 @@ def read_metadata(path: Path, user: str) -> dict[str, Any]:
         UsageError: the name cannot be one of a Kaggle user.
     """
     if not USER_SLUG.fullmatch(user):
-        raise UsageError(
-            f"{user!r} is not the name of a Kaggle user.",
-            hint="Give it as it stands in your profile's address: --user NAME, or KAGGLE_USERNAME.",
-        )
+        hint = "Give it as it stands in your profile's address: --user NAME, or KAGGLE_USERNAME."
+        raise UsageError(f"{user!r} is not the name of a Kaggle user.", hint=hint)
+    return _read(path, user)
+
+
+def build_kernel(notebooks: Iterable[Path]) -> dict[str, Any]:
+    """The kernel's notebook, as JSON: the frame, and behind its start cell the tagged cells of the notebooks in order.
+
+    Raises:
+        ConfigError: a notebook cannot be read.
+    """
+    kernel = _read(FRAME)
+    start = 1 + next(number for number, cell in enumerate(kernel["cells"]) if cell["id"] == "kernel-start")
+    kernel["cells"][start:start] = [cell for path in sorted(notebooks) for cell in tagged(path)]
+    return kernel
+
+
+def tagged(path: Path) -> Iterator[dict[str, Any]]:
+    """A notebook's cells for the kernel: its headings one level down, its own choice of a model left out."""
+    for cell in _read(path)["cells"]:
+        if TAG in cell["metadata"].get("tags", []):
+            text, is_code = "".join(cell["source"]), cell["cell_type"] == "code"
+            text = MODEL_LINE.sub("", text) if is_code else re.sub(r"^#", "##", text, flags=re.MULTILINE)
+            source = text.strip().splitlines(keepends=True)
+            blank: dict[str, Any] = {"execution_count": None, "outputs": []} if is_code else {}
+            if source:
+                yield {**cell, "id": f"{path.stem[:2]}-{cell['id']}", "metadata": {}, "source": source, **blank}
+
+
+def build_wheel(folder: Path, root: Path = ROOT) -> Path:
+    """The package as a wheel, built from a copy, so that the checkout stays as it is.
+
+    Raises:
+        ConfigError: pip could not build it.
+    """
+    versions = [dist.version for dist in importlib.metadata.distributions(name="setuptools")]
+    offline = ["--no-build-isolation"] if versions and int(versions[0].split(".")[0]) >= 75 else []
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = shutil.copytree(root, Path(scratch, "copy"), ignore=shutil.ignore_patterns(*NOT_IN_WHEEL))
+        arguments = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", *offline, "-w", str(folder), str(copy)]
+        done = subprocess.run(arguments, capture_output=True, text=True)
+    wheels = sorted(folder.glob("docgemma-*.whl"))
+    if done.returncode or not wheels:
+        hint = "Run: pip install 'setuptools>=75'"
+        raise ConfigError(f"The wheel could not be built: {done.stderr.strip()[-300:]}", hint=hint)
+    return wheels[-1]
+
+
+def _read(path: Path, user: str = USER) -> dict[str, Any]:
     try:
-        metadata: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(USER, user))
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(USER, user))
     except (OSError, json.JSONDecodeError) as error:
-        raise ConfigError(f"The kernel's metadata cannot be read from {path}.", hint="Restore the file.") from error
-    return metadata
-
-
-def commands(out: Path, metadata: dict[str, Any]) -> list[str]:
-    """What to run next, with Kaggle's own client."""
-    return [
-        "pip install kaggle",
-        f"kaggle datasets create -p {out / 'dataset'}",
-        f"kaggle datasets status {metadata['dataset_sources'][0]}",
-        f"kaggle kernels push -p {out}",
-    ]
-
-
-def _check_places(out: Path, root: Path) -> None:
-    lacking = [name for name in FILES if not (root / name).exists()]
-    if lacking:
-        raise ConfigError(
-            f"A kernel is built from the repository; {root} has no {lacking[0]}.",
-            hint="Clone it, run `pip install -e .` there, and try again.",
-        )
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "kernel-metadata.json").is_file())):
-        raise UsageError(f"{out} holds something else.", hint="Name a new or an empty folder: --out DIR.")
-
-
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    else:
-        shutil.copy(source, target)
+        hint = "Clone it, run `pip install -e .` there, and try again."
+        raise ConfigError(f"A kernel is built from the repository; {path} cannot be read.", hint=hint) from error
+    return found
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _setuptools() -> int:
-    try:
-        return int(importlib.metadata.version("setuptools").split(".")[0])
-    except importlib.metadata.PackageNotFoundError:
-        return 0

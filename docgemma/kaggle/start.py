@@ -18,18 +18,18 @@ def ready() -> str:
         ConfigError: not even the edge model can be loaded.
     """
     settings = read_settings()
-    lacking = settings.model is None and missing(settings)
-    name = settings.model or ("edge" if lacking else "medgemma")
-    if lacking:
-        print(f"Notice: {lacking} {ON_CPU}")
-    elif name == "medgemma":
+    name = settings.model or "medgemma"
+    notice = "" if settings.model else missing(settings)
+    if name == "medgemma" and not notice:
         os.environ["DOCGEMMA_GPUS"] = str(max(1, _gpus()))
         try:
             print(loaded(shared_model(name, read_settings())))
             return name
         except DocGemmaError as error:
-            print(f"Notice: {error.line()} {ON_CPU}")
-            name = "edge"
+            notice = error.line()
+    if notice:
+        print(f"Notice: {notice} {ON_CPU}")
+        name = "edge"
     print(loaded(shared_model(name, read_settings())))
     return name
 

@@ -5,9 +5,9 @@ card: "Gemma 3 variants", 4.3 B parameters, images at 896 x 896 as 256 tokens). 
 nothing here was measured on a GPU.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from docgemma.doctor import Check
 from docgemma.llm.base import CONTEXT
 from docgemma.llm.compute import compute_type
 from docgemma.llm.medgemma import HUB_ID
@@ -15,28 +15,22 @@ from docgemma.llm.medgemma import HUB_ID
 T4 = "NvidiaTeslaT4"  # two of them, in Kaggle's menu "GPU T4 x2"
 LIMIT = 15e9  # bytes; a T4 has 16 GB, of which its driver and error correction take about 0.8
 CAPABILITY = (7, 5)  # Turing: CUDA C++ Programming Guide, compute capabilities
+PARAMETERS = {  # by how they are kept: only a text layer's matrices are quantized (`hf_load.KEPT_WHOLE`)
+    "embedding": 671_252_480,
+    "linear": 3_208_642_560,
+    "norms": 368_128,
+    "vision": 419_816_304,
+}
 LAYERS, HIDDEN, MLP, VOCABULARY = 34, 2560, 10240, 262_208
 HEADS, KEY_HEADS, HEAD = 8, 4, 256
-VISION_LAYERS, VISION_HIDDEN, VISION_MLP, PATCHES, PATCH = 27, 1152, 4304, 64 * 64, 14
-NF4 = (
-    0.5 + 1 / 64 + 4 / (64 * 256)
-)  # bytes a weight; double quantization: an int8 a 64 weights, a float32 a 256 of these
-KEPT = 2**30  # bytes of key values kept between calls: fast.PREFIX_BYTES, which cannot be imported without torch
+NF4 = 0.5 + 1 / 64 + 4 / (64 * 256)  # bytes a weight: an int8 for each 64 of them, a float32 for each 256 of those
+KEPT = 2**30  # bytes of key values kept between calls: prompt_cache.PREFIX_BYTES, which needs torch to be imported
 BASE = 0.6e9  # CUDA context, cuBLAS and bitsandbytes: an allowance
 SPARE = 1.05  # what an allocator loses to gaps: an allowance
 BYTES = {"float32": 4, "bfloat16": 2}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One line of the check."""
-
-    name: str
-    ok: bool
-    found: str
-
-
-def check(metadata: dict[str, Any]) -> list[Finding]:
+def check(metadata: dict[str, Any]) -> list[Check]:
     """Every line of the static check, for the kernel with this metadata."""
     variation = HUB_ID.split("/")[1]
     models = [source for source in metadata.get("model_sources", []) if f"/{variation}/" in source]
@@ -45,11 +39,11 @@ def check(metadata: dict[str, Any]) -> list[Finding]:
     fits = compute.name in BYTES  # float16 is not there: Gemma 3 answers nothing but <pad> in it
     total = sum(memory(compute.name if fits else "float32").values())
     return [
-        Finding("Model", bool(models), ", ".join(models) or f"no model source for {variation}"),
-        Finding("Accelerator", runs, f"GPU {metadata.get('enable_gpu')}, {metadata.get('machine_shape')}"),
-        Finding("Internet", metadata.get("enable_internet") is True, "needed to install what Kaggle lacks"),
-        Finding("Compute type", fits, f"{compute.name}: {compute.why}"),
-        Finding("Memory", total < LIMIT, f"{total / 1e9:.1f} GB of {LIMIT / 1e9:.0f} at {CONTEXT:,} tokens"),
+        Check("Model", bool(models), ", ".join(models) or f"no model source for {variation}"),
+        Check("Accelerator", runs, f"GPU {metadata.get('enable_gpu')}, {metadata.get('machine_shape')}"),
+        Check("Internet", metadata.get("enable_internet") is True, "needed to install what Kaggle lacks"),
+        Check("Compute type", fits, f"{compute.name}: {compute.why}"),
+        Check("Memory", total < LIMIT, f"{total / 1e9:.1f} GB of {LIMIT / 1e9:.0f} at {CONTEXT:,} tokens"),
     ]
 
 
@@ -60,41 +54,19 @@ def memory(compute: str, tokens: int = CONTEXT) -> dict[str, float]:
 
     Args:
         compute: "float32" on a T4.
-        tokens: of the prompt and its answer together.
+        tokens: of the prompt and its answer together, 1,000 or more: below, an image needs more space than the text.
     """
-    size, count = BYTES[compute], parameters()
-    parts = {
-        "embedding, which is also the output layer": count["embedding"] * size,
-        "attention and MLP in NF4": count["linear"] * NF4,
-        "norms": count["norms"] * size,
-        "vision tower and projector": count["vision"] * size,
-        "key values": tokens * LAYERS * 2 * KEY_HEADS * HEAD * size,
-        "key values kept between calls": KEPT,
-        "work space of one pass": work_space(tokens, size),
-    }
-    return {**parts, "CUDA": BASE, "gaps": (SPARE - 1) * sum(parts.values())}
-
-
-def parameters() -> dict[str, int]:
-    """Parameters by how they are kept: only a text layer's matrices are quantized (`hf_load.KEPT_WHOLE`)."""
-    attention = HIDDEN * HEADS * HEAD * 2 + HIDDEN * KEY_HEADS * HEAD * 2
-    a_vision_layer = 4 * (VISION_HIDDEN**2 + VISION_HIDDEN) + 2 * VISION_HIDDEN * VISION_MLP + VISION_MLP
-    a_vision_layer += VISION_HIDDEN + 4 * VISION_HIDDEN  # the second bias of the MLP, two norms
-    patches = VISION_HIDDEN * (3 * PATCH**2 + 1) + PATCHES * VISION_HIDDEN
-    projector = VISION_HIDDEN * HIDDEN + VISION_HIDDEN
-    return {
-        "embedding": VOCABULARY * HIDDEN,
-        "linear": LAYERS * (attention + 3 * HIDDEN * MLP),
-        "norms": LAYERS * (4 * HIDDEN + 2 * HEAD) + HIDDEN,
-        "vision": VISION_LAYERS * a_vision_layer + patches + 2 * VISION_HIDDEN + projector,
-    }
-
-
-def work_space(tokens: int, size: int) -> float:
-    """The widest moment of a pass: inside one text layer, or one vision layer, whichever is more."""
+    size = BYTES[compute]
     masks = 2 * tokens * tokens * size  # one for all layers, one for the sliding ones
     states = tokens * size * (4 * HIDDEN + 3 * MLP + 2 * HEADS * HEAD)
     weight = HIDDEN * MLP * size  # dequantized, one matrix at a time
-    logits = 2 * VOCABULARY * 4
-    vision = PATCHES * size * (4 * VISION_HIDDEN + 2 * VISION_MLP + 4 * VISION_HIDDEN)
-    return max(masks + states + weight + logits, vision)
+    parts = {
+        "embedding, which is also the output layer": PARAMETERS["embedding"] * size,
+        "attention and MLP in NF4": PARAMETERS["linear"] * NF4,
+        "norms": PARAMETERS["norms"] * size,
+        "vision tower and projector": PARAMETERS["vision"] * size,
+        "key values": tokens * LAYERS * 2 * KEY_HEADS * HEAD * size,
+        "key values kept between calls": KEPT,
+        "work space of one pass": masks + states + weight + 2 * VOCABULARY * 4,
+    }
+    return {**parts, "CUDA": BASE, "gaps": (SPARE - 1) * sum(parts.values())}

@@ -1,7 +1,7 @@
 """What a source of medical facts answers. Each answer says where it is from and as of when."""
 
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 NOT_VERIFIED = "written from label knowledge, not verified"
@@ -21,17 +21,23 @@ class Answer(Generic[T]):
     not_covered: tuple[str, ...] = ()
 
 
-def label_basis(set_id: str, version: str, effective: str | None) -> str:
-    """ "label SETID, version 12, effective 2025-01-31"; `NOT_VERIFIED` where no label was read."""
-    if not set_id:
-        return NOT_VERIFIED
-    dated = f", effective {effective}" if effective else ""
-    return f"label {set_id}{f', version {version}' if version else ''}{dated}"
+class LabelSection(NamedTuple):
+    """A section of one label, in plain text, and the label that it is of."""
 
+    text: str
+    set_id: str = ""
+    version: str = ""
+    effective: str | None = None  # ISO date
+    reference: str = ""
 
-def basis_text(set_id: str, version: str, effective: str | None, section: str, quote: str) -> str:
-    """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with the sentence read."""
-    return f'{label_basis(set_id, version, effective)}, section "{section.replace("_", " ").capitalize()}": "{quote}"'
+    def basis(self, section: str = "", quote: str = "") -> str:
+        """'label SETID, version 3, effective 2024-01-31, section "Drug interactions": "..."', with what was read."""
+        if not self.set_id:
+            return NOT_VERIFIED
+        version = f", version {self.version}" if self.version else ""
+        effective = f", effective {self.effective}" if self.effective else ""
+        where = f', section "{section.replace("_", " ").capitalize()}": "{quote}"' if quote else ""
+        return f"label {self.set_id}{version}{effective}{where}"
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,12 @@ class DrugLabel:
     effective: str | None = None  # ISO date of the label
     set_id: str = ""  # of the label that was read; "" where none was
     version: str = ""
+    mixed: bool = False  # what the label lacks is of the shipped records
 
     @property
     def basis(self) -> str:
         """How the facts were obtained: never more than was done."""
-        return label_basis(self.set_id, self.version, self.effective)
+        return NOT_VERIFIED if self.mixed else LabelSection("", self.set_id, self.version, self.effective).basis()
 
 
 @dataclass(frozen=True)

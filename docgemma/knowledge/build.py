@@ -1,11 +1,15 @@
-"""Write a snapshot file. The shipped one comes from the reviewable files in `data/knowledge`, one record a line."""
+"""Write a snapshot file. The shipped one comes from the reviewable files in `data/knowledge`, one record a line.
+
+Tables: `drug` with the JSON of its `DrugLabel`, the source of that, and the `sections` of the label that are read for
+other drugs (NULL where none was read); `drug_name`; `interaction` with a < b; `article` and `trial`, searched in full.
+"""
 
 import hashlib
 import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,14 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import StoreError
-from docgemma.knowledge.base import Article, DrugLabel, Interaction, Trial
-from docgemma.knowledge.tables import SCHEMA, VERSION
+from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.paths import data_file
 
-KINDS = ("drugs", "interactions", "literature", "trials")
-TYPES: dict[str, Callable[..., Any]] = {
-    "drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial,
-}  # fmt: skip
+VERSION = 4
+TEXT = "rowid, title, conditions, interventions, body, keywords"
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT, sections TEXT);
+CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
+"""
+for _table in ("article", "trial"):
+    SCHEMA += f"""
+CREATE TABLE {_table} (row INTEGER PRIMARY KEY, id TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
+CREATE VIRTUAL TABLE {_table}_text USING fts5({TEXT.partition(", ")[2]},
+    tokenize='porter unicode61 remove_diacritics 2');
+"""
+TYPES: dict[str, Any] = {"drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial}
 
 
 @dataclass(frozen=True)
@@ -42,40 +56,40 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
         StoreError: the records are broken, or `home` cannot be written.
         ConfigError: there is no data folder.
     """
-    path = home / f"knowledge-{content_hash(source_dir or data_file('knowledge'))}.sqlite"
-    return path if path.is_file() else build_shipped(home, source_dir)
-
-
-def build_shipped(home: Path, source_dir: Path | None = None) -> Path:
-    """Build it whether or not it is there. Raises as `shipped_snapshot`."""
     source_dir = source_dir or data_file("knowledge")
-    content = content_hash(source_dir)
-    path = home / f"knowledge-{content}.sqlite"
-    adders: dict[str, Callable[..., None]] = {
-        "drugs": add_drug,
-        "interactions": add_interaction,
-        "literature": add_article,
-        "trials": add_trial,
-    }
-    with new_snapshot(path, content) as connection:
-        for kind in KINDS:
-            part = read_part(source_dir / f"{kind}.jsonl", kind)
+    path = home / f"knowledge-{content_hash(source_dir)}.sqlite"
+    if path.is_file():
+        return path
+    with new_snapshot(path) as db:
+        for kind in TYPES:
+            part = read_part(kind, source_dir)
             for record, words in part.records:
-                adders[kind](connection, record, words)
-            add_meta(connection, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
+                if kind == "drugs":
+                    add_drug(db, record, part.source, part.as_of)
+                    add_names(db, record.name, [record.name, *record.brand_names, *words])
+                elif kind == "interactions":
+                    add_interaction(db, record)
+                else:
+                    add_document(db, record, words)
+            add_meta(db, {f"{kind}.source": part.source, f"{kind}.as_of": part.as_of})
     return path
 
 
 def content_hash(source_dir: Path) -> str:
     """Twelve hex digits that change with any record and with the layout of the tables."""
     digest = hashlib.sha256(f"{VERSION}{SCHEMA}".encode())
-    for kind in KINDS:
+    for kind in TYPES:
         digest.update(_read(source_dir / f"{kind}.jsonl").encode())
     return digest.hexdigest()[:12]
 
 
-def read_part(path: Path, kind: str) -> Part:
-    """One shipped file: a head line with `source` and `as_of`, then a record a line."""
+def read_part(kind: str, source_dir: Path | None = None) -> Part:
+    """One shipped file: a head line with `source` and `as_of`, then a record a line.
+
+    Raises:
+        StoreError: it is missing or broken.
+    """
+    path = (source_dir or data_file("knowledge")) / f"{kind}.jsonl"
     lines = enumerate(_read(path).splitlines(), 1)
     try:
         head = json.loads(next(lines)[1])
@@ -85,7 +99,7 @@ def read_part(path: Path, kind: str) -> Part:
 
 
 @contextmanager
-def new_snapshot(path: Path, content: str, more_tables: str = "") -> Iterator[sqlite3.Connection]:
+def new_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """A new database that takes the place of `path` in one step when the block ends without an error.
 
     Raises:
@@ -98,13 +112,13 @@ def new_snapshot(path: Path, content: str, more_tables: str = "") -> Iterator[sq
     except OSError as error:
         raise StoreError("The data home cannot be written.", hint="Set DOCGEMMA_HOME to a folder that can.") from error
     try:
-        with closing(sqlite3.connect(temporary, isolation_level=None, uri=True)) as connection:
-            connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA} {more_tables} BEGIN;")
-            yield connection
+        with closing(sqlite3.connect(temporary, isolation_level=None, uri=True)) as db:
+            db.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA} BEGIN;")
+            yield db
             built = datetime.now(UTC).isoformat(timespec="seconds")
-            add_meta(connection, {"version": str(VERSION), "content": content, "built": built})
-            connection.execute("COMMIT")
-            connection.execute("VACUUM")
+            add_meta(db, {"version": str(VERSION), "built": built})
+            db.execute("COMMIT")
+            db.execute("VACUUM")
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -116,51 +130,49 @@ def new_snapshot(path: Path, content: str, more_tables: str = "") -> Iterator[sq
 
 
 def add_drug(
-    connection: sqlite3.Connection, record: DrugLabel, words: list[str], source: str | None = None, as_of: str = ""
+    db: sqlite3.Connection, record: DrugLabel, source: str, as_of: str, sections: dict[str, LabelSection] | None = None
 ) -> None:
-    """`source` and `as_of` where they are not those of the part."""
-    values = (record.name, _json(record), source, as_of if source else None)
-    connection.execute("INSERT INTO drug VALUES (?, ?, ?, ?)", values)
-    if source is None:  # of many sources, names are settled between all of them
-        add_names(connection, {name.lower(): record.name for name in (record.name, *record.brand_names, *words)})
+    values = (record.name, _json(asdict(record)), source, as_of, sections if sections is None else _json(sections))
+    db.execute("INSERT INTO drug VALUES (?, ?, ?, ?, ?)", values)
 
 
-def add_names(connection: sqlite3.Connection, names: dict[str, str]) -> None:
-    """Further names of drugs; a name that is listed already stays as it is."""
-    connection.executemany("INSERT OR IGNORE INTO drug_name VALUES (?, ?)", sorted(names.items()))
+def add_names(db: sqlite3.Connection, drug: str, names: Iterable[str]) -> None:
+    """Further names of a drug; a name that is listed already stays as it is."""
+    db.executemany("INSERT OR IGNORE INTO drug_name VALUES (?, ?)", [(name.lower(), drug) for name in names])
 
 
-def add_interaction(connection: sqlite3.Connection, record: Interaction, words: list[str]) -> None:
-    connection.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(record)))
-    # a drug may be listed for its interactions alone: St John's wort has no label
-    add_names(connection, {name: name for name in record.drugs})
+def add_interaction(db: sqlite3.Connection, record: Interaction) -> None:
+    db.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(asdict(record))))
+    for name in record.drugs:  # a drug may be listed for its interactions alone: St John's wort has no label
+        add_names(db, name, [name])
 
 
-def add_article(connection: sqlite3.Connection, record: Article, words: list[str]) -> None:
-    row = connection.execute("INSERT INTO article (id, data) VALUES (?, ?)", (record.id, _json(record))).lastrowid
-    text = (row, record.title, record.abstract, " ".join(words))
-    connection.execute("INSERT INTO article_text (rowid, title, abstract, keywords) VALUES (?, ?, ?, ?)", text)
+def add_document(db: sqlite3.Connection, record: Article | Trial, words: list[str]) -> None:
+    """An article or a trial, with its searchable text."""
+    if isinstance(record, Trial):
+        table, status, body = "trial", record.status, record.summary
+        conditions, interventions = " ; ".join(record.conditions), " ; ".join(record.interventions)
+    else:
+        table, status, body, conditions, interventions = "article", "", record.abstract, "", ""
+    row = _row(record.id)
+    db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (row, record.id, status, _json(asdict(record))))
+    text = (row, record.title, conditions, interventions, body, " ".join(words))
+    db.execute(f"INSERT INTO {table}_text ({TEXT}) VALUES (?, ?, ?, ?, ?, ?)", text)
 
 
-def add_trial(connection: sqlite3.Connection, record: Trial, words: list[str]) -> None:
-    values = (record.id, record.status, _json(record))
-    row = connection.execute("INSERT INTO trial (id, status, data) VALUES (?, ?, ?)", values).lastrowid
-    conditions, interventions = " ; ".join(record.conditions), " ; ".join(record.interventions)
-    connection.execute(
-        "INSERT INTO trial_text (rowid, title, conditions, interventions, summary, keywords) VALUES (?, ?, ?, ?, ?, ?)",
-        (row, record.title, conditions, interventions, record.summary, " ".join(words)),
-    )
+def remove_document(db: sqlite3.Connection, table: str, record_id: str) -> None:
+    """Remove an article or a trial, if it is there."""
+    if db.execute(f"DELETE FROM {table} WHERE row = ?", (_row(record_id),)).rowcount:
+        db.execute(f"DELETE FROM {table}_text WHERE rowid = ?", (_row(record_id),))
 
 
-def remove(connection: sqlite3.Connection, table: str, record_id: str) -> None:
-    """Remove an article or a trial, with its searchable text."""
-    for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE id = ?", (record_id,)).fetchall():
-        connection.execute(f"DELETE FROM {table}_text WHERE rowid = ?", (row,))
-        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
+def _row(record_id: str) -> int:
+    """The row of an article or a trial: 62 bits of a hash of its id."""
+    return int.from_bytes(hashlib.sha256(record_id.encode()).digest()[:8]) >> 2
 
 
-def add_meta(connection: sqlite3.Connection, values: dict[str, str]) -> None:
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
+def add_meta(db: sqlite3.Connection, values: dict[str, str]) -> None:
+    db.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
 
 
 def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Any, list[str]]]:
@@ -175,8 +187,8 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
             raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
 
 
-def _json(record: Any) -> str:
-    return json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":"))
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _read(path: Path) -> str:

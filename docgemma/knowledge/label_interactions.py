@@ -6,10 +6,11 @@ sentence about allergy to the other drug is not one about taking both.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from docgemma.knowledge.base import DrugLabel, Interaction, LabelSection
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
 from docgemma.knowledge.search import WORD, read_yaml
 
@@ -23,23 +24,38 @@ ROW = re.compile(
 ENZYME = re.compile(
     r"(?:cytochrome p450 (?P<cyp>\d[a-z]\d*)|(?P<pgp>p-glycoprotein)) (?P<kind>inhibitor|inducer)", re.I
 )
+NO_LABEL = DrugLabel("")
 ANOTHER = r"(?:other|another|additional|concomitant|multiple)\s+(?:[\w-]+\s+){0,2}"
 
 
 @dataclass(frozen=True)
 class Drug:
-    """What a label may call a drug. `names`: generic and as asked; `brands`: capitalised; `classes`: FDA's."""
+    """A drug, what labels may call it, and its own label.
+
+    `names`: generic and as asked; `brands`: capitalised; `classes`: FDA's; `sections`: of its labels by openFDA
+    field name, `contraindications`, `boxed_warning`, `drug_interactions`, ...; {} where none was read.
+    """
 
     name: str
     names: tuple[str, ...]
     brands: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    sections: dict[str, LabelSection] = field(default_factory=dict)
+    label: DrugLabel = NO_LABEL
+
+
+def drug_of(name: str, label: DrugLabel, sections: dict[str, LabelSection], asked: str = "") -> Drug:
+    """A drug by its label. A brand of few letters or with signs is too easily another word."""
+    names = dict.fromkeys([*filter(None, [asked]), name, *name.replace(" and ", " / ").split(" / ")])
+    brands = tuple(brand for brand in label.brand_names if brand.isalpha() and len(brand) > 3)
+    return Drug(name, tuple(names), brands, tuple(label.drug_classes), sections, label)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one label says of another drug. `rank`: 0 is the gravest."""
+    """What the label of `own` says of another drug. `rank`: 0 is the gravest."""
 
+    own: Drug
     severity: str
     rank: int
     quote: str
@@ -48,25 +64,52 @@ class Finding:
     by_class: str | None = None  # the class that was named, where the drug was not
     some: bool = False  # the label speaks of some members of the class, and does not say whether of this one
 
+    @property
+    def source(self) -> LabelSection:
+        return self.own.sections[self.section]
 
-def find(sections: dict[str, str], own: Drug, other: Drug) -> Finding | None:
-    """The gravest thing that one label says of another drug, or None.
 
-    Args:
-        sections: plain text by openFDA field name, `contraindications`, `boxed_warning`, `drug_interactions`, ...
-        own: the drug that the label belongs to.
-        other: the drug looked for.
-    """
-    other = replace(other, names=tuple(name for name in other.names if name not in own.names))
+def interaction(a: Drug, b: Drug) -> Interaction | None:
+    """The gravest finding of both directions; both are quoted."""
+    findings = read_both(a, b)
+    if not findings:
+        return None
+    return Interaction(
+        drugs=(a.name, b.name),
+        severity=findings[0].severity,
+        mechanism=" ".join(_quoted(item, b if item.own is a else a) for item in findings),
+        management=next((item.management for item in findings if item.management), ""),
+        reference=findings[0].source.reference,
+        basis=findings[0].source.basis(),
+    )
+
+
+def read_both(a: Drug, b: Drug) -> list[Finding]:
+    """What the label of either drug says of the other, at most one finding a direction, the gravest first."""
+    return sorted(filter(None, (find(a, b), find(b, a))), key=_weight)
+
+
+def _quoted(finding: Finding, other: Drug) -> str:
+    of_class = f" of the class of {other.name} ({finding.by_class})" if finding.by_class else ""
+    return f"The {finding.own.name} label says{of_class}: “{finding.quote}”"
+
+
+def find(own: Drug, other: Drug) -> Finding | None:
+    """The gravest thing that the label of one drug says of another, or None."""
+    # the label of a combination speaks of its ingredients as itself
+    itself = {*own.names, *own.label.name.split(" / ")}
+    other = replace(other, names=tuple(name for name in other.names if name not in itself))
     patterns = [(name_pattern(other), None), *class_patterns(own, other)]
     found = [
         finding
-        for field, text in sections.items()
-        if any(pattern.search(text) for pattern, _ in patterns)  # most sections name neither: cutting them up is dear
-        for part in subsections(text)
-        for finding in _in_part(sentences(part), field, patterns)
+        for section, source in own.sections.items()
+        if any(
+            pattern.search(source.text) for pattern, _ in patterns
+        )  # most sections name neither: cutting them up is dear
+        for part in subsections(source.text)
+        for finding in _in_part(sentences(part), own, section, patterns)
     ]
-    return min(found, key=weight, default=None)
+    return min(found, key=_weight, default=None)
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +128,7 @@ def _says(kind: str, text: str) -> bool:
     return any(word in lower for word in _words()[kind])
 
 
-def weight(finding: Finding) -> tuple[int, int, bool]:
+def _weight(finding: Finding) -> tuple[int, int, bool]:
     """Order of findings: what is said of this drug, then of some of its class, then what is not graded."""
     tier = 2 if finding.rank == len(_words()["severities"]) else int(finding.some)
     return tier, finding.rank, finding.by_class is not None
@@ -130,25 +173,29 @@ def _class_words() -> dict[str, list[str]]:
     return read_yaml("class_words.yaml")
 
 
-def _in_part(parts: list[str], field: str, patterns: list[tuple[re.Pattern[str], str | None]]) -> Iterable[Finding]:
+def _in_part(
+    parts: list[str], own: Drug, section: str, patterns: list[tuple[re.Pattern[str], str | None]]
+) -> Iterable[Finding]:
     for index, sentence in enumerate(parts):
         for pattern, by_class in patterns:
             match = pattern.search(sentence)
-            finding = match and _finding(parts, index, match, field, by_class)
+            finding = match and _finding(parts, index, match, own, section, by_class)
             if finding:
                 yield finding
                 break  # patterns are in order: by name, then by class
 
 
-def _finding(parts: list[str], index: int, match: re.Match[str], field: str, by_class: str | None) -> Finding | None:
+def _finding(
+    parts: list[str], index: int, match: re.Match[str], own: Drug, section: str, by_class: str | None
+) -> Finding | None:
     sentence = parts[index]
     near = _row(sentence, match)
-    if field != "drug_interactions" and _says("allergy", near) and not _says("together", near):
+    if section != "drug_interactions" and _says("allergy", near) and not _says("together", near):
         return None
     advice = [part for part in _following(parts, index, match.re) if grade(part)]
     advice = [part for part in advice if match.re.search(part)] or advice  # what names the drug is meant for it
     said = grade(near)
-    if said is None and field == "contraindications":
+    if said is None and section == "contraindications":
         said = (0, "contraindicated")
     denied = _words()["denied"]
     if not advice and denied.search(near) and (said is None or denied.search(sentence[match.end() :][:40])):
@@ -161,7 +208,7 @@ def _finding(parts: list[str], index: int, match: re.Match[str], field: str, by_
     management = " ".join(advice)  # "" where the quote itself says what to do
     some = bool(by_class) and _some(sentence[: match.start()])
     wording = f"{severity} for some of its class" if some else severity
-    return Finding(wording, rank, quote, clip(management, QUOTE), field, by_class, some)
+    return Finding(own, wording, rank, quote, clip(management, QUOTE), section, by_class, some)
 
 
 def grade(text: str) -> tuple[int, str] | None:

@@ -11,14 +11,10 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.base import DrugLabel, LabelSection
+from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
-from docgemma.knowledge.wire import Wire, at
 
-UNSCANNED = {  # sections that are not read for other drugs
-    "dosage_and_administration", "use_in_specific_populations", "pregnancy", "pediatric_use", "geriatric_use",
-}  # fmt: skip
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
@@ -67,10 +63,6 @@ class Label(Wire):
     do_not_use: tuple[str, ...] = ()
     ask_doctor_or_pharmacist: tuple[str, ...] = ()
     dosage_and_administration: tuple[str, ...] = ()
-    use_in_specific_populations: tuple[str, ...] = ()
-    pregnancy: tuple[str, ...] = ()
-    pediatric_use: tuple[str, ...] = ()
-    geriatric_use: tuple[str, ...] = ()
 
     @property
     def ingredients(self) -> list[str]:
@@ -115,7 +107,7 @@ class Refusal(Wire):
     code: str = at("error.code")
 
 
-def find_labels(http: Http, service: Service, names: Iterable[str], deadline: Deadline) -> Fetched[list[Label]]:
+def find_labels(service: Service, names: Iterable[str], deadline: Deadline) -> Fetched[list[Label]]:
     """Labels of a drug by any of its names, the leading one first, and the date of openFDA's data; [] if it has none.
 
     Labels with a boxed warning are asked for by themselves: among hundreds of labels of one drug, the newest may all be
@@ -126,8 +118,8 @@ def find_labels(http: Http, service: Service, names: Iterable[str], deadline: De
     """
     names = list(dict.fromkeys(names))
     query = search(names)
-    warned = _query(http, service, f"{query} AND _exists_:boxed_warning", deadline)
-    newest = _query(http, service, query, deadline)
+    warned = _query(service, f"{query} AND _exists_:boxed_warning", deadline)
+    newest = _query(service, query, deadline)
     chosen = choose([*warned.data.results, *newest.data.results], names)
     return Fetched(chosen, newest.data.last_updated or newest.as_of)
 
@@ -139,9 +131,9 @@ def search(names: list[str]) -> str:
     return f"({' OR '.join(terms)})"
 
 
-def _query(http: Http, service: Service, query: str, deadline: Deadline) -> Fetched[Page]:
+def _query(service: Service, query: str, deadline: Deadline) -> Fetched[Page]:
     params = {"search": query, "sort": "effective_time:desc", "limit": str(LIMIT)}
-    return http.get(service, "drug/label.json", params, Page.model_validate, deadline, missing=nothing_found)
+    return service.get("drug/label.json", params, Page.model_validate, deadline, missing=nothing_found)
 
 
 def nothing_found(body: bytes) -> Page:
@@ -243,9 +235,20 @@ def max_daily_dose(text: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def scanned_sections(label: Label) -> dict[str, str]:
-    """The sections that may name other drugs. Labels without section 7 say it among their warnings."""
+def scanned_sections(labels: list[Label]) -> dict[str, LabelSection]:
+    """The sections that may name other drugs, each of the leading label, else of the newest that has it.
+
+    Drugs without section 7 say it among their warnings.
+    """
+    labels = leading(labels)
     fields = ["contraindications", "boxed_warning", "drug_interactions"]
-    if not label.drug_interactions:
+    if not _first(labels, "drug_interactions"):
         fields += ["do_not_use", "ask_doctor_or_pharmacist", "warnings_and_cautions", "warnings", "precautions"]
-    return {field: section(parts) for field in fields if (parts := getattr(label, field))}
+    found = {field: next((label for label in labels if getattr(label, field)), None) for field in fields}
+    return {
+        field: LabelSection(
+            section(getattr(label, field)), label.known_as, label.version, label.effective, label.reference
+        )
+        for field, label in found.items()
+        if label
+    }

@@ -6,15 +6,14 @@ to "metfromin" is merbromin): suggestions come from the drug dictionary.
 Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was discontinued on 2024-01-02.
 """
 
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Http, Service
-from docgemma.knowledge.wire import Wire, at
+from docgemma.knowledge.http import Deadline, Service, Wire, at
 
 W = TypeVar("W", bound=Wire)
 SENSES = 3  # concepts of one name that are looked at
+KINDS = {"EPC": "EPC", "MOA": "MoA"}  # FDA's established classes, then mechanisms
 
 
 class Ids(Wire):
@@ -58,70 +57,47 @@ class Classes(Wire):
     items: tuple[DrugClass, ...] = at("rxclassDrugInfoList.rxclassDrugInfo", default=())
 
 
-@dataclass(frozen=True)
-class DrugName:
-    """What RxNorm knows a name as: ingredients, lower case, sorted; several in a combination product."""
+def resolve(service: Service, name: str, deadline: Deadline) -> dict[str, str] | None:
+    """The ingredients of a brand, generic or product name, lower case and sorted, each with its rxcui.
 
-    ingredients: tuple[str, ...]
-    rxcuis: tuple[str, ...]  # of the ingredients
+    None if RxNorm does not know the name.
 
-    @property
-    def generic(self) -> str | None:
-        """ "warfarin", or "metformin / sitagliptin" as RxNorm writes combinations."""
-        return " / ".join(self.ingredients) or None
+    Raises:
+        ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
+    """
+    ids = _get(service, "rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
+    senses = [sense for rxcui in ids[:SENSES] if (sense := _ingredients(service, rxcui, deadline))]
+    if any(sense != senses[0] for sense in senses):
+        raise ambiguous(name, sorted({" / ".join(sense) for sense in senses}))
+    return senses[0] if senses else ({} if ids else None)
 
 
-class RxNorm:
-    """RxNav's answers, each bounded by the caller's deadline."""
+def _ingredients(service: Service, rxcui: str, deadline: Deadline) -> dict[str, str]:
+    """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
+    related = _get(service, f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
+    found = [item for group in related.groups if group.tty == "IN" for item in group.conceptProperties]
+    if not found:
+        own = _get(service, f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
+        found = [own] if own.tty in ("IN", "PIN", "MIN") else []
+    return dict(sorted((item.name.lower(), item.rxcui) for item in found if item.name))
 
-    def __init__(self, http: Http, service: Service):
-        self._http, self._service = http, service
 
-    def resolve(self, name: str, deadline: Deadline) -> DrugName | None:
-        """The drug of a brand, generic or product name, exact or normalised; None if RxNorm does not know the name.
+def classes(service: Service, rxcui: str, deadline: Deadline) -> list[str]:
+    """FDA's established classes and mechanisms of an ingredient, "Vitamin K Antagonist [EPC]"."""
+    found = _get(service, "rxclass/class/byRxcui.json", {"rxcui": rxcui}, Classes(), deadline).items
+    ordered = sorted((item for item in found if item.kind in KINDS), key=lambda item: item.kind)
+    return list(dict.fromkeys(f"{item.name} [{KINDS[item.kind]}]" for item in ordered))
 
-        Raises:
-            ToolError: `ambiguous_drug_name` where the same name means different ingredients; or an outage.
-        """
-        ids = self._get("rxcui.json", {"name": name, "search": "2"}, Ids(idGroup={}), deadline).ids
-        if not ids:
-            return None
-        senses = {
-            tuple(sorted(found.items())) for rxcui in ids[:SENSES] if (found := self._ingredients(rxcui, deadline))
-        }
-        if len(senses) > 1:
-            raise ambiguous(name, sorted(" / ".join(item for item, _ in sense) for sense in senses))
-        sense = senses.pop() if senses else ()
-        return DrugName(tuple(item for item, _ in sense), tuple(rxcui for _, rxcui in sense))
 
-    def _ingredients(self, rxcui: str, deadline: Deadline) -> dict[str, str]:
-        """Name to rxcui of the ingredients of a concept; an ingredient is its own."""
-        related = self._get(f"rxcui/{rxcui}/related.json", {"tty": "IN"}, Related(), deadline)
-        found = [item for group in related.groups if group.tty == "IN" for item in group.conceptProperties]
-        if not found:
-            own = self._get(f"rxcui/{rxcui}/properties.json", {}, Properties(), deadline).properties
-            found = [own] if own.tty in ("IN", "PIN", "MIN") else []
-        return {item.name.lower(): item.rxcui for item in found if item.name}
+def _get(service: Service, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
+    """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""
 
-    def classes(self, drug: DrugName, deadline: Deadline) -> list[str]:
-        """FDA's established classes and mechanisms of a single-ingredient drug, "Vitamin K Antagonist [EPC]"."""
-        if len(drug.ingredients) != 1:
-            return []
-        params = {"rxcui": drug.rxcuis[0]}
-        found = self._get("rxclass/class/byRxcui.json", params, Classes(), deadline).items
-        kinds = {"EPC": "EPC", "MOA": "MoA"}
-        ordered = sorted((item for item in found if item.kind in kinds), key=lambda item: item.kind)
-        return list(dict.fromkeys(f"{item.name} [{kinds[item.kind]}]" for item in ordered))
+    def missing(body: bytes) -> W:
+        if body.strip().lower() not in (b"", b"not found"):
+            raise ValueError("not RxNav's 404")
+        return empty
 
-    def _get(self, path: str, params: dict[str, str], empty: W, deadline: Deadline) -> W:
-        """An answer in the shape of `empty`, which is also what RxNav's own 404 means."""
-
-        def missing(body: bytes) -> W:
-            if body.strip().lower() not in (b"", b"not found"):
-                raise ValueError("not RxNav's 404")
-            return empty
-
-        return self._http.get(self._service, path, params, type(empty).model_validate, deadline, missing=missing).data
+    return service.get(path, params, type(empty).model_validate, deadline, missing=missing).data
 
 
 def ambiguous(name: str, suggestions: list[str]) -> ToolError:

@@ -1,7 +1,6 @@
 """What a clinician types, as a full-text query: stop words out, synonyms in, any input safe."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -14,15 +13,6 @@ WORD = re.compile(r"[^\W_]+")
 ANY_STATUS = frozenset({"", "any", "all", "none", "unknown"})
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """`data/knowledge/search.yaml`. `phrases`: words of a phrase -> every way to say it, itself first."""
-
-    stop_words: frozenset[str]
-    phrases: dict[tuple[str, ...], list[str]]
-    statuses: dict[str, tuple[str, ...]]
-
-
 def read_yaml(name: str) -> dict[str, Any]:
     """One of the word lists of `data/knowledge`."""
     import yaml
@@ -33,7 +23,8 @@ def read_yaml(name: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def vocabulary() -> Vocabulary:
+def vocabulary() -> tuple[frozenset[str], dict[tuple[str, ...], list[str]], dict[str, list[str]]]:
+    """`search.yaml`: stop words; words of a phrase -> every way to say it, itself first; status as said -> codes."""
     data = read_yaml("search.yaml")
     phrases: dict[tuple[str, ...], list[str]] = {}
     for line in data["synonyms"].splitlines():
@@ -41,8 +32,7 @@ def vocabulary() -> Vocabulary:
         for phrase in same:
             ways = phrases.setdefault(tuple(phrase.split()), [phrase])
             ways += [way for way in (*same, *kinds) if way not in ways]
-    statuses = {said: tuple(codes) for said, codes in data["statuses"].items()}
-    return Vocabulary(frozenset(data["stop_words"].split()), phrases, statuses)
+    return frozenset(data["stop_words"].split()), phrases, data["statuses"]
 
 
 def statuses(text: str | None) -> tuple[str, ...]:
@@ -54,17 +44,16 @@ def statuses(text: str | None) -> tuple[str, ...]:
     said = " ".join(WORD.findall((text or "").lower().replace("_", " ")))
     if said in ANY_STATUS:
         return ()
-    known = vocabulary().statuses
+    *_, known = vocabulary()
     for key in (said, said.removesuffix(" trials"), said.removeprefix("currently ")):
         if key in known:
-            return known[key]
-    allowed = sorted(known)
+            return tuple(known[key])
     raise ToolError(
         ErrorType.INVALID_ARGS,
         "ClinicalTrials.gov has no such trial status.",
-        hint=f"Use one of: {', '.join(allowed)}.",
+        hint=f"Use one of: {', '.join(sorted(known))}.",
         missing_fields=["status"],
-        suggestions=allowed,
+        suggestions=sorted(known),
     )
 
 
@@ -104,12 +93,12 @@ def match_expression(text: str) -> str:
 
 
 def _phrase_at(words: list[str], at: int) -> tuple[int, list[str]]:
-    known = vocabulary()
-    for size in range(min(max(map(len, known.phrases)), len(words) - at), 0, -1):
-        if ways := known.phrases.get(tuple(words[at : at + size])):
+    stop_words, phrases, _ = vocabulary()
+    for size in range(min(max(map(len, phrases)), len(words) - at), 0, -1):
+        if ways := phrases.get(tuple(words[at : at + size])):
             return size, ways
     word = words[at]
-    return 1, [] if word in known.stop_words or (len(word) == 1 and not word.isdigit()) else [word]
+    return 1, [] if word in stop_words or (len(word) == 1 and not word.isdigit()) else [word]
 
 
 def _quoted(phrase: str) -> str:

@@ -1,10 +1,4 @@
-"""The offline snapshot: one SQLite file with FTS5, opened read-only. `build.py` makes it.
-
-Tables: `meta(key, value)`, `drug(name, data, source, as_of)` (NULL: those of the kind), `drug_name(alias, name)`,
-`interaction(a, b, data)` with a < b, `article` and `trial` (id, data) with their full-text twins; `data` is the JSON of
-the record's dataclass. From bulk files only: `label_text(drug, number, data)`, labels that are read for other drugs,
-and `fact_basis`, the sentence of a label that supports a shipped fact (`basis.py`).
-"""
+"""The offline snapshot: one SQLite file with FTS5, opened read-only. `build.py` makes it."""
 
 import json
 import re
@@ -19,20 +13,18 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial, basis_text
+from docgemma.knowledge.base import NOT_VERIFIED, Answer, Article, DrugLabel, Interaction, LabelSection, Trial
+from docgemma.knowledge.build import VERSION
+from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
-from docgemma.knowledge.tables import VERSION
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import listed
 
 T = TypeVar("T")
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
+WITH_LABEL = "sections IS NOT NULL"  # drugs of bulk files
+BUILT = "snapshot.sqlite"  # in the data home, where one was built
 REBUILD = "Rebuild it: docgemma snapshot build."
-
-INTERACTION = """
-SELECT interaction.data, set_id, version, effective, section, quote FROM interaction
-LEFT JOIN fact_basis ON kind = 'interaction' AND fact_key = a || ' + ' || b WHERE a = ? AND b = ?
-"""
 
 
 class Snapshot:
@@ -56,41 +48,64 @@ class Snapshot:
 
     def label(self, drug_name: str) -> Answer[DrugLabel]:
         rows = self._rows("SELECT data, source, as_of FROM drug WHERE name = ?", self._known(drug_name))
-        answer = self._answer("drugs", [DrugLabel(**json.loads(data)) for data, _, _ in rows])
-        return next(
-            (replace(answer, source=source, as_of=as_of or None) for _, source, as_of in rows if source), answer
-        )
+        for data, source, as_of in rows:
+            return Answer([DrugLabel(**json.loads(data))], source, as_of or None)
+        return self._answer("drugs", [])
 
     def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
+        """The recorded pairs; of the others what the labels of the bulk files say, read now as the live path does."""
         drugs = list(dict.fromkeys(self._known(name) for name in drug_names))
-        found = []
-        for pair in combinations(drugs, 2):
-            found += [_interaction(*row) for row in self._rows(INTERACTION, *sorted(pair))]
-        not_covered = tuple(name for name in drugs if name not in self._covered)
-        return self._with_labels(drugs, replace(self._answer("interactions", found), not_covered=not_covered))
+        read, found = self._read_drugs(drugs), []
+        for a, b in combinations(drugs, 2):
+            rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted((a, b)))
+            found += [_interaction(data) for (data,) in rows]
+            if not rows and read and (said := interaction(read[a], read[b])):
+                found.append(said)
+        answer: Answer[Interaction] = self._answer("interactions", found)
+        if read:
+            as_of = min(filter(None, (answer.as_of, self.meta.get("drugs.as_of"))), default=None)
+            answer = replace(answer, source=f"{answer.source}, {self.meta['drugs.source']}", as_of=as_of)
+        return replace(answer, not_covered=tuple(name for name in drugs if name not in self._covered))
+
+    def _read_drugs(self, names: list[str]) -> dict[str, Drug]:
+        """Drugs with the label sections that are read for others; {} where the snapshot has no such labels."""
+        if not self._label_count:
+            return {}
+        drugs = {name: Drug(name, (name,)) for name in names}
+        for name in names:
+            for data, sections in self._rows("SELECT data, sections FROM drug WHERE name = ?", name):
+                read = {field: LabelSection(*parts) for field, parts in json.loads(sections or "{}").items()}
+                drugs[name] = drug_of(name, DrugLabel(**json.loads(data)), read)
+        return drugs
 
     @cached_property
     def _covered(self) -> frozenset[str]:
         """Drugs of which an interaction is recorded or a label is here; read once, since a pair asks for it twice."""
-        named = "SELECT a FROM interaction UNION SELECT b FROM interaction UNION SELECT drug FROM label_text"
-        return frozenset(name for (name,) in self._rows(named))
+        named = "SELECT a FROM interaction UNION SELECT b FROM interaction UNION SELECT name FROM drug WHERE "
+        return frozenset(name for (name,) in self._rows(named + WITH_LABEL))
+
+    @cached_property
+    def _label_count(self) -> int:
+        return self._count(f"drug WHERE {WITH_LABEL}")
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        sql = """SELECT article.data FROM article_text JOIN article ON article.rowid = article_text.rowid
-                 WHERE article_text MATCH ? ORDER BY bm25(article_text, 4.0, 1.0, 3.0), article.id LIMIT ?"""
-        expression = match_expression(query)
-        rows = self._rows(sql, expression, limit) if expression else []
-        return self._answer("literature", [Article(**json.loads(data)) for (data,) in rows])
+        found = self._search("article", query, (), limit)
+        return self._answer("literature", [Article(**data) for data in found])
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
-        wanted = statuses(status)
-        only = f"AND trial.status IN ({', '.join('?' * len(wanted))})" if wanted else ""
-        sql = f"""SELECT trial.data FROM trial_text JOIN trial ON trial.rowid = trial_text.rowid
-                  WHERE trial_text MATCH ? {only}
-                  ORDER BY bm25(trial_text, 4.0, 6.0, 2.0, 1.0, 3.0), trial.id LIMIT ?"""
-        expression = match_expression(condition)
-        rows = self._rows(sql, expression, *wanted, limit) if expression else []
-        return self._answer("trials", [Trial(**json.loads(data)) for (data,) in rows])
+        found = self._search("trial", condition, statuses(status), limit)
+        return self._answer("trials", [Trial(**data) for data in found])
+
+    def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> list[dict[str, Any]]:
+        """The best matches; words of a title and of a trial's conditions weigh more than those of its text."""
+        expression = match_expression(text)
+        if not expression:
+            return []
+        only = f"AND status IN ({', '.join('?' * len(wanted))})" if wanted else ""
+        sql = f"""SELECT data FROM {table}_text JOIN {table} ON row = {table}_text.rowid
+                  WHERE {table}_text MATCH ? {only}
+                  ORDER BY bm25({table}_text, 4.0, 6.0, 2.0, 1.0, 3.0), id LIMIT ?"""
+        return [json.loads(data) for (data,) in self._rows(sql, expression, *wanted, limit)]
 
     def generic_name(self, drug_name: str) -> str | None:
         name = plain_name(drug_name)
@@ -100,31 +115,25 @@ class Snapshot:
         """What is inside; `docgemma snapshot info` prints it.
 
         Returns:
-            `path`, `content` (hash of what it was made from), `built` (ISO time), and `kinds`, for each `count`,
-            `source`, `as_of` (ISO date or None), `age_days` (None if unknown), `demonstration` (how many records are
-            invented), `files` (at most 50, [{"file", "bytes", "records", "as_of"}]) and `file_count`; for drugs also
-            `bulk_labels` (how many have a label from the files) and `boxed_warnings` (how many disagree with the
-            shipped records), and for interactions `with_basis` (how many a sentence of a label supports).
+            `path`, `shipped` (False: it was built from files), `built` (ISO time), and `kinds`, for each `count`,
+            `source`, `as_of` (ISO date or None) and `age_days` (None if unknown); for literature and trials
+            `demonstration` (how many are invented), for drugs `bulk_labels` (how many have a label from the files) and
+            `boxed_warnings` (how many disagree with the shipped records), for interactions `with_basis` (how many a
+            sentence of a label supports).
         """
         tables = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
         kinds: dict[str, dict[str, Any]] = {}
         for kind, table in tables.items():
-            stated = {key: self.meta.get(f"{kind}.{key}") for key in ("source", "as_of", "files", "file_count")}
-            kinds[kind] = {
-                "count": self._count(table),
-                "source": stated["source"] or "",
-                "as_of": stated["as_of"] or None,
-                "age_days": age_days(stated["as_of"]),
-                # invented records come only with the package, and their ids say so
-                "demonstration": self._count(f"{table} WHERE id LIKE 'DEMO-%'") if table in ("article", "trial") else 0,
-                "files": json.loads(stated["files"] or "[]"),
-                "file_count": int(stated["file_count"] or 0),
-            }
-        kinds["drugs"]["bulk_labels"] = self._count("label_text WHERE number = 0")
+            as_of = self.meta.get(f"{kind}.as_of") or None
+            origin = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
+            kinds[kind] = {"count": self._count(table), **origin}
+        for kind in ("literature", "trials"):  # invented records come only with the package, and their ids say so
+            kinds[kind]["demonstration"] = self._count(f"{tables[kind]} WHERE id LIKE 'DEMO-%'")
+        kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
-        kinds["interactions"]["with_basis"] = self._count("fact_basis WHERE kind = 'interaction'")
-        about = {key: self.meta.get(key, "") for key in ("content", "built")}
-        return {"path": str(self.path), **about, "kinds": kinds}
+        kinds["interactions"]["with_basis"] = self._count(f"interaction WHERE data NOT LIKE '%{NOT_VERIFIED}%'")
+        about = {"path": str(self.path), "shipped": self.path.name != BUILT, "built": self.meta.get("built", "")}
+        return {**about, "kinds": kinds}
 
     def _count(self, table: str) -> int:
         return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
@@ -165,20 +174,6 @@ class Snapshot:
         """Names that labels brought and the dictionary need not know."""
         return DrugNames(dict(self._rows("SELECT alias, name FROM drug_name ORDER BY alias")))
 
-    def _with_labels(self, drugs: list[str], answer: Answer[Interaction]) -> Answer[Interaction]:
-        """What the drugs' labels say of the pairs that are not listed; they are read now, as the live path reads them.
-
-        All pairs beforehand would be millions of readings, and the snapshot has labels only from bulk files.
-        """
-        if not self._rows("SELECT 1 FROM label_text LIMIT 1"):
-            return answer
-        from docgemma.knowledge.bulk_labels import said_by_labels
-
-        labels: Answer[DrugLabel] = self._answer("drugs", [])
-        found = said_by_labels(self._rows, drugs, skip={frozenset(item.drugs) for item in answer.records})
-        as_of = min(filter(None, (answer.as_of, labels.as_of)), default=None)
-        return replace(answer, records=answer.records + found, source=f"{answer.source}, {labels.source}", as_of=as_of)
-
     def _answer(self, kind: str, records: list[T]) -> Answer[T]:
         source, as_of = self.meta.get(f"{kind}.source", "offline snapshot"), self.meta.get(f"{kind}.as_of")
         return Answer(records, source, as_of or None)
@@ -213,7 +208,6 @@ def without_form(name: str) -> str:
     return " ".join(words)
 
 
-def _interaction(text: str, *basis: Any) -> Interaction:
+def _interaction(text: str) -> Interaction:
     data = json.loads(text)
-    data["drugs"] = tuple(data["drugs"])
-    return Interaction(**data | ({"basis": basis_text(*basis)} if basis[0] is not None else {}))
+    return Interaction(**data | {"drugs": tuple(data["drugs"])})

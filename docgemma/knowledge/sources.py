@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,12 @@ def open_knowledge(settings: Settings) -> Knowledge:
 
 
 def open_snapshot(settings: Settings) -> "Snapshot":
-    """The snapshot that was built into the data home (`snapshot.sqlite`), else the shipped one."""
+    """The snapshot that was built into the data home, else the shipped one."""
     from docgemma.knowledge.build import shipped_snapshot
     from docgemma.knowledge.drug_names import load_drug_names
-    from docgemma.knowledge.snapshot import Snapshot
+    from docgemma.knowledge.snapshot import BUILT, Snapshot
 
-    built = settings.home / "snapshot.sqlite"
+    built = settings.home / BUILT
     path = built if built.is_file() else shipped_snapshot(settings.home)
     return Snapshot(path, load_drug_names())
 
@@ -64,12 +65,10 @@ class WithFallback:
 
     def generic_name(self, drug_name: str) -> str | None:
         known = self.snapshot.generic_name(drug_name)
-        if known or any(self.clock() - when <= REST_S for when, _ in self._failed.values()):
-            return known
-        try:
-            return self.live.generic_name(drug_name)
-        except ToolError:  # the live services are a second opinion on a name here; the snapshot does not know it
-            return None
+        if not known and all(self.clock() - when > REST_S for when, _ in self._failed.values()):
+            with suppress(ToolError):  # the live services are a second opinion on a name here
+                return self.live.generic_name(drug_name)
+        return known
 
     def close(self) -> None:
         self.live.close()

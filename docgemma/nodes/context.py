@@ -11,12 +11,23 @@ from docgemma.llm.base import LLM
 from docgemma.prompts import GENERATION, Ask, S
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
-from docgemma.state import AgentState
-from docgemma.tools.base import Toolbox, ToolContext
+from docgemma.state import AgentState, ToolResult
+from docgemma.tools.base import Tool, Toolbox, ToolContext
 
 
 def never_stop() -> bool:
     return False
+
+
+def decided(
+    tool: Tool, args: dict[str, Any], result: dict[str, Any], text: str, source: str | None = None
+) -> ToolResult:
+    """The result of a call that a person decided: whom a name means, an entry that was rejected."""
+    return ToolResult(
+        tool_name=tool.name, tool_label=tool.label, args=args, result=result, formatted_result=text, error=None,
+        error_type=None, details={}, empty=False, source=source, as_of=None, links=[], seconds=0.0, retries=0,
+        writes=tool.writes,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
-from docgemma.nodes.context import Context
+from docgemma.nodes.context import Context, decided
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.request import read_request
 from docgemma.rules import clarify, known
@@ -17,12 +17,10 @@ from docgemma.state import (
     ActivePatient,
     AgentState,
     Clarification,
-    ExtractedEntities,
     ImageRef,
     Option,
     PatientRef,
     Request,
-    ToolResult,
 )
 from docgemma.text.words import plain
 from docgemma.tools.images import describe_image
@@ -30,7 +28,6 @@ from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
-NAME_CHARS = 80  # a longer message is no name
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"})
 UNREADABLE = "An image is attached, but it could not be read this time."
@@ -60,7 +57,6 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
         "user_query": state["message"],
         "turn_patient": state.get("active_patient"),
         "request": request,
-        "extracted_entities": _entities(request, image is not None),
         "clarification": _contradicts(state, request, context),
     }
     if image:
@@ -85,39 +81,24 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     )  # fmt: skip
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:
-        request = Request(**{**request, "asks": ["fix"]})
+        request = known.replaced(request, asks=["fix"])
     if not waiting and "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
-        return Request(**{**request, "asks": ["change"]})
+        return known.replaced(request, asks=["change"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
-        request = Request(**{**request, "asks": [*request["asks"], "notes"]})  # what was written about the picture
+        request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
     return carried(request, state.get("request"), bool(active))
-
-
-def _entities(request: Request, has_image: bool) -> ExtractedEntities:
-    """The request's findings as the prompts of language models show them."""
-    return ExtractedEntities(
-        patient_ids=[patient["id"] for patient in request["patients"]],
-        patient_names=[patient["said"] for patient in request["patients"] if patient["search"]] + request["unclear"],
-        drug_mentions=[drug["said"] for drug in request["drugs"]] + [order["said"] for order in request["orders"]],
-        has_image=has_image,
-    )  # fmt: skip
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
     """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named."""
     active = state.get("active_patient")
-    if (
-        not active
-        or "note" in request["asks"]
-        or request["patients"]
-        or request["unclear"]
-        or not known.people({**state, "request": request})
-    ):
+    named = request["patients"] or request["unclear"]
+    if not active or named or "note" in request["asks"] or not known.people({**state, "request": request}):
         return None
     words = set(plain(state["message"]).replace("'s", "").split())
     patient = context.store.patient(active["id"])
-    other = {"male": FEMALE, "female": MALE}.get(patient.sex if patient else "", frozenset())
-    own = {"male": MALE, "female": FEMALE}.get(patient.sex if patient else "", frozenset())
+    sex = patient.sex if patient else ""
+    own, other = {"male": (MALE, FEMALE), "female": (FEMALE, MALE)}.get(sex, (frozenset(), frozenset()))
     if patient is None or not words & other or words & own:
         return None
     return Clarification(
@@ -146,7 +127,7 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
             state["message"], reader=context.reader, drugs=context.drugs, store=context.store,
             before=question["question"],
         )  # fmt: skip
-        return clarify.read_missing(_named(state["message"], request, context), question, ask)
+        return clarify.read_missing(request, question, ask)
     chosen = clarify.read_answer(state["message"], question)
     if not chosen and question["kind"] == "patient":
         chosen = clarify.described(state["message"], question, {
@@ -156,81 +137,41 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
     return {"choice": chosen} if chosen else None
 
 
-def _named(message: str, request: Request, context: Context) -> Request:
-    """The request, with the patient whom a bare name or id means: "abc-123", "john smith"."""
-    if request["patients"] or len(message) > NAME_CHARS:
-        return request
-    found = [match for match in context.store.search_patients(message) if not match.guessed]
-    if len(found) != 1:
-        return request
-    match = found[0]
-    patient = PatientRef(
-        id=match.id, name=match.name, label=match.label, sex=match.sex, said=message, search="", exact=True
-    )
-    return Request(**{**request, "patients": [patient], "unclear": []})
-
-
 def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:
     update: dict[str, Any] = {
         "clarification": None, "resumed": True, "status": "answered", "final_response": None,
         "error_messages": RESET, "retry_count": 0, "proposed_none": False, "retry_strategy": None,
     }  # fmt: skip
-    if question["kind"] == "patient":
-        patient = context.store.patient(answer["choice"])
-        chosen = next((item for item in question["options"] if item["id"] == answer["choice"]), None)
-        label = patient.label if patient else (chosen or {"label": answer["choice"]})["label"]
-        name = patient.name if patient else label
-        return {
-            **update,
-            "request": _settled(state, question, answer["choice"], name, label),
-            "turn_patient": {"id": answer["choice"], "name": name},
-            "active_patient": {"id": answer["choice"], "name": name},
-            "tool_results": [_identified(question, answer["choice"], label, context)],
-            "last_result_classification": "success_rich",
-            "next_node": "router",
-        }
-    if given_id := answer.get("patient_id"):
-        patient = context.store.patient(given_id)
-        name, label = (patient.name, patient.label) if patient else (given_id, given_id)
-        update |= {
-            "request": _settled(state, question, given_id, name, label),
-            "turn_patient": {"id": given_id, "name": name}, "active_patient": {"id": given_id, "name": name},
-        }  # fmt: skip
-    field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
-    given = {field: answer["choice"]} if question["kind"] == "drug" else answer
-    if question["kind"] == "drug" and isinstance(question["args"].get(field), list):
-        given = {field: _replaced(question, answer["choice"])}
-    return {
-        **update,
-        "current_tool": question["tool"],
-        "current_args": {**question["args"], **given},
-        "next_node": "tool_execute",
-    }
+    who_is_meant = question["kind"] == "patient"
+    if who := answer["choice"] if who_is_meant else answer.get("patient_id"):
+        patient = context.store.patient(who)
+        labels = {item["id"]: item["label"] for item in question["options"]}
+        label = patient.label if patient else labels.get(who, who)
+        active = ActivePatient(id=who, name=patient.name if patient else label)
+        request = _settled(state, question, active, label)
+        update |= {"request": request, "turn_patient": active, "active_patient": active}
+    if who_is_meant:
+        found = {"patients": [{"id": who, "label": label}], "chosen_by": "clinician"}
+        tool, text = context.toolbox[question["tool"]], f"Patient chosen by the clinician: {label}, ID {who}."
+        chosen = decided(tool, question["args"], found, text, context.store.name)
+        return {**update, "tool_results": [chosen], "last_result_classification": "success_rich", "next_node": "router"}
+    if question["kind"] == "drug":
+        field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
+        answer = {field: _replaced(question, question["args"].get(field), answer["choice"])}
+    args = {**question["args"], **answer}
+    return {**update, "current_tool": question["tool"], "current_args": args, "next_node": "tool_execute"}
 
 
-def _settled(state: AgentState, question: Clarification, patient_id: str, name: str, label: str) -> Request:
+def _settled(state: AgentState, question: Clarification, active: ActivePatient, label: str) -> Request:
     """The request, now that a person said who is meant: the name that was unclear is this patient."""
-    request = known.request(state)
-    said = str(question.get("entity") or question["args"].get("name") or name)
-    unclear = [item for item in request["unclear"] if item.casefold() not in said.casefold()]
-    patient = PatientRef(id=patient_id, name=name, label=label, sex="", said=name, search="", exact=True)
-    return Request(**{**request, "patients": [*request["patients"], patient], "unclear": unclear})
+    request, name = known.request(state), active["name"]
+    said = str(question.get("entity") or question["args"].get("name") or name).casefold()
+    unclear = [item for item in request["unclear"] if item.casefold() not in said]
+    patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
+    return known.replaced(request, patients=[*request["patients"], patient], unclear=unclear)
 
 
-def _replaced(question: Clarification, choice: str) -> list[str]:
-    """The list of drugs with the ambiguous one replaced."""
+def _replaced(question: Clarification, before: Any, choice: str) -> Any:
+    """The chosen drug; in a list of drugs instead of the ambiguous one."""
     unclear = (question.get("entity") or "").lower()
-    drugs = next(value for value in question["args"].values() if isinstance(value, list))
-    return [choice if drug.lower() == unclear else drug for drug in drugs]
-
-
-def _identified(question: Clarification, patient_id: str, label: str, context: Context) -> ToolResult:
-    """The search, as the clinician completed it."""
-    tool = context.toolbox[question["tool"]]
-    return ToolResult(
-        tool_name=tool.name, tool_label=tool.label, args=question["args"],
-        result={"patients": [{"id": patient_id, "label": label}], "chosen_by": "clinician"},
-        formatted_result=f"Patient chosen by the clinician: {label}, ID {patient_id}.",
-        error=None, error_type=None, details={}, empty=False, source=context.store.name, as_of=None, links=[],
-        seconds=0.0, retries=0, writes=False,
-    )  # fmt: skip
+    return [choice if drug.lower() == unclear else drug for drug in before] if isinstance(before, list) else choice

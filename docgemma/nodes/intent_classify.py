@@ -13,30 +13,21 @@ from docgemma.state import AgentState
 
 
 def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
-    context = runtime.context
+    context, steps = runtime.context, planned(state)
+
+    def needs(tool: str | None) -> str | None:
+        return context.toolbox[tool].needs if tool else None
+
     if context.reads:  # the reader has understood the request, and the plan follows from it
-        steps = planned(state)
         tool = steps[0].tool if steps else None
-        return {
-            "intent": "TOOL_NEEDED" if steps else "DIRECT",
-            "suggested_tool": tool,
-            "suggested_needs": _needs(tool, context),
-        }
+        return {"intent": "TOOL_NEEDED" if steps else "DIRECT", "suggested_tool": tool, "suggested_needs": needs(tool)}
     value, calls = context.ask(ask_intent(state, list(context.toolbox)))
+    # nothing is said of a patient of the store from general knowledge
+    chart = bool(known.request(state)["patients"] and steps) and not any(step.ask in WRITES for step in steps)
     return {
-        "intent": "TOOL_NEEDED" if _needs_chart(state) else value.intent,
+        "intent": "TOOL_NEEDED" if chart else value.intent,
         "task_summary": value.task_summary,
         "suggested_tool": value.suggested_tool,
-        "suggested_needs": _needs(value.suggested_tool, context),
+        "suggested_needs": needs(value.suggested_tool),
         "calls": calls,
     }
-
-
-def _needs(tool: str | None, context: Context) -> str | None:
-    return context.toolbox[tool].needs if tool else None
-
-
-def _needs_chart(state: AgentState) -> bool:
-    """Whether a patient of the store is named: nothing is said of one from general knowledge."""
-    steps = planned(state)
-    return bool(known.request(state)["patients"] and steps) and not any(step.ask in WRITES for step in steps)

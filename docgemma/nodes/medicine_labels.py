@@ -5,7 +5,7 @@ from typing import Any
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
-from docgemma.nodes.standing_interactions import standing_interactions
+from docgemma.nodes.interactions import standing_interactions
 from docgemma.reading.terms import measures_in, names
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
@@ -57,11 +57,10 @@ def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
     label = label_of(medicine, context)
     if label is None:
         return []
-    parts = [("boxed warning", part) for part in (label.boxed_warning or "").split(". ") if part]
-    parts += [("contraindication", text) for text in label.contraindications]
-    parts += [("warning", text) for text in label.warnings]
-    told = [f"{medicine} ({kind}): {text.rstrip('.')}" for kind, text in parts if names(fragments, text)]
-    return told[:1]
+    boxed = filter(None, (label.boxed_warning or "").split(". "))
+    parts = {"boxed warning": boxed, "contraindication": label.contraindications, "warning": label.warnings}
+    told = ((kind, text.rstrip(".")) for kind, texts in parts.items() for text in texts if names(fragments, text))
+    return [f"{medicine} ({kind}): {text}" for kind, text in told][:1]
 
 
 def label_of(medicine: str, context: Context) -> DrugLabel | None:

@@ -5,8 +5,10 @@ from typing import Any
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import findings_for
 from docgemma.rules import known
-from docgemma.state import AgentState, OrderRef, Request
+from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
+
+Considered = tuple[str, str, str]  # drug, dose, frequency
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[str]]:
@@ -18,35 +20,24 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     found: dict[tuple[str, str], list[str]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
-        for order in _new(_considered(request, known.drugs(state)), item["result"], context):
-            args = {
-                "patient_id": patient,
-                "medication_name": order["drug"],
-                "dosage": order["dose"],
-                "frequency": order["frequency"],
-            }
-            found[patient, order["drug"]] = findings_for(args, context)
+        for drug, dose, frequency in _new(_considered(request, known.drugs(state)), item["result"], context):
+            args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": frequency}
+            found[patient, drug] = findings_for(args, context)
     return found
 
 
-def _new(orders: list[OrderRef], chart: dict[str, Any], context: Context) -> list[OrderRef]:
+def _new(orders: list[Considered], chart: dict[str, Any], context: Context) -> list[Considered]:
     """What is not taken already; where all of it is, all of it."""
     active = {
         part for item in chart["medications"] if item["active"] for part in ingredients(item["name"], context.drugs)
     }
-    new = [order for order in orders if not ingredients(order["drug"], context.drugs) <= active]
-    return new or orders
+    return [order for order in orders if not ingredients(order[0], context.drugs) <= active] or orders
 
 
-def _considered(request: Request, names: list[str]) -> list[OrderRef]:
+def _considered(request: Request, names: list[str]) -> list[Considered]:
     """The drugs with the doses that were said of them; what is no drug is not checked, and is said not to be one."""
-    orders = list(request["orders"])
-    named = {order["drug"].casefold() for order in orders}
     details = request["details"]
-    for name in names:
-        if name.casefold() not in named:
-            orders.append(OrderRef(
-                said=name, drug=name, how="named", dose=details.get("dose", ""), route="",
-                frequency=details.get("frequency", ""), notes="",
-            ))  # fmt: skip
-    return orders
+    ordered = [(order["drug"], order["dose"], order["frequency"]) for order in request["orders"]]
+    said = {drug.casefold() for drug, _, _ in ordered}
+    named = [(name, details.get("dose", ""), details.get("frequency", "")) for name in names]
+    return [*ordered, *(item for item in named if item[0].casefold() not in said)]

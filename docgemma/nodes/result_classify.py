@@ -6,8 +6,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_quality
-from docgemma.rules.quality import quality_of
-from docgemma.rules.routing import known_quality
+from docgemma.rules.routing import known_quality, payload_quality
 from docgemma.state import AgentState
 
 
@@ -15,7 +14,7 @@ def classify_result(state: AgentState, runtime: Runtime[Context]) -> dict[str, A
     result, context = state["tool_results"][-1], runtime.context
     quality = known_quality(result)
     if context.reads and quality is None:
-        quality = quality_of(state["user_query"], result)
+        quality = payload_quality(result)
     if quality:
         return {
             "last_result_classification": quality,

@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
+from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
@@ -13,10 +14,9 @@ from docgemma.prompts import GENERATION, answer_prompt
 from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
-from docgemma.rules.grounding import ground
+from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
-from docgemma.rules.sentences import without_instructions
 from docgemma.state import AgentState, Clarification, Exchange
 
 KEPT_TURNS = 8
@@ -27,35 +27,30 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        update = {
-            "final_response": _question_text(question),
-            "status": "needs_clarification",
-            "grounding": _grounding([]),
-        }
+        update = {"final_response": _question_text(question), "status": "needs_clarification"}
     elif refused := refused_answer(state):
-        update = {"final_response": refused, "grounding": _grounding([])}
+        update = {"final_response": refused}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
         update = _direct(state, runtime)
     else:
         update = _from_evidence(state, runtime)
     runtime.stream_writer({"type": "answer", "text": update["final_response"]})
     turn = Exchange(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
-    return {**update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}
+    return {"grounding": _grounding([]), **update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}
 
 
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """No look-up was needed: manners, a definition, a refusal; general knowledge says where it comes from."""
     context = runtime.context
     if unprepared := unprepared_answer(state):
-        return {"final_response": unprepared, "grounding": _grounding([]), "status": "refused"}
+        return {"final_response": unprepared, "status": "refused"}
     images = state.get("image_findings") or {}
     if images.get("unread"):
-        return {"final_response": images["formatted"], "grounding": _grounding([])}
+        return {"final_response": images["formatted"]}
     reply = direct_reply(known.request(state), state["user_query"])
     if context.reads or (reply.settled and not images):
-        return {"final_response": reply.text, "grounding": _grounding([]), "sources": reply.sources,
-                "unanswered": reply.unanswered,
-                **({"status": "refused"} if reply.refused else {})}  # fmt: skip
+        update = {"final_response": reply.text, "sources": reply.sources, "unanswered": reply.unanswered}
+        return {**update, "status": "refused"} if reply.refused else update
     prompt = answer_prompt(state)
     removed: list[str] = []
     before = _said_before(state)
@@ -65,10 +60,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         removed.extend(claimed)
         return text
 
-    stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
-    calls = [call.as_dict() for call in done.calls]
-    written = stream.finish()
+    written, calls = _written(prompt, keep, runtime)
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
     text = (written or reply.text) + notice
     if removed:  # it said that something was recorded
@@ -79,7 +71,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     context = runtime.context
     composed, missing = answer_by_code(state, context)
-    update = {"final_response": composed, "unanswered": missing, "grounding": _grounding([])}
+    update = {"final_response": composed, "unanswered": missing}
     several = len({item["result"]["patient"]["id"] for item in known.charts(state)}) > 1
     lost = any(item["error"] and item["writes"] for item in state.get("tool_results", []))
     if context.reads or several or lost:  # prose could mix two people, or claim the entry that was not made
@@ -98,15 +90,13 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
         removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
 
-    stream = SentenceStream(keep, _writer(runtime))
-    done = context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
-    written = stream.finish()
+    written, calls = _written(prompt, keep, runtime)
     usable = len(written.split()) >= MIN_WORDS
     return {
         "final_response": must_say(written, composed, state) if usable else composed,
         "unanswered": missing,
         "grounding": _grounding(removed),
-        "calls": [call.as_dict() for call in done.calls],
+        "calls": calls,
     }
 
 
@@ -172,13 +162,17 @@ def _question_text(question: Clarification) -> str:
     return question["question"] if listed or not options else f"{question['question']}\n{options}"
 
 
-def _writer(runtime: Runtime[Context]) -> Callable[[str], None]:
-    def write(text: str) -> None:
+def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Context]) -> tuple[str, list[dict[str, Any]]]:
+    """What is kept of the model's prose, shown sentence by sentence; and the calls it cost."""
+
+    def show(text: str) -> None:
         if runtime.context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
         runtime.stream_writer({"type": "token", "text": text})
 
-    return write
+    stream = SentenceStream(keep, show)
+    done = runtime.context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
+    return stream.finish(), [call.as_dict() for call in done.calls]
 
 
 def _grounding(removed: list[str]) -> dict[str, Any]:

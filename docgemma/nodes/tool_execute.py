@@ -7,7 +7,7 @@ from langgraph.types import interrupt
 
 from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.nodes.context import Context
+from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
 from docgemma.nodes.write_findings import findings_for
@@ -35,7 +35,8 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         if decision == "hold":
             return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
         if decision == "reject":
-            rejected = _rejected(tool, args, findings)
+            text = f"{tool.label}: not recorded. The clinician rejected it."
+            rejected = decided(tool, args, {"decision": "rejected", "findings": findings}, text)
             return {**_done(state, retry), "tool_results": [*before, rejected], "status": "refused", "reopened": None}
         seen = tuple(findings)
     key = write_key(context.thread, state, tool) if tool.writes else ""
@@ -128,16 +129,6 @@ def _patient(result: ToolResult) -> dict[str, Any]:
     if result["error"] or len(found) != 1:
         return {}
     return {"active_patient": {"id": found[0]["id"], "name": found[0]["name"]}}
-
-
-def _rejected(tool: Tool, args: dict[str, Any], findings: list[str]) -> ToolResult:
-    return ToolResult(
-        tool_name=tool.name, tool_label=tool.label, args=args,
-        result={"decision": "rejected", "findings": findings},
-        formatted_result=f"{tool.label}: not recorded. The clinician rejected it.",
-        error=None, error_type=None, details={}, empty=False, source=None, as_of=None, links=[],
-        seconds=0.0, retries=0, writes=True,
-    )  # fmt: skip
 
 
 def _died(tool: Tool, args: dict[str, Any], context: Context) -> ToolResult | None:

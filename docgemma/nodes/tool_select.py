@@ -48,8 +48,8 @@ def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) ->
     steps = missing(state)
     left = [step.tool for step in steps]
     meant = wanted_by_model(state)
-    possible = {*left, *([meant] if meant in runnable(state) else [])}
-    if not left and not possible:
+    possible = runnable(state)
+    if not possible:
         return meant if meant and not context.toolbox[meant].writes and not state.get("tool_results") else NO_TOOL
     if context.reads or (steps and steps[0].ask in FIRST):
         return left[0] if left else NO_TOOL
@@ -77,11 +77,9 @@ def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict
     chosen = {key: item for key, item in value.model_dump().items() if item is not None}
     merged = {**settled, **chosen}
     request = known.request(state)
-    return {
-        key: private(merged[key], request, state.get("active_patient")) if key in OUTSIDE else _distinct(merged[key])
-        for key in tool.args.model_fields
-        if key in merged
-    }
+    merged |= {key: list(dict.fromkeys(merged[key])) for key in LISTS if key in merged}
+    merged |= {key: private(merged[key], request, state.get("active_patient")) for key in OUTSIDE if key in merged}
+    return {key: merged[key] for key in tool.args.model_fields if key in merged}
 
 
 def options(field: str, steps: list[Step], state: AgentState) -> list[Any] | None:
@@ -93,13 +91,7 @@ def options(field: str, steps: list[Step], state: AgentState) -> list[Any] | Non
         return given or known.patient_ids(state)
     if field in ("drug_name", "medication_name"):
         return given or known.drugs(state)
-    if field in OUTSIDE:
-        return given or None
-    return given
-
-
-def _distinct(value: Any) -> Any:
-    return list(dict.fromkeys(value)) if isinstance(value, list) else value
+    return given or None if field in OUTSIDE else given
 
 
 def constrain(

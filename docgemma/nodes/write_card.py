@@ -1,12 +1,18 @@
 """Compose the card that a person decides: patient, arguments in plain words and as written, findings."""
 
+from functools import lru_cache
 from typing import Any
 
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.shorthand import duration, expand
 from docgemma.state import PendingWrite
+from docgemma.text.words import clinical, plain
 from docgemma.tools.base import Tool
+
+# of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
+UNITS = {"/7": "day", "/52": "week", "/12": "month", "d": "day", "day": "day", "w": "week", "wk": "week",
+         "week": "week", "mo": "month", "month": "month"}  # fmt: skip
+LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 
 
 def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]:
@@ -15,19 +21,17 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
     Returns:
         {"args", "original"}: "vanc" becomes vancomycin, "bd" twice daily, "7/7" for 7 days. What is not known stays.
     """
-    plain = dict(args)
+    card = dict(args)
+    for name in {"medication_name", "substance"} & set(args):  # a name that the dictionary knows stays as written
+        link = link_drug(args[name], context.drugs)
+        card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
-        plain["medication_name"] = _drug(args["medication_name"], context)
-        plain["frequency"] = expand(args["frequency"], "frequencies")
+        card["frequency"] = _expanded(args["frequency"], "frequencies")
         if args.get("notes"):
-            parts = (part.strip() for part in args["notes"].replace(",", ";").split(";"))
-            plain["notes"] = "; ".join(
-                duration(part) or expand(part, "routes", "frequencies") for part in parts if part
-            )
-    elif "substance" in args:
-        plain["substance"] = _drug(args["substance"], context)
-    original = {name: str(args[name]) for name in args if _differs(args[name], plain[name])}
-    return {"args": plain, "original": original}
+            parts = [part.strip() for part in args["notes"].replace(",", ";").split(";") if part.strip()]
+            card["notes"] = "; ".join(_duration(part) or _expanded(part, "routes", "frequencies") for part in parts)
+    changed = [name for name in args if str(args[name]).casefold() != str(card[name]).casefold()]
+    return {"args": card, "original": {name: str(args[name]) for name in changed}}
 
 
 def pending_write(
@@ -39,11 +43,28 @@ def pending_write(
     return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
 
 
-def _drug(name: str, context: Context) -> str:
-    """An abbreviation or a near spelling as the dictionary has it; a name that it knows stays as written."""
-    link = link_drug(name, context.drugs)
-    return link.name if link.how in ("short", "near") else name
+@lru_cache(maxsize=2)
+def _shorthand(*kinds: str) -> dict[str, str]:
+    """Of `frequencies` and `routes` in `data/clinical/sig.yaml`: as written (plain) -> in words."""
+    entries = [entry for kind in kinds for entry in clinical("sig")[kind]]
+    return {_undotted(str(said)): entry["plain"] for entry in entries for said in entry["said"]}
 
 
-def _differs(one: Any, other: Any) -> bool:
-    return str(one).casefold() != str(other).casefold()
+def _expanded(text: str, *kinds: str) -> str:
+    """The text with each known shorthand in words: "bd prn", "PO"."""
+    known = _shorthand(*kinds)
+    words = [(word, _undotted(word)) for word in text.split()]
+    spelt = " ".join(known.get(word, said) if len(word) <= LETTERS else said for said, word in words)
+    return known.get(_undotted(text), spelt)
+
+
+def _duration(text: str) -> str | None:
+    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52" in words; None where the text is no duration."""
+    words = plain(text).removeprefix("for ").removeprefix("x").strip()
+    rest = words.lstrip("0123456789")
+    count, unit = words[: len(words) - len(rest)], UNITS.get(rest.strip(" -").removesuffix("s"))
+    return f"for {int(count)} {unit}{'' if int(count) == 1 else 's'}" if count and unit else None
+
+
+def _undotted(text: str) -> str:
+    return plain(text.replace(".", ""))

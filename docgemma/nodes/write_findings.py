@@ -6,16 +6,14 @@ from typing import Any, cast
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import Row, conditions_of, doses_of, product_of
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
+from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
-from docgemma.nodes.standing_interactions import standing_interactions
-from docgemma.nodes.write_interactions import check_interactions
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
-from docgemma.rules.findings import NOTE, UNCHECKED, Finding, shown
-from docgemma.rules.order_check import check_allergy_entry, check_order
+from docgemma.rules.order_check import NOTE, UNCHECKED, Finding, check_allergy_entry, check_order, shown
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.text.drugs import ingredients
 from docgemma.tools.base import ToolContext
@@ -28,34 +26,32 @@ def is_checked(args: dict[str, Any]) -> bool:
 
 
 def findings_for(args: dict[str, Any], context: Context) -> list[str]:
-    """The safety findings for a write, the worst first; what could not be checked stands on the last line.
+    """The safety findings for an order or an allergy, the worst first; what could not be checked is the last line.
 
     Args:
         args: valid arguments of the write.
     """
     if not is_checked(args):
         return []
-    chart = _chart(args["patient_id"], context)
-    judged = order_findings(args, chart, context) if "medication_name" in args else _of_allergy(args, chart, context)
-    return [*_death(chart), *shown(judged)]
+    try:
+        stored = context.store.chart(args["patient_id"])
+    except StoreError:
+        stored = None  # the rules then say that nothing could be checked
+    chart = chart_data(stored) if stored else None
+    if "medication_name" in args:
+        judged = order_findings(args, chart, context)
+    else:
+        judged = check_allergy_entry(args["substance"], chart, context.drugs)
+    died = ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
+    return [*died, *shown(judged)]
 
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
     """The same check outside of a graph, for the MCP server; None where nothing is checked."""
-    if not is_checked(args):
-        return None
-    drugs = load_drug_names()
-    gate = SimpleNamespace(store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=drugs)
-    return findings_for(args, cast(Context, gate))
-
-
-def _death(chart: dict[str, Any] | None) -> list[str]:
-    return ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
-
-
-def _of_allergy(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
-    allergies, medications = (chart["allergies"], chart["medications"]) if chart else (None, None)
-    return check_allergy_entry(args["substance"], allergies=allergies, medications=medications, drugs=context.drugs)
+    gate = SimpleNamespace(
+        store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=load_drug_names()
+    )
+    return findings_for(args, cast(Context, gate)) if is_checked(args) else None
 
 
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
@@ -65,54 +61,36 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         args: of `prescribe_medication`.
         chart: data of `get_patient_chart`; None if it could not be read.
     """
-    drug, medications = args["medication_name"], chart["medications"] if chart else None
-    pairs = check_interactions(drug, medications, context)
+    drug = args["medication_name"]
+    pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
-    findings = check_order(
-        drug, allergies=chart["allergies"] if chart else None, medications=medications, interactions=pairs.found,
-        drugs=context.drugs, no_known_allergies=bool(chart and chart["no_known_allergies"]),
-        not_checked=pairs.unknown, none_listed=pairs.none_listed,
-    )  # fmt: skip
-    findings += _of_patient(args, patient, context)
-    weighed = [Finding(NOTE, results_to_weigh(chart))] if chart and chart["labs"] else []
-    standing = [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]] if chart else []
-    return [*findings, *standing, *weighed]
+    findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
+    if chart:
+        findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
+        findings += [Finding(NOTE, results_to_weigh(chart))] if chart["labs"] else []
+    return findings
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
     order = f"{drug} {dose} {args['frequency']} {said}"
-    route, parts = route_of(order), sorted(ingredients(drug, context.drugs))
-    names = [_stored(product_of(parts), context)] if len(parts) > 1 else []
-    names += [_stored(part, context) for part in parts]
-    rows: list[Row] = [row for name in dict.fromkeys(names) for row in conditions_of(name)]
-    rows = [row for row in rows if len(parts) == 1 or not row.get("alone")]
-    findings = check_conditions(drug, rows, patient, route, order)
+    parts = sorted(ingredients(drug, context.drugs))
+    several = [product_of(parts)] if len(parts) > 1 else []
+    names = [_stored(name, context) for name in (*several, *parts)]
+    rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
+    findings = check_conditions(drug, rows, patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if dose:
         limits = doses_of(names[0])
-        label = None if limits else label_of(drug, context)  # the label's maximum stands in where no rows are stored
-        most = label.max_daily_dose if label else ""
-        findings += check_dose(
-            drug, dose, args["frequency"], rows=limits, patient=patient, said=said, max_daily_dose=most
-        )
+        if not limits and (label := label_of(drug, context)):  # the label's maximum stands in where none are stored
+            limits = [{"max_day": label.max_daily_dose, "of_label": True}]
+        findings += check_dose(drug, dose, args["frequency"], rows=limits, patient=patient, said=said)
     return findings
 
 
 def _stored(name: str, context: Context) -> str:
     """The name under which rules are stored: the dictionary's valproic acid is valproate there."""
-    if conditions_of(name) or doses_of(name):
-        return name
-    label = label_of(name, context)
+    label = None if conditions_of(name) or doses_of(name) else label_of(name, context)
     return product_of(label.name.split(" and ")) if label else name
-
-
-def _chart(patient_id: str, context: Context) -> dict[str, Any] | None:
-    """The chart, or None: the rules then say that nothing could be checked."""
-    try:
-        chart = context.store.chart(patient_id)
-    except StoreError:
-        return None
-    return chart_data(chart) if chart else None

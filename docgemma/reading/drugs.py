@@ -66,19 +66,20 @@ def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
 def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
     name = plain(text)
     bare = name.removeprefix("the ").removeprefix("an ").removeprefix("a ")
+    short = said_for("abbreviations")
     if text in drugs:
         return text, "named"
-    if name in abbreviations():
-        return abbreviations()[name]["name"], "short"
-    if bare in groups():
+    if name in short:
+        return short[name]["name"], "short"
+    if bare in said_for("groups"):
         return bare, "group"
-    if name in foods():
-        return foods()[name]["name"], "food"
+    if name in said_for("foods"):
+        return said_for("foods")[name]["name"], "food"
     if inside := drugs.find(text):
         return max(inside, key=lambda item: len(item.text)).text, "named"
     for word in name.split():
-        if word in abbreviations():
-            return abbreviations()[word]["name"], "short"
+        if word in short:
+            return short[word]["name"], "short"
     near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
     scores = [fuzz.ratio(name, other) for other in near[:2]]
     alike = bool(near) and near[0][0] == name[0] and scores[0] >= NEAR
@@ -89,36 +90,24 @@ def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
 
 def spelt_out(query: str) -> str:
     """A query with abbreviations of drugs, groups and conditions in words: "benzos" is benzodiazepines."""
-    known_as = {**abbreviations(), **groups(), **conditions()}
+    known_as = {**said_for("abbreviations"), **said_for("groups"), **said_for("conditions")}
     words = [word.strip("?!.,;:+") for word in query.split()]
     told = [word for word in words if word and plain(word) not in listed("request_words", "query")]
     spelt = " ".join(known_as.get(plain(word), {"name": word})["name"] for word in told).split()
     return " ".join(word for before, word in pairwise(["", *spelt]) if word.casefold() != before.casefold())
 
 
-def abbreviations() -> dict[str, dict[str, Any]]:
-    """Ward abbreviation or common misspelling of a drug -> its entry. Ambiguous ones are not among them."""
-    return _said("drug_abbreviations", "drugs")
-
-
-def groups() -> dict[str, dict[str, Any]]:
-    """What a group of drugs is called -> its entry, with its members in `drugs`."""
-    return _said("drug_groups", "groups")
-
-
-def foods() -> dict[str, dict[str, Any]]:
-    """What a food or habit is called -> its entry: the drugs that it matters for."""
-    return _said("drug_groups", "foods")
-
-
-def conditions() -> dict[str, dict[str, Any]]:
-    """Abbreviation of a condition -> its entry, by the name that literature and registries use."""
-    return _said("conditions", "conditions")
-
-
 @lru_cache(maxsize=8)
-def _said(file: str, part: str) -> dict[str, dict[str, Any]]:
-    named = part in ("groups", "foods")  # these are asked for by their own name too
+def said_for(kind: Literal["abbreviations", "groups", "foods", "conditions"]) -> dict[str, dict[str, Any]]:
+    """What is said -> its entry in `data/clinical`, by the `name` that dictionaries and registries use.
+
+    Args:
+        kind: ward abbreviations and common misspellings of drugs (no ambiguous ones); groups of drugs, with their
+            members in `drugs`; foods and habits, with the drugs that they matter for; abbreviations of conditions.
+    """
+    files = {"abbreviations": ("drug_abbreviations", "drugs"), "conditions": ("conditions", "conditions")}
+    file, part = files.get(kind, ("drug_groups", kind))
+    named = kind in ("groups", "foods")  # these are asked for by their own name too
     return {
         plain(str(said)): entry
         for entry in clinical(file)[part]

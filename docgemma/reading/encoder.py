@@ -33,47 +33,37 @@ class WordPiece:
         self.ids = {piece: at for at, piece in enumerate(vocabulary)}
 
     def __call__(self, text: str) -> Pieces:
-        ids: list[int] = []
-        places: list[tuple[int, int]] = []
-        for start, end in _words(text):
-            for piece, place in self._split(text, start, end):
-                ids.append(piece)
-                places.append(place)
-        return Pieces(ids[:MAX_PIECES], places[:MAX_PIECES])
+        found: list[tuple[int, tuple[int, int]]] = []
+        word: list[tuple[str, int]] = []  # its characters, each with its place
+        for place, char in enumerate(text):
+            category = unicodedata.category(char)
+            alone = not char.isalnum() and category not in ("Mn", "Mc")  # a blank, or a mark that is its own word
+            if alone:
+                found += self._pieces(word, place)
+                word = []
+            if not alone or not (char.isspace() or category[0] == "C"):
+                letters = unicodedata.normalize("NFD", char.lower())
+                word += [(letter, place) for letter in letters if unicodedata.category(letter) != "Mn"]
+            if alone:
+                found += self._pieces(word, place + 1)
+                word = []
+        found += self._pieces(word, len(text))
+        return Pieces([piece for piece, _ in found[:MAX_PIECES]], [span for _, span in found[:MAX_PIECES]])
 
-    def _split(self, text: str, start: int, end: int) -> list[tuple[int, tuple[int, int]]]:
-        chars, at = [], []
-        for place in range(start, end):
-            for char in unicodedata.normalize("NFD", text[place].lower()):
-                if unicodedata.category(char) != "Mn":
-                    chars.append(char)
-                    at.append(place)
-        word, found, done = "".join(chars), [], 0
-        while done < len(word):
-            stop = len(word)
-            while stop > done and (("##" if done else "") + word[done:stop]) not in self.ids:
+    def _pieces(self, word: list[tuple[str, int]], end: int) -> list[tuple[int, tuple[int, int]]]:
+        """The longest known pieces of a word that ends there, each with its place; else one unknown piece."""
+        letters, found, done = "".join(letter for letter, _ in word), [], 0
+        while done < len(letters):
+            stop = len(letters)
+            while stop > done and (("##" if done else "") + letters[done:stop]) not in self.ids:
                 stop -= 1
             if stop == done:
-                return [(UNKNOWN, (start, end))]
-            found.append((self.ids[("##" if done else "") + word[done:stop]], (at[done], at[stop - 1] + 1)))
+                return [(UNKNOWN, (word[0][1], end))]
+            found.append(
+                (self.ids[("##" if done else "") + letters[done:stop]], (word[done][1], word[stop - 1][1] + 1))
+            )
             done = stop
         return found
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    """Places of words and of single marks."""
-    found: list[tuple[int, int]] = []
-    start = None
-    for at, char in enumerate(text):
-        alone = not char.isalnum() and unicodedata.category(char) not in ("Mn", "Mc")
-        if alone and start is not None:
-            found.append((start, at))
-            start = None
-        if alone and not char.isspace() and unicodedata.category(char)[0] != "C":
-            found.append((at, at + 1))
-        elif not alone and start is None:
-            start = at
-    return [*found, (start, len(text))] if start is not None else found
 
 
 class Encoder:

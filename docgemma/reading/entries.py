@@ -34,6 +34,9 @@ class Marked:
             free = [span for span in free if not span.text.casefold().endswith(others)]
         return sorted(free, key=lambda span: span.start)
 
+    def places(self, *channels: str) -> list[tuple[int, int]]:
+        return [(span.start, span.end) for span in self.spans(*channels)]
+
     def best(self, channel: str) -> str:
         """The surest span of a channel, quoted or not; "" where there is none."""
         spans = self.reading.spans.get(channel, [])

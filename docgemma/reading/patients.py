@@ -1,13 +1,15 @@
-"""Which patients a text means, by looking in the record store. A name that nobody has stays a name that nobody has."""
+"""Link the patients of a message to the record store. A name that nobody has stays a name that nobody has."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
+from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, read_births
+from docgemma.text.words import plain
 
 STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
@@ -15,6 +17,7 @@ JOINERS = frozenset({"and", "or", "vs", "versus"})
 BESIDE = frozenset(
     {*LABELS, *JOINERS, *TITLES, "for", "of", "the", "on", "about", "with", "is", "born", "dob", "named", "called"}
 )
+Ordinary = Callable[[str], bool]  # is this folded word an English word or a drug, and no surname by itself?
 
 
 @dataclass(frozen=True)
@@ -29,55 +32,63 @@ class PatientLink:
     candidates: tuple[PatientMatch, ...]
     exact: bool
     by_birth: bool = False  # a birth date, year or age narrowed the candidates
+    spelt: tuple[str, ...] = ()  # the words of a name as they are recorded
+
+    @property
+    def place(self) -> Span:
+        return self.start, self.end
 
 
-@dataclass
-class _Name:
-    """The words of these places, written as `spelt`, are the name of these patients."""
-
-    place: Span
-    spelt: tuple[str, ...] = ()
-    matches: list[PatientMatch] = field(default_factory=list)
-
-
-def link_patients(
-    text: str,
+def read_people(
+    message: str,
+    names: Sequence[Span],
+    ids: Sequence[Span],
     store: RecordStore,
-    names: Sequence[Span] = (),
-    ids: Sequence[Span] = (),
-    ordinary: Callable[[str], bool] = lambda word: False,
+    ordinary: Ordinary,
+    beside: Sequence[Span],
 ) -> list[PatientLink]:
-    """The patients of a text in order of appearance, each once.
+    """The patients of a message, each once; a name that nobody has stays one without candidates.
 
     Args:
-        names, ids: places that a reader marked. Only there a name is corrected, and only there nobody can be meant,
-            but for a known name with a birth date that nobody of that name has.
-        ordinary: is this folded word an English word or a drug? Such a name counts only if it is capitalised within a
-            sentence, or marked.
-
-    Raises:
-        StoreError: the store cannot be reached or read.
+        names, ids: as the reader marked them.
+        beside: places that name nobody: a note's text, a query.
     """
-    return _merged(_links(text, store, names, ids, ordinary))
+    found = link_patients(message, store, names, ids, ordinary)
+    free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
+    links = [link for whole in free for link in _by_surnames(whole, store, ordinary)]
+    # "k", "ooh" or "drain" is nobody
+    return [
+        link
+        for link in links
+        if link.candidates or link.kind == "id" or not all(map(ordinary, plain(link.text).split()))
+    ]
 
 
-def _links(
-    text: str, store: RecordStore, names: Sequence[Span], ids: Sequence[Span], ordinary: Callable[[str], bool]
-) -> list[PatientLink]:
-    """Every mention of a patient, in order."""
-    births = read_births(text)
-    coded = list(_by_code(text, store, names, ids, births))
-    codes = [(link.start, link.end) for link in coded]
-    births = [birth for birth in births if not _meets((birth.start, birth.end), codes)]
-    taken = [*codes, *((birth.start, birth.end) for birth in births)]
-    words = [word for word in read_words(text) if not _meets((word.start, word.end), taken)]
-    free = [span for span in (*names, *ids) if not _meets(span, codes)]
-    marks = [part for span in free for part in _parts(text, words, span)]
-    found = _by_name(words, store, marks, ordinary)
-    named = [(_link(text, words, name), name.spelt) for name in found]
-    links = [*coded, *(link for link, _ in named)]
-    narrowed = [_narrowed(text, link, spelt, _nearest(link, births, links), store) for link, spelt in named]
-    return sorted([*coded, *narrowed], key=lambda link: link.start)
+def born_on(message: str, store: RecordStore) -> list[PatientLink]:
+    """Who was born on a day that is given, where nobody is named."""
+    for birth in read_births(message):
+        days = [day for day in birth.days if len(day) == 10]
+        people = store.born(days) if days and birth.kind in ("stated", "date") else []
+        if people:
+            return [PatientLink(birth.start, birth.end, people[0].name, "name", tuple(people), True, True)]
+    return []
+
+
+def as_patient(link: PatientLink) -> PatientRef:
+    """The one candidate of a link, and what to search for: "" where an id was given."""
+    match = link.candidates[0]
+    born = f", born {match.birth_date}" if match.birth_date and link.by_birth else ""
+    name = match.name if not link.exact or link.text[:1].isdigit() else link.text
+    search = "" if link.kind == "id" else f"{name}{born}"
+    return PatientRef(
+        id=match.id, name=match.name, label=match.label, sex=match.sex, said=link.text, search=search, exact=link.exact
+    )
+
+
+def as_unclear(link: PatientLink, message: str) -> str:
+    """A name that nobody, or more than one, has; with the birth date that nobody of that name has."""
+    days = [day for birth in read_births(message) for day in birth.days if len(day) == 10]
+    return f"{link.text}, born {days[0]}" if days and link.kind == "name" and not link.candidates else link.text
 
 
 def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
@@ -87,7 +98,7 @@ def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
         StoreError: the store cannot be reached or read.
     """
     links = _links(text, store, [(0, len(text))], [], lambda word: False)
-    codes = [(link.start, link.end) for link in links if link.kind == "id"]
+    codes = [link.place for link in links if link.kind == "id"]
     known = [{match.id for match in link.candidates} for link in links]
     # an id beside another patient's name is nobody's
     people = [match for link in links[:1] for match in link.candidates if all(match.id in ids for ids in known)]
@@ -96,6 +107,46 @@ def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
             fit = fitting(people, birth.days)
             people = fit if fit or birth.kind != "age" else people
     return people
+
+
+def link_patients(
+    text: str,
+    store: RecordStore,
+    names: Sequence[Span] = (),
+    ids: Sequence[Span] = (),
+    ordinary: Ordinary = lambda word: False,
+) -> list[PatientLink]:
+    """The patients of a text in order of appearance, each once.
+
+    Args:
+        names, ids: places that a reader marked. Only there a name is corrected, and only there nobody can be meant,
+            but for a known name with a birth date that nobody of that name has.
+        ordinary: such a name counts only if it is capitalised within a sentence, or marked.
+
+    Raises:
+        StoreError: the store cannot be reached or read.
+    """
+    return _merged(_links(text, store, names, ids, ordinary))
+
+
+def _links(
+    text: str, store: RecordStore, names: Sequence[Span], ids: Sequence[Span], ordinary: Ordinary
+) -> list[PatientLink]:
+    """Every mention of a patient, in order."""
+    births = read_births(text)
+    coded = list(_by_code(text, store, names, ids, births))
+    codes = [link.place for link in coded]
+    births = [birth for birth in births if not _meets((birth.start, birth.end), codes)]
+    taken = [*codes, *((birth.start, birth.end) for birth in births)]
+    words = [word for word in read_words(text) if not _meets((word.start, word.end), taken)]
+    marks = [part for span in (*names, *ids) if not _meets(span, codes) for part in _parts(text, words, span)]
+    named = _by_name(text, words, store, marks, ordinary)
+    owners = [min([*coded, *named], key=lambda link: _gap(link, birth), default=None) for birth in births]
+    narrowed = [
+        _narrowed(text, link, [birth for birth, owner in zip(births, owners, strict=True) if owner is link], store)
+        for link in named
+    ]
+    return sorted([*coded, *narrowed], key=lambda link: link.start)
 
 
 def _by_code(
@@ -113,8 +164,8 @@ def _by_code(
             yield PatientLink(*span, text[slice(*span)], "id", tuple(found[span]), bool(found[span]))
 
 
-def _parts(text: str, words: Sequence[Word], mark: Span) -> list[Span]:
-    """The names within a mark, as places in `words`: "petrova and schäfer" are two."""
+def _parts(text: str, words: Sequence[Word], mark: Span) -> list[Sequence[Word]]:
+    """The names within a mark: "petrova and schäfer" are two."""
     parts: list[list[int]] = [[]]
     for at, word in enumerate(words):
         if 2 * (min(word.end, mark[1]) - max(word.start, mark[0])) < word.end - word.start:
@@ -124,89 +175,77 @@ def _parts(text: str, words: Sequence[Word], mark: Span) -> list[Span]:
             parts.append([])
         if word.key not in BESIDE:
             parts[-1].append(at)
-    return [(part[0], part[-1] + 1) for part in parts if part]
+    return [words[part[0] : part[-1] + 1] for part in parts if part]
 
 
 def _by_name(
-    words: Sequence[Word], store: RecordStore, marks: Sequence[Span], ordinary: Callable[[str], bool]
-) -> list[_Name]:
+    text: str, words: Sequence[Word], store: RecordStore, marks: Sequence[Sequence[Word]], ordinary: Ordinary
+) -> list[PatientLink]:
     """What each mark means, and the names that are spelt as recorded elsewhere."""
-    exact = _as_recorded(words, store, marks, ordinary)
-    found: list[_Name] = []
-    for mark in marks:
-        whole = next((name for name in exact if overlap(name.place, mark)), None)
-        if whole and all(_beside(words, at, whole.place, ordinary) for at in range(*mark)):
-            found.append(whole)
-        else:
-            found.append(_searched(words, mark, store))
+    places = [(mark[0].start, mark[-1].end) for mark in marks]
+    exact = _as_recorded(text, words, store, places, ordinary)
+    found: list[PatientLink] = []
+    for mark, place in zip(marks, places, strict=True):
+        whole = next((link for link in exact if overlap(link.place, place)), None)
+        fits = whole and all(_belongs(word, whole, ordinary) for word in mark)
+        found.append(whole if whole and fits else _searched(text, mark, store))
     return _apart([*found, *exact])
 
 
 def _as_recorded(
-    words: Sequence[Word], store: RecordStore, marks: Sequence[Span], ordinary: Callable[[str], bool]
-) -> list[_Name]:
+    text: str, words: Sequence[Word], store: RecordStore, marks: Sequence[Span], ordinary: Ordinary
+) -> list[PatientLink]:
     """The names that somebody has, the longest first, without overlaps. One question to the store."""
-    tried = [
-        _Name(place, spelt)
-        for place in runs(words)
-        if _meets(place, marks) or telling(words, *place, ordinary)
-        for spelt in spellings(words[slice(*place)])
-    ]
-    # a server asks for the first of these only
-    asked = sorted(
-        tried,
-        key=lambda name: (not _meets(name.place, marks), not any(word.capital for word in words[slice(*name.place)])),
-    )
-    for name, matches in zip(asked, store.named([name.spelt for name in asked]) if asked else [], strict=True):
-        name.matches = matches
-    return _apart(name for name in tried if name.matches)
+    tried = []
+    for first, behind in runs(words):
+        name = words[first:behind]
+        marked = _meets((name[0].start, name[-1].end), marks)
+        if marked or telling(words, first, behind, ordinary):
+            first_asked = not marked, not any(word.capital for word in name)  # a server asks for the first only
+            tried += [(first_asked, _named(text, name, spelt)) for spelt in spellings(name)]
+    asked = [link for _, link in sorted(tried, key=lambda item: item[0])]
+    found = dict(zip(asked, store.named([link.spelt for link in asked]) if asked else [], strict=True))
+    return _apart(replace(link, candidates=tuple(found[link])) for _, link in tried if found[link])
 
 
-def _beside(words: Sequence[Word], at: int, whole: Span, ordinary: Callable[[str], bool]) -> bool:
-    """Whether this word of a mark belongs to the name, or the mark is slightly off: "John Smith labs"."""
-    cased = words[whole[0]].text[0].isupper() and words[at].text.islower()
-    return whole[0] <= at < whole[1] or cased or words[at].is_plain(ordinary)
-
-
-def _searched(words: Sequence[Word], mark: Span, store: RecordStore) -> _Name:
-    """A marked name by the store's own search: given name alone, initials, beginnings, typing errors."""
-    *inner, last = words[slice(*mark)]
-    guesses: list[PatientMatch] = []
-    for form in last.forms:
-        words_said = (*(word.text for word in inner), form)
-        found = store.search_patients(" ".join(words_said), limit=NAMED)
-        if spelt := [match for match in found if not match.guessed]:
-            return _Name(mark, words_said, spelt)
-        guesses = guesses or found
-    return _Name(mark, (), guesses)
-
-
-def _link(text: str, words: Sequence[Word], name: _Name) -> PatientLink:
-    start, last = words[name.place[0]].start, words[name.place[1] - 1]
-    end = last.start + len(name.spelt[-1]) if name.spelt else last.end
-    return PatientLink(start, end, text[start:end], "name", tuple(name.matches), bool(name.spelt))
-
-
-def _nearest(link: PatientLink, births: Sequence[Birth], links: Sequence[PatientLink]) -> list[Birth]:
-    """The births that stand nearer to this link than to any other."""
-    return [birth for birth in births if min(links, key=lambda other: _gap(other, birth)) is link]
-
-
-def _narrowed(
-    text: str, link: PatientLink, spelt: tuple[str, ...], births: Sequence[Birth], store: RecordStore
+def _named(
+    text: str, name: Sequence[Word], spelt: tuple[str, ...] = (), matches: Sequence[PatientMatch] = ()
 ) -> PatientLink:
+    end = name[-1].start + len(spelt[-1]) if spelt else name[-1].end
+    return PatientLink(
+        name[0].start, end, text[name[0].start : end], "name", tuple(matches), exact=bool(spelt), spelt=spelt
+    )
+
+
+def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:
+    """Whether this word of a mark belongs to the name, or the mark is slightly off: "John Smith labs"."""
+    cased = whole.text[0].isupper() and word.text.islower()
+    return whole.start <= word.start < whole.end or cased or word.is_plain(ordinary)
+
+
+def _searched(text: str, mark: Sequence[Word], store: RecordStore) -> PatientLink:
+    """A marked name by the store's own search: given name alone, initials, beginnings, typing errors."""
+    guesses: list[PatientMatch] = []
+    for form in mark[-1].forms:
+        said = (*(word.text for word in mark[:-1]), form)
+        found = store.search_patients(" ".join(said), limit=NAMED)
+        if spelt := [match for match in found if not match.guessed]:
+            return _named(text, mark, said, spelt)
+        guesses = guesses or found
+    return _named(text, mark, (), guesses)
+
+
+def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: RecordStore) -> PatientLink:
     """The link with those candidates whom these births fit. What is no birth for sure never rules out everybody."""
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
         before = text[: birth.start].split()[-STATED:]
-        told = (
-            behind or before[-1:] == ["the"] or bool({"born", "b."} & set(before))
-        )  # "the 1985 one"; "labs 2001" is no birth
-        if not link.candidates or (birth.kind == "year" and not told):
+        told = behind or before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        if not link.candidates or (birth.kind == "year" and not told):  # "labs 2001" is no birth
             continue
         everybody: Sequence[PatientMatch] = link.candidates
-        if len(everybody) >= NAMED and spelt:
-            everybody = store.named([spelt], birth.days)[0]
+        if len(everybody) >= NAMED and link.spelt:
+            everybody = store.named([link.spelt], birth.days)[0]
         fit = fitting(everybody, birth.days)
         if fit or birth.kind == "stated" or (birth.kind in ("date", "year") and behind):
             link = replace(link, candidates=tuple(fit), by_birth=True)
@@ -231,12 +270,27 @@ def _merged(links: Sequence[PatientLink]) -> list[PatientLink]:
     return kept
 
 
-def _apart(names: Iterable[_Name]) -> list[_Name]:
+def _by_surnames(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> list[PatientLink]:
+    """A name that nobody has, by the surnames in it: "goldstein, nowak" are two, "Len Abernathy" may be Leonard."""
+    words = plain(link.text).replace("/", " ").removesuffix("'s").split()
+    if link.candidates or link.kind != "name" or link.by_birth:
+        return [link]
+    people = {part: store.named([[part]])[0] for part in words if len(part) > 2}
+    known, rest = [part for part in people if people[part]], [part for part in people if not people[part]]
+    several = "," in link.text and (len(known) > 1 or bool(rest) or len(people) == 1)
+    if known and (several or (len(known) == 1 and "," not in link.text)) and all(map(ordinary, rest)):
+        return [PatientLink(*link.place, part, "name", tuple(people[part]), True) for part in known]
+    namesakes = people.get(words[-1], []) if len(words) > 1 else []
+    alike = [match for match in namesakes if any(part[:2] == words[0][:2] for part in plain(match.name).split()[:-1])]
+    return [replace(link, candidates=tuple(alike), exact=False)] if len(alike) == 1 else [link]
+
+
+def _apart(links: Iterable[PatientLink]) -> list[PatientLink]:
     """Without those that overlap an earlier one."""
-    kept: list[_Name] = []
-    for name in names:
-        if not _meets(name.place, [other.place for other in kept]):
-            kept.append(name)
+    kept: list[PatientLink] = []
+    for link in links:
+        if not _meets(link.place, [other.place for other in kept]):
+            kept.append(link)
     return kept
 
 

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.ehr.base import RecordStore
-from docgemma.reading.drugs import DrugLink, abbreviations, groups, link_drugs
+from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import Marked, closed, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.patients import PatientLink
-from docgemma.reading.people import as_patient, as_unclear, born_on, read_people
+from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday
 from docgemma.state import ActivePatient, Request
@@ -80,13 +79,13 @@ def read_request(
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
-    names, ids = marked.spans("name"), marked.spans("id")
+    names, ids = marked.places("name"), marked.places("id")
     if store is None:
-        return [PatientLink(span.start, span.end, span.text, "name", (), False) for span in [*names, *ids]]
+        return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
-        return reader.common(word) or word in drugs or word in abbreviations() or word in everyday()
+        return reader.common(word) or word in drugs or word in said_for("abbreviations") or word in everyday()
 
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
@@ -124,7 +123,7 @@ def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]
 
 
 def _drug(link: DrugLink) -> dict[str, Any]:
-    members = groups()[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
+    members = said_for("groups")[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
     return {"said": link.text, "name": link.name, "how": link.how, "members": members}
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from docgemma.text.words import clinical, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
-LONG = 8  # of a word that may hold two typing errors
 Entry = dict[str, Any]
 
 
@@ -38,25 +37,7 @@ def measures_in(text: str, *, sure: bool = False) -> list[str]:
     Args:
         sure: leave out words that may mean something else ("vs"), as they do outside of a marked measure.
     """
-    return _opened(_said_in(text, "measures" if sure else "any measures"))
-
-
-def near_measures(text: str) -> list[str]:
-    """Measures of which a word of the text is a near misspelling: "egrf", "creatinin"."""
-    from rapidfuzz.distance import OSA
-
-    single = [(phrase, entry) for phrase, entry in _phrases("any measures") if " " not in phrase]
-    found = []
-    for word in plain(text).replace("/", " ").split():
-        if len(word) >= SHORT and word not in everyday():
-            like = [(phrase, entry) for phrase, entry in single if phrase[0] == word[0] and len(phrase) >= SHORT]
-            costs = [(OSA.distance(word, phrase), at) for at, (phrase, _) in enumerate(like)]
-            found += [like[at][1] for cost, at in sorted(costs)[:1] if cost <= (1 if len(word) < LONG else 2)]
-    return _opened(found)
-
-
-def _opened(entries: Iterable[Entry]) -> list[str]:
-    """The names of measures, each once; of a group, its members."""
+    entries = said_in(text, "measures" if sure else "any measures")
     return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
 
 
@@ -73,17 +54,7 @@ def measure_named(name: str) -> str:
 
 def topics_in(text: str) -> list[str]:
     """The parts of a chart that a text names as a whole: "bloods", "meds"."""
-    return [entry["topic"] for entry in _said_in(text, "topics")]
-
-
-def kinds_in(text: str, topic: str) -> list[Entry]:
-    """The parts of a chart topic that a text asks for: {"name", "match"}."""
-    return _said_in(text, topic)
-
-
-def label_topics_in(text: str) -> list[Entry]:
-    """What a text asks of a label: {"name", "match"}."""
-    return _said_in(text, "label_topics")
+    return [entry["topic"] for entry in said_in(text, "topics")]
 
 
 @lru_cache(maxsize=1)
@@ -95,8 +66,12 @@ def everyday() -> frozenset[str]:
     return frozenset(word for word in said if " " not in word)
 
 
-def _said_in(text: str, kind: str) -> list[Entry]:
-    """The entries of a list that stand in a text as whole words, the longest phrase first, in order of appearance."""
+def said_in(text: str, kind: str) -> list[Entry]:
+    """The entries of a list that stand in a text as whole words, the longest phrase first, in order of appearance.
+
+    Args:
+        kind: a list of `_entries`; of "label_topics" and the parts of a chart topic each is {"name", "match"}.
+    """
     words = plain(text)
     spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
     found, _ = phrases_in("  ".join(spellings), _phrases(kind))

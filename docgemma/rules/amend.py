@@ -4,7 +4,7 @@ from typing import Any
 
 from docgemma.reading.labels import TOPICS
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
-from docgemma.state import OrderRef, PendingWrite, Request
+from docgemma.state import PendingWrite, Request
 
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
@@ -26,30 +26,22 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
         return {"decision": "reject", "args": {}}
     if asks <= {"ok", "chat"} and "ok" in asks:
         return {"decision": "amend", "args": {}}  # the card is shown again: a person approves it
-    if changed := _changed(request, last, pending["name"]) if request["corrects"] else {}:
-        return {"decision": "amend", "args": changed}
-    return {"decision": "hold", "args": {}}
-
-
-def _changed(request: Request, last: Request, tool: str) -> dict[str, Any]:
-    """The arguments that the corrected request has otherwise than the one before."""
-    now, before = _entry(request, tool), _entry(last, tool)
-    return {name: value for name, value in now.items() if value and value != before.get(name)}
+    now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
+    changed = {name: value for name, value in now.items() if value and value != before.get(name)}
+    return (
+        {"decision": "amend", "args": changed} if request["corrects"] and changed else {"decision": "hold", "args": {}}
+    )
 
 
 def _entry(request: Request, tool: str) -> dict[str, Any]:
+    """The arguments of the last entry that a request asks for."""
     entry: dict[str, Any] = {}
     if tool == "prescribe_medication" and request["orders"]:
-        entry = _order(request["orders"][-1])
+        order = request["orders"][-1]
+        entry = order_args(order) | {"medication_name": order["drug"] or order["said"]}
+        entry["frequency"] = entry["frequency"].removeprefix(NOT_SPECIFIED)
     elif tool == "add_allergy" and request["allergies"]:
         entry = dict(request["allergies"][-1])
     elif tool == "save_clinical_note" and request["notes"]:
         entry = dict(request["notes"][-1])
-    if request["patients"]:
-        entry["patient_id"] = request["patients"][0]["id"]
-    return entry
-
-
-def _order(order: OrderRef) -> dict[str, str]:
-    entry = order_args(order) | {"medication_name": order["drug"] or order["said"]}
-    return entry | {"frequency": entry["frequency"] if entry["frequency"] != NOT_SPECIFIED else ""}
+    return entry | ({"patient_id": request["patients"][0]["id"]} if request["patients"] else {})

@@ -9,14 +9,13 @@ from datetime import date
 from typing import Any
 
 from docgemma.errors import RETRYABLE
-from docgemma.reading.drugs import foods
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import label_topics_in, names
+from docgemma.reading.terms import names, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
-from docgemma.rules.chart_entries import age, allergy, medication, overview, problem, results_to_weigh
+from docgemma.rules.chart_entries import age, lines_of, overview, results_to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
-from docgemma.rules.plan import by_tool
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
@@ -72,10 +71,6 @@ def compose(
     missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
     lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in missing]
     return "\n\n".join("\n".join(known.unique(block)) for block in [*blocks, lines] if block), missing
-
-
-def _made(state: AgentState, tool: str) -> list[ToolResult]:
-    return by_tool(state.get("tool_results") or [], tool)
 
 
 def _told(ask: str, told: str) -> bool:
@@ -155,24 +150,28 @@ def check_lines(drug: str, found: Sequence[str], chart: Mapping[str, Any]) -> li
 def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) -> list[str]:
     """What a check is read with: the drugs that are taken already, allergies, active problems and results."""
     asked = {part for name in names for part in ingredients(name, drugs)}
-    taken = [medication(item) for item in chart["medications"] if asked & ingredients(item["name"], drugs)]
-    known_to = [allergy(item).removeprefix("Allergy: ").rstrip(".") for item in chart["allergies"] if item["active"]]
-    problems = [item for item in chart["conditions"] if item["active"]]
-    active = [problem(item).removeprefix("Active problem: ").rstrip(".") for item in problems]
+    taken = [line.text for line in lines_of(chart, "meds") if asked & ingredients(line.name, drugs)]
+    allergies, problems = (_listed(chart, ask) for ask in ("alg", "prob"))
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
         *taken,
-        f"Recorded allergies: {'; '.join(known_to)}." if known_to else none,
-        f"Active problems: {'; '.join(active)}." if active else "No active problems are recorded.",
+        f"Recorded allergies: {allergies}." if allergies else none,
+        f"Active problems: {problems}." if problems else "No active problems are recorded.",
         results_to_weigh(chart),
     ]
+
+
+def _listed(chart: dict[str, Any], ask: str) -> str:
+    """The active entries of a topic in one line."""
+    active = [line.text.partition(": ")[2].rstrip(".") for line in lines_of(chart, ask) if line.item["active"]]
+    return "; ".join(active)
 
 
 def _searches(state: AgentState) -> list[str]:
     """Who was found, unless the chart is shown; that a name was spelt otherwise is always said."""
     seen = {item["result"]["patient"]["id"] for item in known.charts(state)}
     lines: list[str] = []
-    for item in _made(state, "search_patient"):
+    for item in known.made(state, "search_patient"):
         patients, told = item["result"].get("patients") or [], item["formatted_result"].splitlines()
         shown = bool(patients) and patients[0]["id"] in seen
         lines += [line for line in told if not shown or "closest match" in line]
@@ -182,22 +181,22 @@ def _searches(state: AgentState) -> list[str]:
 def _knowledge(state: AgentState, request: Request) -> list[str]:
     lines = _foods(state, request)
     charts = known.charts(state)
-    interactions = _made(state, "check_drug_interactions")
+    interactions = known.made(state, "check_drug_interactions")
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
         lines += [line for item in interactions for line in item["formatted_result"].splitlines()]
-    for item in _made(state, "check_drug_safety"):
+    for item in known.made(state, "check_drug_safety"):
         lines += label_lines(item, request, bool(charts) and "safe" not in request["asks"])
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
-        lines += [line for item in _made(state, name) for line in item["formatted_result"].splitlines()]
-    return [*lines, *([NOT_JUDGED] if charts and _made(state, "find_clinical_trials") else [])]
+        lines += [line for item in known.made(state, name) for line in item["formatted_result"].splitlines()]
+    return [*lines, *([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
 
 
 def _foods(state: AgentState, request: Request) -> list[str]:
     """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
     lines = []
     for food in (item for item in request["drugs"] if item["how"] == "food"):
-        matters = {plain(name) for name in foods()[plain(food["name"])]["drugs"]}
-        for drug in (item["result"]["drug"] for item in _made(state, "check_drug_safety")):
+        matters = {plain(name) for name in said_for("foods")[plain(food["name"])]["drugs"]}
+        for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
             listed = plain(drug) in matters
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"
             proof = "" if listed else ", which does not prove that it does not"
@@ -221,7 +220,7 @@ def label_lines(item: ToolResult, request: Request, brief: bool) -> list[str]:
     single = [f"{name} contraindication: {text.rstrip('.')}." for text in against]
     single += [*(f"{name} warning: {text.rstrip('.')}." for text in warnings), dose, *pairs]
     told: list[str] = []
-    for topic in [] if brief else label_topics_in(" ; ".join([*request["measures"], request["said"]])):
+    for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
         found = [line for line in single if names(topic["match"], line)]
         absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
         told += found or ([] if names(topic["match"], head) else [absent])

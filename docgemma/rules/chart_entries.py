@@ -1,9 +1,8 @@
-"""What each entry of a chart reads like, and whole sections: whole lists, "none recorded" where nothing is. Pure."""
+"""The entries of a chart as sentences, and its sections: whole lists, "none recorded" where nothing is. Pure."""
 
-from collections.abc import Iterable
 from datetime import date
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from docgemma.reading.terms import measure_named, names
 
@@ -21,102 +20,47 @@ UNREMARKABLE = frozenset(["", "normal", "negative"])
 UNDOCUMENTED = "No allergies are recorded, and it is not documented that there are none: ask the patient."
 
 
-def medication(item: Entry) -> str:
-    since = f", since {item['started']}" if item.get("started") else ""
-    reason = f", for {item['reason']}" if item.get("reason") else ""
-    ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
-    kind = "Active medication" if item["active"] else f"Past medication{ended}"
-    return f"{kind}: {item['name']} {item['dosage']}".strip() + f"{reason}{since}."
+class Line(NamedTuple):
+    """One entry of a chart: the topic that it belongs to, what it is called, its data and its sentence."""
+
+    ask: str
+    name: str
+    item: Entry
+    text: str
 
 
-def allergy(item: Entry) -> str:
-    detail = ", ".join(part for part in (item["reaction"], item["severity"]) if part)
-    since = f", recorded {item['recorded']}" if item.get("recorded") else ""
-    kind = "Allergy" if item["active"] else "Past allergy"
-    return f"{kind}: {item['substance']}{f' ({detail})' if detail else ''}{since}."
-
-
-def problem(item: Entry) -> str:
-    since = f" (since {item['onset']})" if item.get("onset") else ""
-    return f"{'Active' if item['active'] else 'Past'} problem: {item['name']}{since}."
-
-
-def immunization(item: Entry) -> str:
-    return f"Immunization: {_dated(item['name'], item['date'])}."
-
-
-def note(item: Entry) -> str:
-    text = " ".join(item["text"].split())
-    by = f", {item['author']}" if item.get("author") else ""
-    if names(PLANTED, text):
-        text = WITHHELD
-    elif len(text) > NOTE_CHARS:
-        text = text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
-    return f"{_dated(item['type'], item['date'])}{by}: {text}"
-
-
-def measured(item: Entry) -> str:
-    """One result: value, unit, flag, date, reference range, and the earlier values with their dates."""
-    limits = _limits(item.get("low"), item.get("high"))
-    reference = f"; reference {limits}" if limits else ""
-    detail = ", ".join(part for part in (item["flag"], item["date"]) if part)
-    earlier = "; ".join(f"{old['value']} ({old['date']})" for old in item.get("earlier") or [])
-    head = f"{item['name']}: {item['value']} {item['unit']}".strip() + (f" ({detail}{reference})" if detail else "")
-    return f"{head}. Earlier: {earlier}.{_direction(item)}" if earlier else f"{head}."
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    if low is None:
-        return "" if high is None else f"below {high}"
-    return f"above {low}" if high is None else f"{low}-{high}"
-
-
-def _direction(item: Entry) -> str:
-    """Rising or falling, where the last values all go one way."""
-    try:
-        values = [float(old["value"]) for old in reversed(item["earlier"])] + [float(item["value"])]
-    except ValueError:
-        return ""
-    steps = {(one < other) - (one > other) for one, other in pairwise(values)}
-    if steps == {1}:
-        return " Rising."
-    return " Falling." if steps == {-1} else ""
-
-
-def _dated(name: str, day: str) -> str:
-    return f"{name}, {day}" if day else name
-
-
-def age(born: str, today: date) -> int:
-    year, month, day = (int(part) for part in born.split("-"))
-    return today.year - year - ((today.month, today.day) < (month, day))
+def lines_of(chart: Chart, *asks: str) -> list[Line]:
+    """The entries of these topics, of each what is active and what is severe first."""
+    found = []
+    for ask in asks:
+        key, sentence, _ = SECTIONS[ask]
+        for item in sorted(chart[key], key=lambda item: (not item.get("active", True), _mild(item))):
+            name = item.get("substance") or item.get("name") or f"{item.get('type', '')} {item.get('author', '')}"
+            found.append(Line(ask, name, item, sentence(item)))
+    return found
 
 
 def section(ask: str, chart: Chart, today: date) -> list[str]:
     """What a chart says to one ask of `reading.labels.TOPICS`."""
-    if ask in LISTS:
-        key, line, none = LISTS[ask]
-        return _many(map(line, chart[key])) or [none]
-    if ask in STATES:
-        key, line, none = STATES[ask]
-        past = [line(item) for item in chart[key] if not item["active"]]
-        return [*(_many(line(item) for item in chart[key] if item["active"]) or [none]), *past[:PAST_SHOWN]]
     if ask == "chart":
         return overview(chart)
-    if ask == "alg":
-        listed = _many(map(allergy, sorted(chart["allergies"], key=lambda item: item["severity"] != "severe")))
-        return listed or ["No known allergies (documented)." if chart["no_known_allergies"] else UNDOCUMENTED]
-    if ask == "notes":
-        older = len(chart["notes"]) - NOTES_SHOWN
-        more = [f"And {older} older notes."] if older > 0 else []
-        return [*map(note, chart["notes"][:NOTES_SHOWN]), *more] or ["No notes are recorded."]
-    return _last_seen(chart) if ask == "seen" else [_demographics(chart, today)]
+    if ask == "seen":
+        return _last_seen(chart)
+    if ask == "demo":
+        return [_demographics(chart, today)]
+    if ask == "alg" and not chart["allergies"] and chart["no_known_allergies"]:
+        return ["No known allergies (documented)."]
+    listed = lines_of(chart, ask)
+    current = [line.text for line in listed if ask == "alg" or line.item.get("active", True)]
+    most = NOTES_SHOWN if ask == "notes" else MANY
+    more = [f"And {len(current) - most} more."] if len(current) > most else []
+    past = [line.text for line in listed if line.text not in current][:PAST_SHOWN]
+    return [*(current[:most] or [SECTIONS[ask][2]]), *more, *past]
 
 
 def overview(chart: Chart) -> list[str]:
     """The chart as a whole: what decides about drugs and urgency first."""
-    parts = ("alg", "prob", "meds", "labs", "vit", "soc", "notes", "imm")
-    return [line for part in parts for line in section(part, chart, date.today())]
+    return [line for ask in SECTIONS for line in section(ask, chart, date.today())]
 
 
 def results_to_weigh(chart: Chart) -> str:
@@ -126,6 +70,64 @@ def results_to_weigh(chart: Chart) -> str:
     ]
     told = [f"{item['name']} {item['value']} {item['unit']}".strip() + f" ({item['date']})" for item in kept]
     return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
+
+
+def age(born: str, today: date) -> int:
+    year, month, day = (int(part) for part in born.split("-"))
+    return today.year - year - ((today.month, today.day) < (month, day))
+
+
+def _medication(item: Entry) -> str:
+    since = f", since {item['started']}" if item.get("started") else ""
+    reason = f", for {item['reason']}" if item.get("reason") else ""
+    ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
+    kind = "Active medication" if item["active"] else f"Past medication{ended}"
+    return f"{kind}: {item['name']} {item['dosage']}".strip() + f"{reason}{since}."
+
+
+def _allergy(item: Entry) -> str:
+    since = f", recorded {item['recorded']}" if item.get("recorded") else ""
+    kind = "Allergy" if item["active"] else "Past allergy"
+    return f"{kind}: {item['substance']}{_in_brackets(item['reaction'], item['severity'])}{since}."
+
+
+def _problem(item: Entry) -> str:
+    since = f" (since {item['onset']})" if item.get("onset") else ""
+    return f"{'Active' if item['active'] else 'Past'} problem: {item['name']}{since}."
+
+
+def _immunization(item: Entry) -> str:
+    return f"Immunization: {_joined(item['name'], item['date'])}."
+
+
+def _note(item: Entry) -> str:
+    text = " ".join(item["text"].split())
+    if names(PLANTED, text):
+        text = WITHHELD
+    elif len(text) > NOTE_CHARS:
+        text = text[:NOTE_CHARS].rsplit(" ", 1)[0] + " … (cut)"
+    return f"{_joined(item['type'], item['date'], item.get('author', ''))}: {text}"
+
+
+def _measured(item: Entry) -> str:
+    """One result: value, unit, flag, date, reference range, and the earlier values with their dates."""
+    low, high = item.get("low"), item.get("high")
+    limits = f"{low}-{high}" if None not in (low, high) else f"below {high}" if low is None else f"above {low}"
+    reference = f"; reference {limits}" if (low, high) != (None, None) else ""
+    detail = _joined(item["flag"], item["date"])
+    head = f"{item['name']}: {item['value']} {item['unit']}".strip() + (f" ({detail}{reference})" if detail else "")
+    earlier = "; ".join(f"{old['value']} ({old['date']})" for old in item.get("earlier") or [])
+    return f"{head}. Earlier: {earlier}.{_direction(item)}" if earlier else f"{head}."
+
+
+def _direction(item: Entry) -> str:
+    """Rising or falling, where the last values all go one way."""
+    try:
+        values = [float(old["value"]) for old in reversed(item["earlier"])] + [float(item["value"])]
+    except ValueError:
+        return ""
+    steps = {(one < other) - (one > other) for one, other in pairwise(values)}
+    return " Rising." if steps == {1} else " Falling." if steps == {-1} else ""
 
 
 def _demographics(chart: Chart, today: date) -> str:
@@ -139,7 +141,7 @@ def _demographics(chart: Chart, today: date) -> str:
         f"MRN {', '.join(chart['identifiers'])}" if chart.get("identifiers") else "",
         f"preferred language {chart['language']}" if chart.get("language") else "",
     ]
-    return f"{', '.join(part for part in parts if part)}."
+    return f"{_joined(*parts)}."
 
 
 def _last_seen(chart: Chart) -> list[str]:
@@ -147,23 +149,31 @@ def _last_seen(chart: Chart) -> list[str]:
     if chart["notes"]:
         latest = max(chart["notes"], key=lambda item: item["date"])
         by = f", by {latest['author']}" if latest.get("author") else "; the note names no author"
-        return [f"Last seen according to the notes: {latest['date']}{by} ({latest['type']}).", note(latest)]
+        return [f"Last seen according to the notes: {latest['date']}{by} ({latest['type']}).", _note(latest)]
     dates = [item["date"] for item in [*chart["labs"], *chart["vitals"]] if item["date"]]
     return [f"No visit note is recorded; the latest result is of {max(dates)}." if dates else "No visit is recorded."]
 
 
-def _many(lines: Iterable[str]) -> list[str]:
-    listed = list(lines)
-    return listed if len(listed) <= MANY else [*listed[:MANY], f"And {len(listed) - MANY} more."]
+def _mild(item: Entry) -> bool:
+    return bool(item.get("severity", "severe") != "severe")
 
 
-LISTS = {
-    "labs": ("labs", measured, "No lab results are recorded."),
-    "vit": ("vitals", measured, "No vital signs are recorded."),
-    "imm": ("immunizations", immunization, "No immunizations are recorded."),
-    "soc": ("social", measured, "No social history is recorded."),
-}
-STATES = {
-    "meds": ("medications", medication, "No active medications are recorded."),
-    "prob": ("conditions", problem, "No active problems are recorded."),
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _in_brackets(*parts: str) -> str:
+    return f" ({_joined(*parts)})" if any(parts) else ""
+
+
+# topic -> its key in the chart, how an entry reads, what is said where none is; in the order of an overview
+SECTIONS = {
+    "alg": ("allergies", _allergy, UNDOCUMENTED),
+    "prob": ("conditions", _problem, "No active problems are recorded."),
+    "meds": ("medications", _medication, "No active medications are recorded."),
+    "labs": ("labs", _measured, "No lab results are recorded."),
+    "vit": ("vitals", _measured, "No vital signs are recorded."),
+    "soc": ("social", _measured, "No social history is recorded."),
+    "notes": ("notes", _note, "No notes are recorded."),
+    "imm": ("immunizations", _immunization, "No immunizations are recorded."),
 }

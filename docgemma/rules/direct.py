@@ -81,21 +81,15 @@ def _asking() -> frozenset[str]:
 
 @cache
 def _terms() -> list[tuple[str, dict[str, str]]]:
-    """Every term and alias, and its plural, the longest first."""
-    told = [(name, entry) for name, entry in index().items() if not set(name.split()) <= _asking()]
-    return sorted([*told, *((f"{name}s", entry) for name, entry in told)], key=lambda item: -len(item[0]))
+    """Every term and alias, and its plural, the longest first -> its entry: `text`, and `reference`, its source."""
+    found: dict[str, dict[str, str]] = {}
+    for line in data_file("edge", "definitions.jsonl").read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        for name in map(_folded, (entry["term"], *entry["aliases"])):
+            if not set(name.split()) <= _asking():
+                found |= {name: entry, f"{name}s": entry}
+    return sorted(found.items(), key=lambda item: -len(item[0]))
 
 
 def _folded(text: str) -> str:
     return plain(text).replace("'", " ").replace("-", " ")
-
-
-@cache
-def index() -> dict[str, dict[str, str]]:
-    """Term or alias, folded -> its entry, with `text` and the `reference` where it can be checked."""
-    found: dict[str, dict[str, str]] = {}
-    for line in data_file("edge", "definitions.jsonl").read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        for name in (entry["term"], *entry["aliases"]):
-            found[_folded(name)] = entry
-    return found

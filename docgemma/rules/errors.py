@@ -1,17 +1,17 @@
-"""What a clinician reads when a tool fails, and what happens next: ask, skip or retry. Never the raw error.
+"""What a clinician reads when a tool fails, and what happens next: ask, skip or retry. Never the raw error. Pure.
 
-Wording and order of the rules: v3 spec, sections 4 (node 5a), 9 and 10. The model is asked about one thing only,
-whether a retry uses the same arguments, and that happens outside of here.
+Wording and order of the rules: v3 spec, sections 4 (node 5a), 9 and 10. A model is asked only whether a retry uses the
+same arguments (`nodes/error_handler.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from docgemma.errors import RETRYABLE, ErrorType
-from docgemma.rules.limits import MAX_RETRIES, MAX_TOTAL_RETRIES
 from docgemma.state import Clarification, Option, ToolResult
 
+MAX_RETRIES = 2  # of one tool
+MAX_TOTAL_RETRIES = 4  # of all tools in one turn
 ERROR_TEMPLATES: dict[str, str] = {
     "timeout": "The {tool_label} was temporarily unavailable. Please try again shortly.",
     "not_found": "No results were found for {entity} in the {tool_label}.",
@@ -22,41 +22,30 @@ ERROR_TEMPLATES: dict[str, str] = {
     "invalid_response": "The {tool_label} gave an answer that could not be read. The system will retry automatically.",
     "missing_required_args": "I need more information: {fields}",
     "missing_patient_id": "I need a patient ID to proceed. Could you provide one? A name or a birth date will do.",
-    "multiple_patient_matches": "I found {n} patients matching '{name}'. Which one did you mean? {list}",
-    "ambiguous_drug_name": "Did you mean {options}?",
-    "drug_not_in_database": "{drug} was not found in the drug database.",
+    "multiple_patient_matches": "I found {n} patients matching '{entity}'. Which one did you mean? {list}",
+    "several_patients": "Multiple patients found. Which patient did you mean?",
+    "ambiguous_drug_name": "Did you mean {suggestions}?",
+    "unclear_drug_name": "Which drug did you mean by {entity}?",
+    "drug_not_in_database": "{entity} was not found in the drug database.",
     "not_permitted": "The {tool_label} could not be completed: the record system does not permit it.",
     "no_vision": "The {tool_label} could not be completed: images cannot be read by the loaded model. {header}",
     "unreadable": "The {tool_label} could not be completed: {reason}",
-    "max_retries": "The {tool_label} did not respond. Nothing was checked.",
     "generic": "The {tool_label} could not be completed.",
 }
-
-# instead of "max_retries", for a write
 WRITE_LOST = (
     "The record system did not respond, so it is not certain whether the entry was made. Check the chart first."
 )
-
 # asking again cannot change these, whoever asks
 FINAL = frozenset({ErrorType.NOT_PERMITTED, ErrorType.NO_VISION, ErrorType.DRUG_NOT_IN_DATABASE})
 # a retry may word these otherwise; their text stays true when the retries are used up
 WORDING = frozenset({ErrorType.NOT_FOUND, ErrorType.INVALID_ARGS})
-DRUG_FIELDS = frozenset({"drug_name", "drug_names", "medication_name"})
-
 FIELD_NAMES = {
-    "patient_id": "patient ID",
-    "drug_name": "drug name",
-    "drug_names": "at least two drug names",
-    "medication_name": "medication name",
-    "name": "patient name",
-    "note_type": "type of note",
-    "note_text": "text of the note",
-    "query": "what to look for",
-}
+    "patient_id": "patient ID", "drug_names": "at least two drug names", "name": "patient name",
+    "note_type": "type of note", "note_text": "text of the note", "query": "what to look for",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ErrorDecision:
+class ErrorDecision(NamedTuple):
     """What to do about a failed call. `message` is for the clinician; a clarification comes with `ask_user`."""
 
     action: Literal["ask_user", "skip", "retry"]
@@ -78,37 +67,31 @@ def error_message(
         tool_label: what a clinician calls the tool, "Drug Safety Report".
         args: the arguments of the call; may be incomplete.
         entity_field: the argument that says what was looked for.
-        details: of the `ToolError`: missing_fields, suggestions, options, entity.
+        details: of the `ToolError`: missing_fields, suggestions, options, entity, reason, header_text.
     """
-    kind = str(getattr(error_type, "value", error_type))
-    entity = _line(details.get("entity") or args.get(entity_field)) or "this request"
-    missing = list(details.get("missing_fields") or [])
-    options = [_line(item.get("label")) for item in details.get("options") or []]
-    suggestions = [_line(item) for item in details.get("suggestions") or []]
+    missing, options, suggestions = (
+        list(details.get(key) or []) for key in ("missing_fields", "options", "suggestions")
+    )
+    kind = str(error_type)
     if kind == "missing_required_args" and missing in ([], ["patient_id"]):
         kind = "missing_patient_id" if missing else "invalid_args"
     if kind in ("invalid_args", "not_permitted") and details.get("reason"):
         kind = "unreadable"
     if kind == "multiple_patient_matches" and not options:
-        return "Multiple patients found. Which patient did you mean?"
+        kind = "several_patients"
     if kind == "ambiguous_drug_name" and not suggestions:
-        return f"Which drug did you mean by {entity}?"
-    return (
-        ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"])
-        .format(
-            tool_label=tool_label,
-            entity=entity,
-            name=entity,
-            drug=entity,
-            fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
-            n=len(options),
-            list="; ".join(f"({number}) {label}" for number, label in enumerate(options, 1)),
-            options=_either(suggestions),
-            header=_line(details.get("header_text")),
-            reason=_line(details.get("reason")),
-        )
-        .strip()
+        kind = "unclear_drug_name"
+    text = ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"]).format(
+        tool_label=tool_label,
+        entity=_line(details.get("entity") or args.get(entity_field)) or "this request",
+        fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
+        n=len(options),
+        list="; ".join(f"({number}) {_line(item.get('label'))}" for number, item in enumerate(options, 1)),
+        suggestions=" or ".join(filter(None, [", ".join(map(_line, suggestions[:-1])), *map(_line, suggestions[-1:])])),
+        header=_line(details.get("header_text")),
+        reason=_line(details.get("reason")),
     )
+    return text.strip()
 
 
 def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> ErrorDecision:
@@ -121,7 +104,7 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     """
     kind, message = result["error_type"] or "", result["error"] or ""
     if clarification := _clarification(result):
-        return ErrorDecision("ask_user", clarification["question"], clarification)
+        return ErrorDecision("ask_user", message, clarification)
     # an id that no patient has: another try could only guess at another patient
     wrong_patient = kind == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
     if kind in FINAL or wrong_patient:
@@ -129,9 +112,8 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
         return ErrorDecision("skip", message if kind in WORDING else no_answer(result))
     down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
-    if kind not in RETRYABLE | WORDING or down:  # an error nobody knows is not retried blindly
-        return ErrorDecision("skip", message)
-    return ErrorDecision("retry", message)
+    known = kind in RETRYABLE | WORDING  # an error nobody knows is not retried blindly
+    return ErrorDecision("retry" if known and not down else "skip", message)
 
 
 def no_answer(result: ToolResult) -> str:
@@ -139,30 +121,26 @@ def no_answer(result: ToolResult) -> str:
     label = result["tool_label"]
     if result["writes"]:
         return f"{label}: {WRITE_LOST}"
-    return result.get("no_answer") or ERROR_TEMPLATES["max_retries"].format(tool_label=label)
+    return result.get("no_answer") or f"The {label} did not respond. Nothing was checked."
 
 
 def _clarification(result: ToolResult) -> Clarification | None:
     """The question to the clinician, where only a person can go on. `missing` names the arguments it fills."""
     details, args = result.get("details") or {}, result["args"]
-    kind: Literal["patient", "drug", "missing"]
-    if result["error_type"] == ErrorType.MULTIPLE_PATIENT_MATCHES:
-        kind, missing, options = "patient", ["patient_id"], details.get("options") or []
-    elif result["error_type"] == ErrorType.AMBIGUOUS_DRUG_NAME:
-        kind, missing = "drug", [key for key in args if key in DRUG_FIELDS] or ["drug_name"]
-        options = [{"id": name, "label": name} for name in details.get("suggestions") or []]
-    elif result["error_type"] == ErrorType.MISSING_REQUIRED_ARGS and details.get("missing_fields"):
-        kind, missing, options = "missing", list(details["missing_fields"]), []
-    else:
+    drug = [key for key in args if key in ("drug_name", "drug_names", "medication_name")]
+    suggested = [{"id": name, "label": name} for name in details.get("suggestions") or []]
+    asked: dict[str | None, tuple[Literal["patient", "drug", "missing"], Sequence[str], Sequence[Any]]] = {
+        ErrorType.MULTIPLE_PATIENT_MATCHES: ("patient", ["patient_id"], details.get("options") or []),
+        ErrorType.AMBIGUOUS_DRUG_NAME: ("drug", drug or ["drug_name"], suggested),
+        ErrorType.MISSING_REQUIRED_ARGS: ("missing", details.get("missing_fields") or [], []),
+    }
+    kind, missing, options = asked.get(result["error_type"], ("missing", [], []))
+    if not missing:
         return None
     return Clarification(
-        kind=kind, question=result["error"] or "", tool=result["tool_name"], args=dict(args), missing=missing,
+        kind=kind, question=result["error"] or "", tool=result["tool_name"], args=dict(args), missing=list(missing),
         options=[Option(id=str(item["id"]), label=str(item["label"])) for item in options],
     )  # fmt: skip
-
-
-def _either(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else ""
 
 
 def _line(value: Any) -> str:

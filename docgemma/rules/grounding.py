@@ -6,17 +6,16 @@ rewritten, except that a tool's name becomes its label.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
 
 from docgemma.rules.claims import says, unfounded
-from docgemma.rules.sentences import split
 from docgemma.text.drugs import DrugNames, fold
 from docgemma.text.frequency import said_frequencies
 from docgemma.text.numbers import Quantity, quantities, roman
-from docgemma.text.words import clinical, listed
+from docgemma.text.words import clinical, listed, plain
 
 # "According to the openFDA database, dofetilide …": the phrase goes, the fact stays
 CREDIT = re.compile(
@@ -33,6 +32,13 @@ RECORD_ID = re.compile(
 WORDS = re.compile(r"[^\W_]+|[%<>=≥≤]|(?<=\d)[.,/-](?=\d)")
 LIST_MARKS = ("-", "*", "•", "–")
 HTTP_ERRORS = ("4", "5")
+ABBREVIATIONS = frozenset(
+    "al approx b.i.d ca cf dept dr e.g ed est etc fig i.e i.v inc jr max min mr mrs ms no nr p.o prof q.d ref sr st "
+    "t.i.d u.k u.s vs".split()
+)
+BREAK = re.compile(r"\s*\n+\s*|(?<=[.!?…])[\"'”’)\]]?\s+(?=\S)")
+CLOSING = "\"'”’)]"
+MIN_WORDS = 4  # fewer words may stand in an answer and in the instructions by chance
 UNIT_FREE = {"hour": (1, 24, 168), "month": (1, 12)}  # a bare number in the evidence may be of one of these units
 
 
@@ -55,23 +61,39 @@ def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, labels: Mappi
         labels: internal names, which nobody may read -> what a clinician calls the tool.
     """
     known = _Evidence([text for text in evidence if text], drugs)
+
+    def supported(sentence: str) -> str | None:
+        cleaned = _without_inside(sentence, labels, known)
+        return cleaned if cleaned is not None and known.supports(cleaned) else None
+
+    text, removed = _kept(answer, supported)
+    return Grounded(text, not removed, removed)
+
+
+def without(text: str, unwanted: Callable[[str], bool]) -> tuple[str, list[str]]:
+    """The text without the sentences that are unwanted, and those sentences."""
+    return _kept(text, lambda sentence: None if unwanted(sentence) else sentence)
+
+
+def _kept(text: str, check: Callable[[str], str | None]) -> tuple[str, list[str]]:
+    """The text with each sentence as `check` leaves it, without those of which it is None, and those sentences."""
     kept: list[tuple[str, str]] = []
     removed: list[str] = []
-    for sentence, gap in split(answer):
-        cleaned = _without_inside(sentence, labels, known)
-        if cleaned is None or not known.supports(cleaned):
+    for sentence, gap in split(text):
+        checked = check(sentence)
+        if checked is None:
             removed.append(sentence.strip())
             if kept and "\n\n" in gap and _heading(kept[-1][0]):
                 kept.pop()  # nothing is left under it
             elif kept and "\n" in gap and "\n" not in kept[-1][1]:
                 kept[-1] = (kept[-1][0], gap)
-        elif cleaned.strip():
-            kept.append((cleaned, gap))
+        elif checked.strip():
+            kept.append((checked, gap))
     if removed:  # a heading goes when everything under it went
-        following = [*(text for text, _ in kept[1:]), "end:"]
+        following = [*(sentence for sentence, _ in kept[1:]), "end:"]
         pairs = zip(kept, following, strict=False)
         kept = [item for item, after in pairs if not (_heading(item[0]) and _heading(after))]
-    return Grounded("".join(text + gap for text, gap in kept).strip(), not removed, removed)
+    return "".join(sentence + gap for sentence, gap in kept).strip(), removed
 
 
 class _Evidence:
@@ -94,13 +116,13 @@ class _Evidence:
     def supports(self, sentence: str) -> bool:
         words = sentence.split()
         marked = bool(words) and (words[0] in LIST_MARKS or (words[0][-1] in ".)" and words[0][:-1].isdecimal()))
-        plain = " ".join(words[1:]) if marked else sentence
-        return _flat(plain) in self.folded or (  # word for word
-            self._knows_drugs(plain)
-            and self._knows_numbers(plain)
-            and _ids(plain) <= self.ids
-            and said_frequencies(plain) <= self.frequencies
-            and not unfounded(plain, self.lines, self.named)
+        said = " ".join(words[1:]) if marked else sentence
+        return _flat(said) in self.folded or (  # word for word
+            self._knows_drugs(said)
+            and self._knows_numbers(said)
+            and _ids(said) <= self.ids
+            and said_frequencies(said) <= self.frequencies
+            and not unfounded(said, self.lines, self.named)
         )
 
     def named(self, text: str) -> frozenset[str]:
@@ -168,3 +190,40 @@ def _ids(text: str) -> set[str]:
 def _flat(text: str) -> str:
     """For comparing word for word: folded words, single blanks."""
     return " ".join(fold(word) for word in WORDS.findall(text))
+
+
+def split(text: str) -> list[tuple[str, str]]:
+    """Sentences (or lines) with the blanks that follow each: "".join(a + b) is the text without outer blanks."""
+    text = text.strip()
+    pieces, start = [], 0
+    for match in BREAK.finditer(text):
+        head, gap = text[start : match.start()], match.group().lstrip(CLOSING)
+        if "\n" in gap or _ends(head, text[match.end()]):
+            pieces.append((head + match.group()[: len(match.group()) - len(gap)], gap))
+            start = match.end()
+    return [*pieces, (text[start:], "")] if text[start:] else pieces
+
+
+def _ends(head: str, following: str) -> bool:
+    """Whether a full stop here ends a sentence, given the character that follows it."""
+    if head.endswith(("!", "?")):
+        return True
+    last = head.split()[-1].lower().strip(f".…([{CLOSING}") if head.split() else ""
+    short = last in ABBREVIATIONS or (len(last) == 1 and last.isalpha())
+    return not (following.islower() or short or (last.isdigit() and head.strip(" .").isdigit()))  # a list's number
+
+
+def without_instructions(answer: str, instructions: str) -> tuple[str, list[str]]:
+    """The answer without sentences that stand in the instructions, and those sentences.
+
+    Args:
+        answer: as the model wrote it.
+        instructions: the system prompt; "" removes nothing.
+    """
+    told, lines = plain(instructions), {plain(line) for line in instructions.splitlines()} - {""}
+
+    def repeated(sentence: str) -> bool:
+        said = plain(sentence)
+        return bool(said) and (said in lines or (len(said.split()) >= MIN_WORDS and said in told))
+
+    return without(answer, repeated)

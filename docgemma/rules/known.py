@@ -4,36 +4,30 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.state import AgentState, ExtractedEntities, Request, ToolResult
+from docgemma.state import AgentState, Request, ToolResult
 
-NO_ENTITIES = ExtractedEntities(patient_ids=[], patient_names=[], drug_mentions=[], has_image=False)
 NOTHING = Request(
     asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,
     details={}, measures=[], conditions=[], status="", query="", trials=[], said="", telling=[], owners={},
 )  # fmt: skip
 
 
-def entities(state: AgentState) -> ExtractedEntities:
-    """What was found in the question; nothing, before it was read."""
-    return state.get("extracted_entities") or NO_ENTITIES
-
-
 def request(state: AgentState) -> Request:
     return state.get("request") or NOTHING
 
 
-def succeeded(state: AgentState) -> list[ToolResult]:
-    return [item for item in state.get("tool_results") or [] if not item["error"]]
+def made(state: AgentState, tool: str) -> list[ToolResult]:
+    """The calls of a tool that succeeded in this turn."""
+    return [item for item in state.get("tool_results") or [] if item["tool_name"] == tool and not item["error"]]
 
 
 def charts(state: AgentState) -> list[ToolResult]:
-    return [item for item in succeeded(state) if item["tool_name"] == "get_patient_chart"]
+    return made(state, "get_patient_chart")
 
 
 def found_patients(state: AgentState) -> list[dict[str, str]]:
     """Patients that this turn's searches settled on: {"id", "name", "label"}. Two matches settle nothing."""
-    searches = [item for item in succeeded(state) if item["tool_name"] == "search_patient"]
-    listed = [item["result"].get("patients") or [] for item in searches]
+    listed = [item["result"].get("patients") or [] for item in made(state, "search_patient")]
     return [patients[0] for patients in listed if len(patients) == 1]
 
 

@@ -15,23 +15,17 @@ CRITICAL = (
 
 
 def must_say(written: str, composed: str, state: AgentState) -> str:
-    """The prose, followed by each critical line of the composed answer that it does not carry.
-
-    A line is carried where all of its numbers and most of its words stand in the prose. The patient heads the answer.
-    """
-    lines = [line for line in composed.splitlines() if line.strip()]
-    said = set(plain(written).split())
-    lost = [line for line in lines if names(CRITICAL, line) and not _carried(line, said)]
-    heads = [line for line in lines if line.startswith("Patient: ")][:1] if known.charts(state) else []
-    heads = [line for line in heads if plain(known.charts(state)[0]["result"]["patient"]["name"]) not in plain(written)]
-    asked = [
-        line for line in lines if state["request"]["measures"] and not _carried(line, said) and _asked_for(line, state)
-    ]
-    return "\n".join(known.unique([*heads, written, *asked, *lost]))
-
-
-def _asked_for(line: str, state: AgentState) -> bool:
-    return any(names([plain(measure)], line) for measure in state["request"]["measures"])
+    """The prose, preceded by the lines of the composed answer that were asked for and followed by the critical ones,
+    where it does not carry them: all of a line's numbers and most of its words. The patient heads the answer."""
+    said, lines = set(plain(written).split()), [line for line in composed.splitlines() if line.strip()]
+    lost = [line for line in lines if not _carried(line, said)]
+    measures = [plain(measure) for measure in state["request"]["measures"]]
+    asked = [line for line in lost if names(measures, line)]
+    critical = [line for line in lost if names(CRITICAL, line)]
+    charts = known.charts(state)
+    headed = bool(charts) and plain(charts[0]["result"]["patient"]["name"]) not in plain(written)
+    heads = [line for line in lines if line.startswith("Patient: ")][:1] if headed else []
+    return "\n".join(known.unique([*heads, written, *asked, *critical]))
 
 
 def _carried(line: str, said: set[str]) -> bool:

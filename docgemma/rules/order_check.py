@@ -1,173 +1,154 @@
-"""The safety gate before a write: what the record says against an order. It warns; a person decides. Pure.
+"""Check an order against the allergies and medicines of the record. It warns; a person decides. Pure.
 
-Every check that could not be made is itself a finding: a short list of findings must never mean that nobody looked.
+A check that could not be made is itself a finding: a short list must never mean that nobody looked.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docgemma.reading.terms import names
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
-from docgemma.rules.findings import CONTRAINDICATED, MAJOR, MODERATE, NOTE, RANKS, UNCHECKED, Finding
 from docgemma.text.drugs import DrugNames, ingredients
 
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
     from docgemma.knowledge.base import Interaction
 
-Entry = Mapping[str, Any]
+Chart = Mapping[str, Any]
+Entries = Sequence[Mapping[str, Any]]
+CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED = range(5)
+RANKS = {"contraindicated": CONTRAINDICATED, "major": MAJOR, "moderate": MODERATE, "minor": NOTE}
 RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
-SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
+SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
 
 
-def check_order(
-    medication: str,
-    *,
-    allergies: Sequence[Entry] | None,
-    medications: Sequence[Entry] | None,
-    interactions: "Sequence[Interaction] | None",
-    drugs: DrugNames,
-    no_known_allergies: bool = False,
-    not_checked: Sequence[str] = (),
-    none_listed: Mapping[str, str] | None = None,
-) -> list[Finding]:
-    """What the record's allergies and medicines say against an order. Doses are `rules.dosing`; problems, kidney
-    function, age and the like `rules.conditions`.
+class Finding(NamedTuple):
+    """One line for a clinician. Of UNCHECKED `text` names the check, the reason in brackets, without a full stop."""
+
+    rank: int
+    text: str
+
+
+def shown(findings: Iterable[Finding]) -> list[str]:
+    """The lines of a card: the gravest first, and on the last one everything that could not be checked."""
+    ordered = sorted(dict.fromkeys(findings), key=lambda finding: finding.rank)
+    unchecked = "; ".join(finding.text for finding in ordered if finding.rank == UNCHECKED)
+    lines = [finding.text for finding in ordered if finding.rank != UNCHECKED]
+    return [*lines, f"Could not be checked: {unchecked}."] if unchecked else lines
+
+
+@dataclass
+class Checked:
+    """What the source of interactions says of an ordered drug and each active medication.
+
+    Attributes:
+        found: the pairs that interact; None where the source could not be reached or read.
+        unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
+        none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
+    """
+
+    found: "list[Interaction] | None" = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    none_listed: dict[str, str] = field(default_factory=dict)
+
+
+def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
+    """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`.
 
     Args:
         medication: as ordered.
-        allergies: `[{"substance", "reaction", "severity", "active"}]` of the chart; None if it could not be read.
-        medications: `[{"name", "active"}]` of the chart; None if it could not be read.
-        interactions: of the ordered drug with the active ones; None if they could not be looked up.
-        drugs: knows brand and generic of one drug as the same.
-        no_known_allergies: the chart says so, which differs from an empty list.
-        not_checked: active medications that the source of interactions does not know.
-        none_listed: active medications without a listed interaction: where that was looked up, and as of when.
+        chart: data of `get_patient_chart`; None if it could not be read.
     """
-    return [
-        *_unknown(medication, drugs),
-        *_allergy_status(medication, allergies, no_known_allergies, drugs),
-        *_interaction_findings(medication, medications, interactions, not_checked, drugs),
-        *_duplicates(medication, medications, drugs),
-        *_none_listed(medication, none_listed or {}),
-    ]
+    findings = []
+    if not drugs.find(medication):  # without class, ingredients and interactions
+        near = drugs.suggest(medication)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        text = f"{medication} is not a known drug name, so its class and ingredients could not be checked.{hint}"
+        findings.append(Finding(MAJOR, text))
+    if chart is None:
+        findings.append(Finding(UNCHECKED, "allergies (the patient's record could not be read)"))
+        text = "interactions and duplicates (the active medications could not be read)"
+        return [*findings, Finding(UNCHECKED, text)]
+    if not _active(chart["allergies"]) and not chart["no_known_allergies"]:
+        text = "allergies (none are recorded, and the record does not say that there are none)"
+        findings.append(Finding(UNCHECKED, text))
+    findings += check_order_allergies(medication, chart["allergies"], drugs)
+    if _active(chart["medications"]) and pairs.found is None:
+        text = f"interactions of {medication} with the active medications (the look-up failed)"
+        findings.append(Finding(UNCHECKED, text))
+    if pairs.unknown:
+        findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(pairs.unknown)}"))
+    return [*findings, *_interactions(medication, pairs, drugs), *_duplicates(medication, chart["medications"], drugs)]
 
 
-def check_allergy_entry(
-    substance: str, *, allergies: Sequence[Entry] | None, medications: Sequence[Entry] | None, drugs: DrugNames
-) -> list[Finding]:
-    """What to know before an allergy is recorded: it is there already, or the patient takes that drug now.
-
-    Args: as for `check_order`.
-    """
+def check_allergy_entry(substance: str, chart: Chart | None, drugs: DrugNames) -> list[Finding]:
+    """Find what to know before an allergy is recorded: it is there already, or the patient takes that drug now."""
+    if chart is None:
+        unread = ("a duplicate entry (the recorded allergies could not be read)",
+                  "a conflict with the active medications (they could not be read)")  # fmt: skip
+        return [Finding(UNCHECKED, text) for text in unread]
     findings, mine = [], ingredients(substance, drugs)
-    if allergies is None:
-        findings.append(Finding(UNCHECKED, "a duplicate entry (the recorded allergies could not be read)"))
-    for entry in _active(allergies):
+    for entry in _active(chart["allergies"]):
         if mine & ingredients(entry["substance"], drugs):
             text = f"An allergy to {entry['substance']} is already recorded{_reaction(entry)}."
             findings.append(Finding(MODERATE, text))
-    if medications is None:
-        findings.append(Finding(UNCHECKED, "a conflict with the active medications (they could not be read)"))
-    for entry in _active(medications):
+    for entry in _active(chart["medications"]):
         if why := allergy_conflict(entry["name"], substance, drugs):
             text = f"The patient takes {entry['name']} at present: Allergy to {substance}: {why}."
             findings.append(Finding(MAJOR, text))
     return findings
 
 
-def check_order_allergies(medication: str, allergies: Sequence[Entry], drugs: DrugNames | None = None) -> list[Finding]:
-    """Recorded allergies that concern a drug: itself, its class, or a class known to cross-react; and those that are
-    neither a drug nor a class and could not be compared."""
-    findings = []
+def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames | None = None) -> Iterator[Finding]:
+    """Find the recorded allergies that concern a drug, by itself, its class or a class known to cross-react; and those
+    that are neither a drug nor a class and could not be compared."""
     for entry in _active(allergies):
         said = str(entry.get("substance") or "")
         if why := allergy_conflict(medication, said, drugs):
             cautious = MAJOR if names(SEVERE, f"{entry.get('reaction')} {entry.get('severity')}") else MODERATE
             rank = cautious if why.startswith("caution") else CONTRAINDICATED
-            findings.append(Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}."))
+            yield Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}.")
         elif not is_comparable(said, drugs):
-            findings.append(Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)"))
-    return findings
+            yield Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)")
 
 
-def _unknown(medication: str, drugs: DrugNames) -> list[Finding]:
-    """A drug that nobody here knows has no class, no ingredients and no interactions to compare."""
-    if drugs.find(medication):
-        return []
-    near = drugs.suggest(medication)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    text = f"{medication} is not a known drug name, so its class and ingredients could not be checked.{hint}"
-    return [Finding(MAJOR, text)]
-
-
-def _allergy_status(
-    medication: str, allergies: Sequence[Entry] | None, none_known: bool, drugs: DrugNames
-) -> list[Finding]:
-    if allergies is None:
-        return [Finding(UNCHECKED, "allergies (the patient's record could not be read)")]
-    if not _active(allergies) and not none_known:
-        return [Finding(UNCHECKED, "allergies (none are recorded, and the record does not say that there are none)")]
-    return check_order_allergies(medication, allergies, drugs)
-
-
-def _interaction_findings(
-    medication: str,
-    medications: Sequence[Entry] | None,
-    interactions: "Sequence[Interaction] | None",
-    not_checked: Sequence[str],
-    drugs: DrugNames,
-) -> list[Finding]:
-    if medications is None:
-        return [Finding(UNCHECKED, "interactions and duplicates (the active medications could not be read)")]
-    if _active(medications) and interactions is None:
-        return [Finding(UNCHECKED, f"interactions of {medication} with the active medications (the look-up failed)")]
+def _interactions(medication: str, pairs: Checked, drugs: DrugNames) -> Iterator[Finding]:
+    """The pairs that interact; and what is not listed, with source and date, which proves nothing beyond that."""
     ordered = ingredients(medication, drugs)
-    findings = []
-    for item in interactions or []:
-        if any(ordered & ingredients(name, drugs) for name in item.drugs):
-            other = next((name for name in item.drugs if not ordered & ingredients(name, drugs)), item.drugs[1])
+    for item in pairs.found or []:
+        others = [name for name in item.drugs if not ordered & ingredients(name, drugs)]
+        if len(others) < len(item.drugs):
             detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
-            text = f"{item.severity.capitalize()} interaction with {other}: {detail or 'no details are given'}"
-            findings.append(Finding(RANKS.get(item.severity.lower(), MAJOR), text))
-    if not_checked:
-        findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(not_checked)}"))
-    return findings
+            head = f"{item.severity.capitalize()} interaction with {(others or item.drugs[1:])[0]}"
+            yield Finding(RANKS.get(item.severity.lower(), MAJOR), f"{head}: {detail or 'no details are given'}")
+    for source in dict.fromkeys(pairs.none_listed.values()):
+        others = [name for name, listed in pairs.none_listed.items() if listed == source]
+        text = f"{medication[:1].upper()}{medication[1:]} with {', '.join(others)}: nothing is listed ({source}), "
+        yield Finding(NOTE, f"{text}which does not prove that they do not interact.")
 
 
-def _none_listed(medication: str, none_listed: Mapping[str, str]) -> list[Finding]:
-    """What was looked up and is not listed, with its source and date; it proves nothing beyond that."""
-    findings, drug = [], medication[:1].upper() + medication[1:]
-    for source in dict.fromkeys(none_listed.values()):
-        names = ", ".join(name for name in none_listed if none_listed[name] == source)
-        text = f"{drug} with {names}: nothing is listed ({source}), which does not prove that they do not interact."
-        findings.append(Finding(NOTE, text))
-    return findings
-
-
-def _duplicates(medication: str, medications: Sequence[Entry] | None, drugs: DrugNames) -> list[Finding]:
+def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iterator[Finding]:
     ordered = ingredients(medication, drugs)
-    raas = {name for part in ordered for name in classes_of(part)} & RAAS
-    findings = []
+    raas = RAAS & classes_of(ordered)
     for entry in _active(medications):
         theirs = ingredients(entry["name"], drugs)
         active = f"{entry['name']} is active already"
         if same := ordered & theirs:
-            findings.append(Finding(MAJOR, f"Duplicate: {active} and contains {', '.join(sorted(same))}."))
+            yield Finding(MAJOR, f"Duplicate: {active} and contains {', '.join(sorted(same))}.")
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)
             text = f"{active}: {told}" if told else f"{active} and of the same class ({name})"
-            findings.append(Finding(MAJOR, f"Possible duplicate therapy: {text.rstrip('.')}."))
-        elif raas and ({name for part in theirs for name in classes_of(part)} & RAAS) - raas:
-            findings.append(Finding(MAJOR, f"{active}: {DUAL_RAAS}."))  # lisinopril label, section 7
-    return findings
+            yield Finding(MAJOR, f"Possible duplicate therapy: {text.rstrip('.')}.")
+        elif raas and (RAAS & classes_of(theirs)) - raas:
+            yield Finding(MAJOR, f"{active}: {DUAL_RAAS}.")  # lisinopril label, section 7
 
 
-def _active(entries: Sequence[Entry] | None) -> list[Entry]:
-    return [entry for entry in entries or [] if entry.get("active", True)]
+def _active(entries: Entries) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries if entry.get("active", True)]
 
 
-def _reaction(entry: Entry) -> str:
+def _reaction(entry: Mapping[str, Any]) -> str:
     detail = ", ".join(str(entry[key]) for key in ("reaction", "severity") if entry.get(key))
     return f" ({detail})" if detail else ""

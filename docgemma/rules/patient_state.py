@@ -11,7 +11,6 @@ from docgemma.rules.chart_entries import age
 from docgemma.text.words import clinical, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
-CHILDBEARING = (12, 50)  # years
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
@@ -37,36 +36,33 @@ class PatientState:
     @property
     def clearance(self) -> float | None:
         """Creatinine clearance in mL/min by Cockcroft and Gault, of adults; None where a part of it is not recorded."""
-        creatinine = self.results.get("creatinine")
-        if creatinine is None or self.age is None or self.weight is None or self.age < 18:
+        value, unit, _ = self.results.get("creatinine", (0.0, "", ""))
+        if not value or self.age is None or self.weight is None or self.age < 18:
             return None
-        milligrams = creatinine[0] / 88.4 if "mol" in creatinine[1] else creatinine[0]
-        factor = 0.85 if self.sex == "female" else 1.0
-        return (140 - self.age) * self.weight * factor / (72 * milligrams) if milligrams else None
+        milligrams = value / 88.4 if "mol" in unit else value
+        return (140 - self.age) * self.weight * (0.85 if self.sex == "female" else 1.0) / (72 * milligrams)
 
     @property
     def may_become_pregnant(self) -> bool:
-        fertile = self.age is not None and CHILDBEARING[0] <= self.age <= CHILDBEARING[1]
-        return self.sex == "female" and fertile and not self.named(BEYOND)
+        return self.sex == "female" and self.age is not None and 12 <= self.age <= 50 and not self.named(BEYOND)
 
 
 UNKNOWN = PatientState(age=None, sex="", weight=None, problems=(), results={})
 
 
 def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
-    """Of the data of `get_patient_chart`."""
+    """Read it from the data of `get_patient_chart`."""
     born = chart["patient"]["birth_date"]
     results: dict[str, tuple[float, str, str]] = {}
     for item in [*chart["labs"], *chart["vitals"]]:
-        value, name = _number(item["value"]), measure_named(item["name"])
-        if name and value is not None:
+        if (name := measure_named(item["name"])) and (value := _number(item["value"])) is not None:
             results.setdefault(name, (value, item["unit"], item["date"]))
-    weight = results.get("weight")
-    factor = KILOGRAMS.get(weight[1].casefold()) if weight else None
+    weight, unit, _ = results.get("weight", (0.0, "", ""))
+    factor = KILOGRAMS.get(unit.casefold(), 0)
     return PatientState(
         age=_age(born, today) if len(born) == 10 else None,
         sex=chart["patient"].get("sex", ""),
-        weight=weight[0] * factor if weight and factor else None,
+        weight=weight * factor or None,
         problems=tuple(item["name"] for item in chart["conditions"] if item["active"]),
         results=results,
         pregnancy_weeks=_weeks(chart, today),
@@ -86,17 +82,13 @@ def _weeks(chart: Mapping[str, Any], today: date) -> int | None:
 
 
 def _fragments(group: str) -> list[str]:
-    entry = next((entry for entry in clinical("problems")["problems"] if entry["name"] == group), None)
-    return entry["chart"] if entry else []
+    return next((entry["chart"] for entry in clinical("problems")["problems"] if entry["name"] == group), [])
 
 
 def _number(text: str) -> float | None:
     """The number of a result, "<30" and "> 90" too."""
     kept = "".join(char for char in str(text) if char.isdigit() or char == ".")
-    try:
-        return float(kept)
-    except ValueError:
-        return None
+    return float(kept) if kept.replace(".", "", 1).isdecimal() else None
 
 
 def _age(born: str, today: date) -> float:

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.reading.drugs import conditions
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.rules import known
-from docgemma.rules.limits import MAX_DRUGS, MAX_STEPS
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.words import plain
@@ -19,6 +18,8 @@ from docgemma.text.words import plain
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 NOT_SPECIFIED = "not specified"
+MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
+MAX_DRUGS = 6  # in one interaction check
 
 
 class Step(NamedTuple):
@@ -73,22 +74,8 @@ def _completed(call: ToolResult, later: Sequence[ToolResult]) -> bool:
 
 
 def complete(state: AgentState) -> bool:
-    """Whether the turn goes to its answer: nothing is missing, or the limit of calls is reached."""
-    if state.get("step_count", 0) >= MAX_STEPS:
-        return True
-    return not missing(state) and not _suggested_left(state)
-
-
-def wanted_by_model(state: AgentState) -> str | None:
-    """The tool that the model named with the intent, until it ran."""
-    name = state.get("suggested_tool")
-    tried = {item["tool_name"] for item in state.get("tool_results") or []}
-    return name if name and name not in tried and not state.get("proposed_none") else None
-
-
-def _suggested_left(state: AgentState) -> bool:
-    name = wanted_by_model(state)
-    return bool(name) and name in runnable(state)
+    """Whether the turn goes to its answer: nothing can run any more, or the limit of calls is reached."""
+    return state.get("step_count", 0) >= MAX_STEPS or not runnable(state)
 
 
 def runnable(state: AgentState) -> set[str]:
@@ -103,6 +90,13 @@ def runnable(state: AgentState) -> set[str]:
         "drug": bool(drugs), "drugs": len(drugs) > 1,
     }  # fmt: skip
     return names | {meant} if meant and met.get(state.get("suggested_needs") or "") else names
+
+
+def wanted_by_model(state: AgentState) -> str | None:
+    """The tool that the model named with the intent, until it ran."""
+    name = state.get("suggested_tool")
+    tried = {item["tool_name"] for item in state.get("tool_results") or []}
+    return name if name and name not in tried and not state.get("proposed_none") else None
 
 
 def is_repeat(name: str, args: Mapping[str, Any], state: AgentState) -> bool:
@@ -156,7 +150,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "trial" in asks or request["trials"]:
         steps += _trials(state, request)
-    if "img" in asks and known.entities(state)["has_image"]:
+    if "img" in asks and state.get("image"):
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps
 
@@ -189,10 +183,11 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
 def _trials(state: AgentState, request: Request) -> list[Step]:
     """Trials of each condition that is named; where none of the wanted status exist, those of any."""
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
-    short = [conditions()[word]["name"] for word in plain(request["said"]).split() if word in conditions()]
+    known_as = said_for("conditions")
+    short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
     wanted = request["trials"] or named or short or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
-    found = by_tool(state.get("tool_results") or [], "find_clinical_trials")
+    found = known.made(state, "find_clinical_trials")
     if request["status"] and any(item["empty"] for item in found):
         steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in wanted]
     return steps
@@ -212,16 +207,15 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         "allergy": [_said(**item) for item in request["allergies"]],
         "note": [_said(**item) for item in request["notes"]],
     }
+    asked = [ask for ask in WRITES if ask in request["asks"]]
     steps = []
-    for ask in WRITES:
-        for at, args in enumerate(entries[ask] if ask in request["asks"] else []):
-            whose = request["owners"].get(ask, [])
+    for ask in asked:
+        whose = request["owners"].get(ask, [])
+        for at, args in enumerate(entries[ask]):
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
-    others = set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}
-    for ask in WRITES:
-        if ask in request["asks"] and not any(step.ask == ask for step in steps) and not others and not steps:
-            steps.append(Step(WRITE_TOOLS[ask], dict(who), ask))  # the call asks for what is missing
+    if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
+        steps = [Step(WRITE_TOOLS[ask], who, ask) for ask in asked[:1]]  # the call asks for what is missing
     return steps
 
 
@@ -259,7 +253,3 @@ def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
 
 def _said(**args: Any) -> dict[str, Any]:
     return {name: value for name, value in args.items() if value}
-
-
-def by_tool(results: Sequence[ToolResult], name: str) -> list[ToolResult]:
-    return [item for item in results if item["tool_name"] == name and not item["error"]]

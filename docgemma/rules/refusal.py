@@ -1,10 +1,10 @@
-"""Refuse what no tool can do, and say which entries were not made: code says so, not a model."""
+"""Refuse what no tool can do, and say which entries were not made: code says so, not a model. Pure."""
 
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
+from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
-from docgemma.rules.sentences import without
 from docgemma.state import AgentState, Request, ToolResult
 
 UNCHANGED = (
@@ -25,11 +25,10 @@ NOT_PREPARED = (
 
 def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
-    asks = set(request["asks"])
-    lines = [UNCHANGED] if "change" in asks else []
+    lines = [UNCHANGED] if "change" in request["asks"] else []
     if request["meant"] == "refused":
         lines.append(REFUSED)
-    elif request["meant"] in ("asked", "unsure") and asks & set(WRITES):
+    elif request["meant"] in ("asked", "unsure") and set(request["asks"]) & set(WRITES):
         lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
     return lines
 
@@ -40,13 +39,13 @@ def is_rejected(result: ToolResult) -> bool:
 
 
 def any_rejected(state: AgentState) -> bool:
-    return any(is_rejected(item) for item in state.get("tool_results") or [])
+    return any(map(is_rejected, state.get("tool_results") or []))
 
 
 def refused_answer(state: AgentState) -> str | None:
     """The whole answer of a turn in which nothing happened but rejections; None where there is more to say."""
     results = state.get("tool_results") or []
-    if not results or not all(is_rejected(item) for item in results):
+    if not results or not all(map(is_rejected, results)):
         return None
     return "\n".join([*known.unique(item["formatted_result"] for item in results), NOTHING_RECORDED])
 

@@ -8,7 +8,7 @@ from docgemma.rules.refusal import is_rejected
 from docgemma.schemas import Quality
 from docgemma.state import AgentState, ToolResult
 
-ERRORS = frozenset({"error_retryable", "error_fatal"})
+CLOSED = ("COMPLETED", "TERMINATED", "WITHDRAWN")
 
 
 def route(state: AgentState) -> Literal["error_handler", "tool_select", "synthesize"]:
@@ -29,9 +29,19 @@ def known_quality(result: ToolResult) -> Quality | None:
     return "no_results" if result["empty"] else None
 
 
+def payload_quality(result: ToolResult) -> Quality:
+    """How good a payload is where no model is asked: one with a caveat is partial."""
+    data = result["result"]
+    listed = data.get("articles") or data.get("trials") or data.get("patients") or []
+    doubtful = any(item.get("demonstration") or item.get("guessed") for item in listed)
+    closed = bool(data.get("trials")) and all(item["status"] in CLOSED for item in data["trials"])
+    unsure = data.get("not_checked") or data.get("not_covered") or data.get("confidence", 1) < 0.5
+    return "success_partial" if doubtful or closed or unsure else "success_rich"
+
+
 def _just_failed(state: AgentState) -> bool:
     """Whether the last thing that happened was a failed call. A call that the model misjudged as failed was not."""
-    results = state.get("tool_results") or []
-    if state.get("last_result_classification") not in ERRORS or state.get("proposed_none"):
+    if not str(state.get("last_result_classification")).startswith("error") or state.get("proposed_none"):
         return False
+    results = state.get("tool_results") or []
     return not results or bool(results[-1]["error"] or results[-1]["error_type"])

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
-from itertools import pairwise
+from datetime import date, datetime
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ LEADS = frozenset({"date", "year"})  # date of birth
 FILLERS = frozenset("on in is was the a".split()) | LEADS
 ORDINALS = frozenset("st nd rd th of".split())  # no words of a date: 11th of Feb
 FIRST_YEAR = 1890
-CENTURIES = {4: (0,), 2: (1900, 2000)}  # "49" may be 1949 or 2049
+ORDERS = ("%Y %m %d", "%Y %b %d", "%d %m %Y", "%d %b %Y", "%m %d %Y", "%b %d %Y")
 AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})  # 77 yo
 AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
 AGE_SPREAD = 1  # people round, and birthdays pass
@@ -57,13 +58,10 @@ def read_births(text: str, today: date | None = None) -> list[Birth]:
 
 def fitting(matches: "Sequence[PatientMatch]", days: Sequence[str]) -> "list[PatientMatch]":
     """Those born on one of these days, or else those of whom it is not known."""
-    known = [match for match in matches if match.birth_date]
-    fit = [match for match in known if any(_agree(match.birth_date, day) for day in days)]
-    return fit or [match for match in matches if not match.birth_date]
-
-
-def _agree(known: str, day: str) -> bool:
-    return known.startswith(day) or day.startswith(known)
+    fit = [
+        one for one in matches if any(one.birth_date.startswith(day) or day.startswith(one.birth_date) for day in days)
+    ]
+    return [one for one in fit if one.birth_date] or [one for one in matches if not one.birth_date]
 
 
 def _stated_from(text: str, pieces: list[re.Match[str]], words: list[str], place: int) -> int | None:
@@ -89,23 +87,13 @@ def _days(text: str, pieces: list[re.Match[str]], today: date, stated: bool) -> 
         return ()
     if not (stated or named) and "" in between:
         return ()  # three numbers in a row are no date
-    year_first = len(words[0]) == 4 and words[0].isdigit()
-    orders = [(0, 1, 2)] if year_first else [(2, 1, 0), (2, 0, 1)]  # places of year, month, day
-    days = [
-        _iso(words[year], century, words[month], words[day], today)
-        for year, month, day in orders
-        if named in ([], [month])
-        for century in CENTURIES.get(len(words[year]), ())
-    ]
-    return tuple(dict.fromkeys(day for day in days if day))
-
-
-def _iso(year: str, century: int, month: str, day: str, today: date) -> str:
-    try:
-        read = date(int(year) + century, int(month) if month.isdigit() else MONTHS.index(month[:3]) + 1, int(day))
-    except (ValueError, OverflowError):  # no such day
-        return ""
-    return read.isoformat() if read <= today and read.year >= FIRST_YEAR else ""
+    short = [word[:3] if word.isalpha() else word for word in words]
+    lasts = [f"19{short[2]}", f"20{short[2]}"] if len(short[2]) == 2 and len(short[0]) < 4 else [short[2]]
+    days = []
+    for last, order in product(lasts, ORDERS):
+        with suppress(ValueError):  # no such day
+            days.append(datetime.strptime(f"{short[0]} {short[1]} {last}", order).date())
+    return tuple(dict.fromkeys(day.isoformat() for day in days if day.year >= FIRST_YEAR and day <= today))
 
 
 def _age_until(words: list[str], place: int) -> int | None:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 
 from rapidfuzz import fuzz, process
 
-from docgemma.text import characters
+from docgemma.text import characters as spelling
 from docgemma.text.words import listed
 
 WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -43,20 +43,18 @@ class DrugNames:
         for name in self._generics:
             if key := _key(name):
                 self._keys.setdefault(key, name)
-                first, words = key.partition(" ")[0], key.count(" ") + 1
-                if words > self._longest.get(first, 0):
-                    self._longest[first] = words
+                first = key.partition(" ")[0]
+                self._longest[first] = max(key.count(" ") + 1, self._longest.get(first, 0))
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._lookup(name) is not None
+    def __contains__(self, name: str) -> bool:
+        return _key(name) in self._keys
 
     def generic(self, name: str) -> str | None:
         """The generic name, lower case, or None if the name is not known. Never guesses."""
-        found = self._lookup(name)
-        return None if found is None else self._generics[found]
+        return self._generics[self._keys[_key(name)]] if name in self else None
 
     def ingredients(self, name: str) -> frozenset[str]:
         """What is in it: one generic name, several for a combination, the name itself where it is not known."""
@@ -76,9 +74,8 @@ class DrugNames:
         key = _key(name)
         if len(key) < 4:
             return []
-        found = process.extract(
-            key[:80], self._suggestible, scorer=fuzz.ratio, limit=limit * 8, score_cutoff=SUGGEST_SCORE
-        )
+        names = [known for known in self._keys if len(known) > 3]
+        found = process.extract(key[:80], names, scorer=fuzz.ratio, limit=limit * 8, score_cutoff=SUGGEST_SCORE)
         best: dict[str, str] = {}  # one spelling of each drug
         for match, _score, _index in found:
             best.setdefault(self._generics[self._keys[match]], self._keys[match])
@@ -89,39 +86,24 @@ class DrugNames:
         found = list(self._matches(text))
         return [item for number, item in enumerate(found) if _is_drug_here(text, found, number)]
 
-    @cached_property
-    def _suggestible(self) -> list[str]:
-        return [key for key in self._keys if len(key) > 3]
-
-    def _lookup(self, name: str) -> str | None:
-        return self._keys.get(_key(name))
-
     def _matches(self, text: str) -> Iterator[Mention]:
         words = list(WORD.finditer(text))
         folded = [fold(match.group()) for match in words]
         at = 0
         while at < len(words):
-            count, name = self._match_at(text, words, folded, at)
-            if name is None:
-                at += 1
-                continue
-            start, end = words[at].start(), words[at + count - 1].end()
-            if count == 1 and folded[at] not in self._keys:  # metformin's
-                end = start + len(words[at].group()[:-2])
-            yield Mention(text[start:end], name, start, end)
-            at += count
-
-    def _match_at(self, text: str, words: list[re.Match[str]], folded: list[str], at: int) -> tuple[int, str | None]:
-        first = folded[at]
-        reach = self._longest.get(first, 0)
-        for count in range(min(reach, len(words) - at), 0, -1):
-            name = self._keys.get(" ".join(folded[at : at + count]))
-            if name and all(_joined(text, words[i], words[i + 1]) for i in range(at, at + count - 1)):
-                return count, name
-        written = words[at].group()
-        if len(written) > 3 and written[-2] in "'’ʼ" and written[-1] in "sS":
-            return 1, self._keys.get(fold(written[:-2]))
-        return 0, None
+            last, end, name = at, words[at].end(), None
+            for last in range(min(at + self._longest.get(folded[at], 0), len(words)) - 1, at - 1, -1):
+                name = self._keys.get(" ".join(folded[at : last + 1]))
+                if name and all(_joined(text, words[i], words[i + 1]) for i in range(at, last)):
+                    end = words[last].end()
+                    break
+                name = None
+            written = words[at].group()
+            if not name and len(written) > 3 and written[-2] in "'’ʼ" and written[-1] in "sS":  # metformin's
+                last, end, name = at, end - 2, self._keys.get(fold(written[:-2]))
+            if name:
+                yield Mention(text[words[at].start() : end], name, words[at].start(), end)
+            at = (last if name else at) + 1
 
 
 def ingredients(name: str, drugs: DrugNames | None) -> frozenset[str]:
@@ -139,7 +121,7 @@ def _joined(text: str, left: re.Match[str], right: re.Match[str]) -> bool:
 
 def fold(word: str) -> str:
     """Lower case, without accents and apostrophes: as names are compared."""
-    return characters.fold(word).replace("'", "").replace("’", "").replace("ʼ", "")
+    return spelling.fold(word).replace("'", "").replace("’", "").replace("ʼ", "")
 
 
 def _key(name: str) -> str:
@@ -161,11 +143,8 @@ def _is_drug_here(text: str, found: list[Mention], number: int) -> bool:
     following = after.group().lower() if after and not text[item.end : after.start()].strip(" -") else ""
     if following in listed("drug_words", "measured"):
         return False
-    if item.name not in listed("drug_words", "only_as_supplement"):
+    if item.name not in listed("drug_words", "only_as_supplement") or following in listed("drug_words", "forms"):
         return True
-    neighbours = [(found[number - 1], item)] if number else []
-    neighbours += [(item, found[number + 1])] if number + 1 < len(found) else []
-    joined = any(
-        right.start - left.end < 12 and JOINED.fullmatch(text, left.end, right.start) for left, right in neighbours
-    )
-    return joined or following in listed("drug_words", "forms") or bool(DOSE_NEXT.match(text, item.end))
+    gaps = [(left.end, right.start) for left, right in pairwise(found[max(number - 1, 0) : number + 2])]
+    joined = any(stop - start < 12 and JOINED.fullmatch(text, start, stop) for start, stop in gaps)
+    return joined or bool(DOSE_NEXT.match(text, item.end))

@@ -1,10 +1,10 @@
 """Numbers in a text as values with units: 1,000 is 1000, .5 is 0.5, 1 g is 1000 mg, "two weeks" is 14 days."""
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from docgemma.text.words import clinical, plain
 
@@ -19,8 +19,7 @@ BETWEEN = frozenset(["and", "or", "to", "through"])  # "10, 20 or 40 mg": each i
 MARKS = str.maketrans(dict.fromkeys(",;/-–", " "))
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A number, in the unit it is compared in; `unit` is "" where none is written. `spelled`: written as a word."""
 
     value: Decimal
@@ -31,16 +30,18 @@ class Quantity:
 def quantities(text: str) -> list[Quantity]:
     """All numbers in a text. In "10, 20 or 40 mg" each is in mg."""
     found: list[Quantity] = []
-    following: tuple[str, int] | None = None  # unit of the number behind, and where that begins
+    following: tuple[str, str, int] | None = None  # unit of the number behind, and where that begins
     for match in reversed(list(_number().finditer(text))):
-        word, unit = match["word"], (match["unit"] or "").lower()
-        per = (match["per"] or "").replace(" ", "").replace("²", "2").lower()
-        value = Decimal(NUMBER_WORDS[word.lower()]) if word else _decimal(match["value"])
-        unit += per
-        if not unit and not word and following and _same_list(text[match.end() : following[1]]):
-            unit = following[0]
-        following = (unit, match.start()) if unit else None
-        found.append(_quantity(value, unit, bool(word)))
+        word, digits = match["word"], match["value"] or ""
+        unit, per = (match["unit"] or "").lower(), (match["per"] or "").replace(" ", "").replace("²", "2").lower()
+        between = text[match.end() : following[2]] if following else ""
+        if following and not unit and not word and set(between.casefold().translate(MARKS).split()) <= BETWEEN:
+            unit, per, _ = following
+        following = (unit, per, match.start()) if unit else None
+        value = Decimal(NUMBER_WORDS[word.lower()] if word else digits.replace(",", "." if digits[:2] == "0," else ""))
+        name, factor = _units().get(unit, ("", Decimal(0)))
+        compared = round(value * factor, 6) if name else value
+        found.append(Quantity(compared.normalize(), name + per, bool(word)))
     return found[::-1]
 
 
@@ -67,20 +68,3 @@ def _number() -> re.Pattern[str]:
         rf"(?:[\s-]?(?P<unit>{unit})(?![A-Za-z])(?P<per>\s?/\s?(?:kg|m2|m²))?)?",
         re.IGNORECASE,
     )
-
-
-def _same_list(between: str) -> bool:
-    return set(between.casefold().translate(MARKS).split()) <= BETWEEN
-
-
-def _quantity(value: Decimal, unit: str, spelled: bool) -> Quantity:
-    base, slash, per = unit.partition("/")
-    if not base:
-        return Quantity(value.normalize(), "", spelled)
-    name, factor = _units()[base]
-    return Quantity(round(value * factor, 6).normalize(), name + slash + per, spelled)
-
-
-def _decimal(text: str) -> Decimal:
-    """ "1,000" is a thousand, "0,5" a half."""
-    return Decimal(text.replace(",", "." if text.startswith("0,") else ""))

@@ -33,10 +33,7 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     if len(matches) > 1:
         options = [{"id": item.id, "label": item.label} for item in matches]
         raise ToolError(ErrorType.MULTIPLE_PATIENT_MATCHES, entity=args.name, count=len(matches), options=options)
-    found = [
-        _patient(item) | {"guessed": item.guessed, "identifiers": context.store.identifiers(item.id)}
-        for item in matches
-    ]
+    found = [_patient(item) | {"guessed": item.guessed, "identifiers": list(item.identifiers)} for item in matches]
     return ToolOutput({"name": args.name, "patients": found}, context.store.name, empty=not matches)
 
 

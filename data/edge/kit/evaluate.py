@@ -25,9 +25,8 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.reading.reader import load_reader
 from docgemma.reading.request import read_request
 from docgemma.rules.follow import carried
-from docgemma.rules.known import NO_ENTITIES
 from docgemma.rules.plan import NOT_SPECIFIED, Step, missing
-from docgemma.state import AgentState, PatientRef, Request
+from docgemma.state import AgentState, ImageRef, PatientRef, Request
 
 FOLDER = Path(__file__).parents[1]
 WEIGHTS = FOLDER / "reader.npz"
@@ -63,10 +62,10 @@ class Evaluation:
         """The state as the first node leaves it; the message before was read in its own turn."""
         last = self.request(item["before"], item, "") if "before" in item else None
         request = carried(self.request(item["question"], item, item.get("before", "")), last, "patient" in item)
-        entities = {**NO_ENTITIES, "has_image": bool(item.get("image"))}
+        image = ImageRef(path="") if item.get("image") else None
         patient = item.get("patient")
         return AgentState(
-            user_query=item["question"], message=item["question"], request=request, extracted_entities=entities,
+            user_query=item["question"], message=item["question"], request=request, image=image,
             active_patient=patient, turn_patient=patient, tool_results=[], step_count=0,
         )  # fmt: skip
 

@@ -1,16 +1,18 @@
-"""Published literature from Europe PMC, limited to PubMed's records and without retracted ones.
+"""Published literature: Europe PMC's answers, and PubMed's baseline files read in the same shape.
 
-Source: europepmc.org/RestfulWebService.
+Limited to PubMed's records and without retracted ones. Source: europepmc.org/RestfulWebService.
 """
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from docgemma.knowledge.base import Article
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
-from docgemma.knowledge.wire import Wire, at
 
 PAGE = "https://europepmc.org/article"
 HEADING = re.compile(r"\s*<h[1-6]>\s*(.*?)\s*:?\s*</h[1-6]>\s*", re.IGNORECASE)
@@ -48,7 +50,7 @@ class Results(Wire):
     records: tuple[Record, ...] = at("resultList.result", default=())
 
 
-def find_articles(http: Http, service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:
+def find_articles(service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:
     """Articles on a question in plain words, the most relevant first; [] means that there are none.
 
     Raises:
@@ -60,7 +62,7 @@ def find_articles(http: Http, service: Service, query: str, limit: int, deadline
         "resultType": "core",
         "pageSize": str(limit),
     }
-    return http.get(service, "search", params, lambda raw: parse(raw)[:limit], deadline)
+    return service.get("search", params, lambda raw: parse(raw)[:limit], deadline)
 
 
 def parse(raw: object) -> list[Article]:
@@ -68,10 +70,46 @@ def parse(raw: object) -> list[Article]:
     return [article(record) for record in Results.model_validate(raw).records]
 
 
-def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str | None]:
-    """As `pubmed.article`, of a record in JSON."""
+def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str]:
+    """The article of a bulk file, its publication types, its keywords, and the ISO date of its last change."""
     record = Record.model_validate(raw)
     return article(record), list(record.kinds), list(record.keywords), record.changed
+
+
+def pubmed_records(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """Articles of PubMed's XML in Europe PMC's shape, one element at a time so that memory stays flat."""
+    events = ElementTree.iterparse(stream, events=("start", "end"))
+    _, root = next(events)
+    for event, element in events:
+        if event == "end" and element.tag == "PubmedArticle":
+            yield _record(element)
+            root.clear()
+
+
+def _record(element: Element) -> dict[str, Any]:
+    def texts(path: str) -> list[str]:
+        return [plain("".join(item.itertext())) for item in element.iterfind(f"MedlineCitation/{path}")]
+
+    pmid = next(iter(texts("PMID")), None)
+    parts = element.iterfind("MedlineCitation/Article/Abstract/AbstractText")
+    labels = [f"{label.capitalize()}: " if (label := part.get("Label")) else "" for part in parts]
+    authors = element.iterfind("MedlineCitation/Article/AuthorList/Author")
+    names = (
+        " ".join(author.findtext(key, "") for key in ("LastName", "Initials", "CollectiveName")) for author in authors
+    )
+    year = re.search(r"\b[12][0-9]{3}\b", " ".join(texts("Article/Journal/JournalIssue/PubDate/*")))
+    return {
+        "id": pmid,
+        "pmid": pmid,
+        "title": " ".join(texts("Article/ArticleTitle")),
+        "authorString": f"{', '.join(name.strip() for name in names)}.",
+        "journalTitle": " ".join(texts("Article/Journal/Title")),
+        "pubYear": year and year[0],  # "1998 Dec-1999 Jan" is 1998
+        "abstractText": " ".join(map("".join, zip(labels, texts("Article/Abstract/AbstractText"), strict=True))),
+        "pubTypeList": {"pubType": texts("Article/PublicationTypeList/PublicationType")},
+        "keywordList": {"keyword": texts("MeshHeadingList/MeshHeading/DescriptorName") + texts("KeywordList/Keyword")},
+        "dateOfRevision": "-".join(part.zfill(2) for part in texts("DateRevised/*") or texts("DateCompleted/*")),
+    }
 
 
 def article(record: Record) -> Article:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.knowledge.base import Trial
-from docgemma.knowledge.http import Deadline, Fetched, Http, Service
+from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import statuses, words
-from docgemma.knowledge.wire import Wire, at
 
 PAGE_SIZE = 100
 MAX_PAGES = 20
@@ -53,7 +52,7 @@ class Studies(Wire):
 
 
 def find_trials(
-    http: Http, service: Service, condition: str, status: str | None, limit: int, deadline: Deadline
+    service: Service, condition: str, status: str | None, limit: int, deadline: Deadline
 ) -> Fetched[list[Trial]]:
     """Trials of a condition, page after page up to `limit`; [] means that there are none.
 
@@ -66,7 +65,7 @@ def find_trials(
         params["filter.overallStatus"] = "|".join(wanted)
     found: dict[str, Trial] = {}
     for _ in range(MAX_PAGES):
-        page = http.get(service, "studies", params, Studies.model_validate, deadline)
+        page = service.get("studies", params, Studies.model_validate, deadline)
         found |= {trial.id: trial for trial in map(parse, page.data.studies)}
         token = page.data.nextPageToken
         if len(found) >= limit or not token or token == params.get("pageToken"):

@@ -1,0 +1,87 @@
+"""Look up interactions of an ordered drug with the active medications, and among those that are taken already."""
+
+from itertools import product
+from typing import Any
+
+from docgemma.errors import DocGemmaError, ToolError
+from docgemma.knowledge.base import Answer, Interaction
+from docgemma.nodes.context import Context
+from docgemma.rules.order_check import Checked
+from docgemma.text.drugs import ingredients
+from docgemma.tools.drugs import interactions_of_known
+
+GRAVE = ("contraindicated", "major")
+MAX_MEDICINES = 20
+
+
+def check_interactions(drug: str, medications: list[dict[str, Any]], context: Context) -> Checked:
+    """Look up the drug with each active medication: one unknown drug hides no other pair. An outage ends it: what was
+    not asked is not "none listed"."""
+    listed: list[Interaction] = []
+    checked = Checked(found=listed)
+    for name in dict.fromkeys(item["name"] for item in medications if item.get("active", True)):
+        if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
+            continue  # the same drug is a duplicate, not an interaction
+        try:
+            found, source = _pair(drug, name, context)
+        except DocGemmaError:
+            return Checked(found=None)
+        listed += [item for item in found if item not in listed]
+        if source is None:
+            checked.unknown.append(name)
+        elif not found:
+            checked.none_listed[name] = source
+    return checked
+
+
+def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:
+    """One line for each contraindicated or major pair of active medicines; none where nothing could be looked up."""
+    active = [item["name"] for item in chart["medications"] if item["active"]][:MAX_MEDICINES]
+    names = sorted({part for name in active for part in ingredients(name, context.drugs)})
+    try:
+        listed = interactions_of_known(names, context.knowledge)[0].records if len(names) > 1 else []
+    except DocGemmaError:
+        return []
+    return [
+        f"Taken together already: {grade} interaction of {item.drugs[0]} with {item.drugs[1]}. "
+        f"{item.mechanism} {item.management}".strip()
+        for grade in GRAVE
+        for item in listed
+        if item.severity.lower() == grade
+    ]
+
+
+def _pair(drug: str, other: str, context: Context) -> tuple[list[Interaction], str | None]:
+    """What is listed of two medications, and the source; None where it does not know all of both.
+
+    A source may list a combination as a whole, by its ingredients, or both, so that all are asked for; either way of
+    knowing both drugs completely will do.
+    """
+    found: list[Interaction] = []
+    source = None
+    for mine, theirs in product(_ways(drug, context), _ways(other, context)):
+        answers = [_ask(a, b, context) for a, b in product(mine, theirs) if a != b]
+        found += [item for answer in answers if answer for item in answer.records if item not in found]
+        if source is None and answers and all(answer and not answer.not_covered for answer in answers):
+            source = next(f"{item.source}, {_dated(item.as_of)}" for item in answers if item)
+    return found, source
+
+
+def _dated(as_of: str | None) -> str:
+    return f"as of {as_of}" if as_of else "date unknown"
+
+
+def _ways(medication: str, context: Context) -> list[list[str]]:
+    """The names to ask for: its ingredients, and a combination also as a whole."""
+    parts = sorted(ingredients(medication, context.drugs))
+    return [parts] if len(parts) == 1 else [[medication], parts]
+
+
+def _ask(a: str, b: str, context: Context) -> Answer[Interaction] | None:
+    """The source's answer, or None where it does not know one of the two. Raises DocGemmaError in an outage."""
+    try:
+        return context.knowledge.interactions([a, b])
+    except ToolError as error:
+        if error.retryable:
+            raise
+        return None
