@@ -76,7 +76,8 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     ui.chat = gr.Chatbot(
         elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, latex_delimiters=[],
         buttons=["copy"] if agent else [], feedback_options=("Like", "Dislike") if agent else None,
-        placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False, layout="panel",
+        placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False,
+        layout="panel",
     )  # fmt: skip
     with gr.Column(visible=False, elem_id="dg-card") as ui.card:
         ui.what = gr.HTML("", elem_id="dg-what")
