@@ -4,6 +4,9 @@
   const list = document.querySelector("#dg-list .toggle-button");
   list?.setAttribute("aria-label", "Conversations");
   list?.setAttribute("title", "Conversations");
+  const dark = document.body.classList.contains("dark"); // paper is white
+  addEventListener("beforeprint", () => document.body.classList.remove("dark"));
+  addEventListener("afterprint", () => document.body.classList.toggle("dark", dark));
   // An answer is HTML: what Gradio's copy button copies is its text.
   const clipboard = navigator.clipboard;
   if (!clipboard) return;
