@@ -143,8 +143,8 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     ]  # fmt: skip
     who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
 
-    def turn(event: Any, handler: Any, inputs: list[Any]) -> None:
-        done = event(handler, inputs, shown, trigger_mode="multiple", **TURN).then(None, js=FOCUS, **QUICK)
+    def turn(event: Any, handler: Any, inputs: list[Any], **how: Any) -> None:
+        done = event(handler, inputs, shown, **TURN, **how).then(None, js=FOCUS, **QUICK)
         if agent:
             done.then(handlers.list, mine, listed_now, **QUICK)
 
@@ -164,7 +164,7 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     ui.sidebar.expand(handlers.list, mine, listed_now, **QUICK)
     ui.chat.like(handlers.thumb, [ui.session, ui.agreed], ui.feedback, **QUICK)
     question = [ui.composer, *who, ui.patient]
-    turn(ui.composer.submit, handlers.send, question)
+    turn(ui.composer.submit, handlers.send, question, trigger_mode="multiple")  # what is sent while a turn runs waits
     turn(ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then, handlers.send, question)
     turn(ui.chat.option_select, handlers.choose, who)
     turn(ui.approve.click, handlers.approve, who)
