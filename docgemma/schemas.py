@@ -23,6 +23,7 @@ ToolName = Literal[
     "analyze_medical_image",
 ]
 
+PATIENT_ID = "The record's id of the patient, such as abc-123: not a name"
 NO_TOOL = "none"  # the model may say that nothing more is needed; code checks before it believes it
 
 
@@ -51,7 +52,7 @@ class ToolSelection(Schema):
 
 
 class DrugSafetyArgs(Schema):
-    drug_name: str = _text(80)
+    drug_name: str = _text(80, description="One drug, by generic or brand name: metformin, Tikosyn")
 
 
 class DrugInteractionArgs(Schema):
@@ -65,37 +66,43 @@ class LiteratureSearchArgs(Schema):
 
 
 class ClinicalTrialsArgs(Schema):
-    condition: str = _text(120)
-    status: Optional[Annotated[str, Field(min_length=1, max_length=40)]] = None
+    condition: str = _text(120, description="The condition or treatment that is studied; name no patient")
+    status: Optional[Annotated[str, Field(min_length=1, max_length=40)]] = Field(
+        default=None, description="Only trials of this status: recruiting, active, completed; leave out for all"
+    )
 
 
 class PatientSearchArgs(Schema):
-    name: str = _text(80)
+    name: str = _text(80, description="The patient's name, with the birth date where several share it; or an id or MRN")
 
 
 class PatientChartArgs(Schema):
-    patient_id: str = _text(64)
+    patient_id: str = _text(64, description=PATIENT_ID)
 
 
 class PrescribeMedicationArgs(Schema):
-    patient_id: str = _text(64)
-    medication_name: str = _text(80)
-    dosage: str = _text(40)
-    frequency: str = _text(60)
-    notes: Optional[Annotated[str, Field(min_length=1, max_length=120)]] = None
+    patient_id: str = _text(64, description=PATIENT_ID)
+    medication_name: str = _text(80, description="The drug to order, by generic or brand name")
+    dosage: str = _text(40, description="One dose with its unit: 500 mg")
+    frequency: str = _text(60, description="How often a dose is taken: twice daily")
+    notes: Optional[Annotated[str, Field(min_length=1, max_length=120)]] = Field(
+        default=None, description="Route, duration or instruction, where the order has one: by mouth for 7 days"
+    )
 
 
 class AddAllergyArgs(Schema):
-    patient_id: str = _text(64)
-    substance: str = _text(80)
-    reaction: str = _text(120)
-    severity: Optional[Annotated[str, Field(min_length=1, max_length=20)]] = None
+    patient_id: str = _text(64, description=PATIENT_ID)
+    substance: str = _text(80, description="What the patient reacts to: a drug, a food, latex")
+    reaction: str = _text(120, description="What happened: hives, anaphylaxis")
+    severity: Optional[Annotated[str, Field(min_length=1, max_length=20)]] = Field(
+        default=None, description="mild, moderate or severe; leave out where nobody said"
+    )
 
 
 class ClinicalNoteArgs(Schema):
-    patient_id: str = _text(64)
-    note_type: str = _text(40)
-    note_text: str = _text(300)
+    patient_id: str = _text(64, description=PATIENT_ID)
+    note_type: str = _text(40, description="progress, consult, procedure, discharge or history")
+    note_text: str = _text(300, description="The note, word for word as it is to be saved")
 
 
 class ImageAnalysisArgs(Schema):

@@ -424,6 +424,7 @@ def test_the_rate_holds_the_demo_asks_who_is_there_and_sigterm_lets_a_turn_end(
             assert browser.get("/", follow_redirects=False).headers["location"] == "/demo/"
             page = browser.get("/demo/")
             assert "default-src 'self'" in page.headers["content-security-policy"]
+            assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
             assert browser.get("/demo/config").status_code == 401
             for name, status in (("viewer", 400), ("ward", 200)):
                 sent = {"username": name, "password": SECRETS[name]}

@@ -2,9 +2,13 @@
 
 import asyncio
 import html
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import httpx
@@ -220,6 +224,41 @@ def test_a_page_of_another_site_reaches_nothing_where_nobody_signs_in(
     answer = asyncio.run(ask(local_only=True))
     assert answer.status_code == status and (answer.text == "records") is (status == 200)
     assert asyncio.run(ask(local_only=False)).status_code == 200, "with a login or a link, any name will do"
+
+
+NOTEBOOK = """
+from docgemma.agent import Agent
+from docgemma.demo import open_in_notebook
+with Agent() as agent:
+    demo = open_in_notebook(agent)
+    input()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "framed"), [(["-c", NOTEBOOK], True), (["-m", "docgemma", "demo"], False)], ids=["notebook", "command"]
+)
+def test_only_a_notebook_may_show_the_demo_in_a_frame(command: list[str], framed: bool, home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    env = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_MODEL": "edge", "DOCGEMMA_SOURCES": "offline"}
+    env |= {"GRADIO_SERVER_PORT": port}
+    with subprocess.Popen([sys.executable, *command], env=env, stdin=subprocess.PIPE) as process:
+        try:
+            policy = wait_for(f"http://127.0.0.1:{port}").headers["content-security-policy"]
+        finally:
+            process.terminate()
+    assert "default-src 'self'" in policy
+    assert ("frame-ancestors 'self'" not in policy) is framed
+
+
+def wait_for(url: str) -> httpx.Response:
+    for _ in range(600):
+        try:
+            return httpx.get(url)
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise AssertionError("the demo does not listen")
 
 
 def test_a_login_is_named_with_a_way_out_and_nothing_else_is() -> None:

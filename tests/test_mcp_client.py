@@ -1,6 +1,7 @@
 """The toolbox of a remote MCP server: the same results as the built-in one, and typed failures when it breaks."""
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -145,6 +146,40 @@ def test_a_remote_server_that_misbehaves_is_a_typed_failure(httpserver: HTTPServ
     )
     assert result["error_type"] == kind
     assert "Anna" not in capfd.readouterr().err
+
+
+HUGE = 40_000_000  # bytes of padding in an answer that is right otherwise
+
+
+def unannounced(request: Request, reply: bytes) -> Response:
+    """In pieces, without a Content-Length."""
+    return Response((reply[at : at + 65536] for at in range(0, len(reply), 65536)), content_type="application/json")
+
+
+def compressed(request: Request, reply: bytes) -> Response:
+    return Response(gzip.compress(reply), content_type="application/json", headers={"Content-Encoding": "gzip"})
+
+
+def events(request: Request, reply: bytes) -> Response:
+    """Small events, each within the SDK's limit, before the answer."""
+    note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 500_000}}
+    each = b"event: message\ndata: " + json.dumps(note).encode() + b"\n\n"
+    return Response((each for _ in range(HUGE // len(each))), content_type="text/event-stream")
+
+
+@pytest.mark.parametrize("sent", [unannounced, compressed, events])
+def test_an_answer_is_bounded_however_it_is_sent(httpserver: HTTPServer, context, sent):
+    small, large = (answered(structuredContent=body(text="x" * size)) for size in (1, HUGE))
+
+    def handle(request: Request) -> Response:
+        calls = request.method == "POST" and request.get_json().get("method") == "tools/call"
+        return sent(request, large(request).get_data()) if calls else small(request)
+
+    httpserver.expect_request("/mcp").respond_with_handler(handle)
+    result = RemoteToolbox(toolbox(), httpserver.url_for("/mcp"), limit_s=20.0).call(
+        "search_patient", {"name": "Anna"}, context
+    )
+    assert result["error_type"] == "invalid_response"
 
 
 def test_nobody_listening_is_an_outage(context):

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import httpx
 import httpx2
+import jsonschema
 import mcp_types as types
 import pytest
+import yaml
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -27,12 +29,15 @@ from mcp.shared.exceptions import MCPError
 from docgemma.ehr.open import open_store
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge import open_knowledge
+from docgemma.paths import PACKAGE
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
 from docgemma.tools.base import Toolbox, ToolContext, ToolOutput
 from docgemma.tools.mcp_client import shown_findings
+from docgemma.tools.mcp_reading import TEMPLATES
 from docgemma.tools.mcp_server import build_server
-from docgemma.tools.mcp_wire import RETRY_S, SAFETY, WriteKeys
+from docgemma.tools.mcp_wire import RETRY_S, SAFETY, WriteKeys, to_wire
+from tests.scripted import ScriptedLLM
 
 ERAS = ["legacy", "2026-07-28"]  # the handshake, and a call that comes again with its answer
 NOTE = {"patient_id": "def-456", "note_type": "progress", "note_text": "Blood pressure controlled."}
@@ -116,7 +121,22 @@ def test_the_fields_of_a_schema_keep_their_order_and_an_optional_one_may_be_left
         assert schema["required"] == [key for key, item in model.model_fields.items() if item.is_required()]
         assert schema["additionalProperties"] is False
     severity = tools["add_allergy"].input_schema["properties"]["severity"]
+    assert severity.pop("description").startswith("mild, moderate or severe")
     assert severity == {"maxLength": 20, "minLength": 1, "type": "string"}
+
+
+def test_every_argument_of_every_tool_is_described(context):
+    for tool in listed(context, paths=True).values():
+        for name, field in tool.input_schema["properties"].items():
+            assert len(field.get("description", "")) > 15, (tool.name, name)
+
+
+def strict(schema: dict) -> dict:
+    """The same schema, refusing every key that it does not name."""
+    if "properties" in schema:
+        inside = {key: strict(item) for key, item in schema["properties"].items()}
+        return schema | {"properties": inside, "required": [*inside], "additionalProperties": False}
+    return schema | {"items": strict(schema["items"])} if isinstance(schema.get("items"), dict) else schema
 
 
 def test_annotations_tell_reads_from_writes_and_the_record_from_the_world(context):
@@ -239,6 +259,124 @@ def test_control_tokens_in_a_record_do_not_reach_the_client(context):
     assert "im_start" not in answer.model_dump_json()
 
 
+WRITES = [
+    ("prescribe_medication",
+     {"patient_id": "def-456", "medication_name": "amlodipine", "dosage": "5 mg", "frequency": "once daily"}),
+    ("add_allergy", {"patient_id": "def-456", "substance": "latex", "reaction": "hives"}),
+    ("save_clinical_note", NOTE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args"), [item[:2] for item in READS] + WRITES)
+def test_the_output_schema_says_what_the_data_of_each_tool_holds(context, name, args):
+    typed = strict(listed(context)[name].output_schema["properties"]["data"])
+    body = call(context, name, args, person=Person()).structured_content
+    assert body["ok"], body
+    jsonschema.validate(body["data"], typed)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(body["data"] | {next(iter(body["data"])): 7}, typed)
+
+
+def test_the_image_tool_says_what_its_data_holds(context, png):
+    llm = ScriptedLLM(vision=True).enqueue(
+        "analyze_medical_image",
+        {"modality": "ct", "findings": ["None."], "impression": "Normal.", "confidence": 0.9,
+         "requires_specialist_review": False},
+    )  # fmt: skip
+    seen = replace(context, llm=llm, image={"path": str(png)})
+    body = to_wire(toolbox().call("analyze_medical_image", {"query": "What?"}, seen)).structured_content
+    typed = strict(listed(context)["analyze_medical_image"].output_schema["properties"]["data"])
+    jsonschema.validate(body["data"], typed)
+
+
+# resources and prompts
+
+CHART, LABEL = "docgemma://patient/{}/chart", "docgemma://label/{}"
+SCENARIOS = yaml.safe_load((PACKAGE / "demo" / "scenarios.yaml").read_text(encoding="utf-8"))
+
+
+async def everything_to_read(client):
+    addresses = [CHART.format("def-456"), LABEL.format("Tikosyn"), LABEL.format("d%6Ffetilide")]
+    return {
+        "templates": (await client.list_resource_templates()).resource_templates,
+        "resources": (await client.list_resources()).resources,
+        "prompts": (await client.list_prompts()).prompts,
+        "read": {address: (await client.read_resource(address)).contents for address in addresses},
+        "asked": [await client.get_prompt(item["id"]) for item in SCENARIOS],
+    }
+
+
+def as_json(contents: list) -> dict:
+    [content] = contents
+    assert content.mime_type == "application/json"
+    return json.loads(content.text)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_over_stdio_charts_and_labels_are_resources_and_the_scenarios_are_prompts(home, context, mode):
+    seen = stdio(home, everything_to_read, mode=mode)
+    assert [item.uri_template for item in seen["templates"]] == [CHART.format("{id}"), LABEL.format("{drug}")]
+    assert all(item.title and item.description and item.mime_type for item in seen["templates"])
+    assert seen["resources"] == []  # a list of charts would be a list of patients
+    for address, name, args in (
+        (CHART.format("def-456"), "get_patient_chart", {"patient_id": "def-456"}),
+        (LABEL.format("Tikosyn"), "check_drug_safety", {"drug_name": "Tikosyn"}),
+        (LABEL.format("d%6Ffetilide"), "check_drug_safety", {"drug_name": "dofetilide"}),
+    ):
+        assert as_json(seen["read"][address]) == to_wire(toolbox().call(name, args, context)).structured_content
+    assert [item.name for item in seen["prompts"]] == [item["id"] for item in SCENARIOS]
+    for item, shown, asked in zip(SCENARIOS, seen["prompts"], seen["asked"], strict=True):
+        [message] = asked.messages
+        assert (shown.title, shown.description) == (item["title"], message.content.text)
+        assert message.role == "user" and item["steps"][0]["ask"].split()[0] in message.content.text
+
+
+REFUSED = [
+    (CHART.format("nobody"), types.INVALID_PARAMS, "not_found"),
+    (CHART.format(""), types.INVALID_PARAMS, "missing_required_args"),
+    (CHART.format("..%2F" * 30), types.INVALID_PARAMS, "invalid_args"),
+    (LABEL.format("zzyzxomab"), types.INVALID_PARAMS, "drug_not_in_database"),
+    ("docgemma://patient/def-456", types.INVALID_PARAMS, None),
+    ("file:///etc/passwd", types.INVALID_PARAMS, None),
+]
+
+
+def failure(context: ToolContext, work, **kwargs) -> MCPError:
+    async def fails(client):
+        with pytest.raises(MCPError) as caught:
+            await work(client)
+        return caught.value
+
+    return in_memory(context, fails, **kwargs)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(("uri", "code", "kind"), REFUSED)
+def test_a_resource_that_is_not_there_is_an_error_of_a_known_type(context, uri, code, kind, mode):
+    error = failure(context, lambda client: client.read_resource(uri), mode=mode)
+    assert error.code == code
+    assert (error.data or {}).get("error_type") == kind
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_an_unreachable_record_store_is_an_error_and_never_an_empty_chart(context, mode):
+    broken = replace(context, store=BrokenStore())
+    error = failure(broken, lambda client: client.read_resource(CHART.format("def-456")), mode=mode)
+    assert (error.code, error.data["error_type"]) == (types.INTERNAL_ERROR, "service_unavailable")
+    assert "Kowalski" not in str(error.error)
+
+
+def test_every_resource_is_read_by_a_tool_that_reads_and_takes_one_argument():
+    for _, name, *_ in TEMPLATES:
+        tool = toolbox()[name]
+        assert not tool.writes and len(tool.args.model_fields) == 1
+
+
+def test_an_unknown_prompt_is_an_error_of_the_protocol(context):
+    error = failure(context, lambda client: client.get_prompt("drop-all-patients"))
+    assert "no such prompt" in str(error)
+
+
 # images
 
 
@@ -285,13 +423,17 @@ def test_a_write_is_refused_where_the_client_cannot_ask_a_person(context, mode):
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize(
-    "person", [Person("decline"), Person("cancel"), Person(approve=False), Person(approve="yes"), Person(approve=None)],
+    ("person", "why"), [
+        (Person("decline"), "a person declined it"), (Person("cancel"), "the question was cancelled"),
+        (Person(approve=False), "a person declined it"), (Person(approve="yes"), "neither yes nor no"),
+        (Person(approve=None), "neither yes nor no"),
+    ],
     ids=["decline", "cancel", "no", "not a boolean", "empty"],
 )  # fmt: skip
-def test_a_write_that_is_not_confirmed_is_not_stored(context, person, mode):
+def test_a_write_that_is_not_confirmed_is_not_stored_and_the_answer_says_why(context, person, why, mode):
     answer = call(context, "save_clinical_note", NOTE, person=person, mode=mode)
     assert answer.structured_content["error_type"] == "not_permitted"
-    assert "was not confirmed" in answer.content[0].text
+    assert why in answer.content[0].text and "so nothing was written." in answer.content[0].text
     assert notes(context) == []
 
 
@@ -315,8 +457,11 @@ def test_the_person_sees_whom_and_what_it_is_about_and_what_the_safety_check_fou
     order = {"patient_id": "def-456", "medication_name": "amoxicillin", "dosage": "500 mg", "frequency": "twice daily"}
     call(context, "prescribe_medication", order, person=person, mode=mode, findings=lambda *_: found)
     [message] = person.asked
-    for part in ("Prescription for Maria Garcia", "def-456", "amoxicillin", "500 mg", "twice daily"):
-        assert part in message
+    born = context.store.patient("def-456").birth_date
+    assert message.splitlines()[:6] == [
+        "Prescription for Maria Garcia", f"Born {born}, patient ID def-456", "Will be written:",
+        "- Medication name: amoxicillin", "- Dosage: 500 mg", "- Frequency: twice daily",
+    ]  # fmt: skip
     assert shown_findings(message) == ["allergy to penicillin (severe)", "interacts with warfarin Approve it"]
 
 
@@ -485,7 +630,8 @@ def test_a_person_is_shown_a_real_allergy_conflict_before_a_prescription(home, c
 
     answer = stdio(home, work, mode=mode, person=person)
     assert answer.structured_content["error_type"] == "not_permitted"
-    assert any("penicillin" in finding.lower() for finding in shown_findings(person.asked[0]))
+    assert "penicillin" in shown_findings(person.asked[0])[0].lower()  # the worst first
+    assert "a person declined it, so nothing was written." in answer.structured_content["text"]
     assert len(context.store.chart("ghi-789").medications) == before
 
 

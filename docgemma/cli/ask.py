@@ -1,6 +1,7 @@
 """`docgemma ask` and `docgemma chat`: one question, or turn after turn."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -40,18 +41,18 @@ def ask(
     with _agent(graph, model) as agent:
         from docgemma.cli.screen import Screen, settle
 
-        screen = Screen()
-        tell = None if as_json else screen.event
-        if question is not None:
-            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
-            if decision and result["pending_write"]:
-                result = agent.decide(result["thread"], *decision, on_event=tell)
-        elif decision:
-            result = agent.decide(thread or "", *decision, on_event=tell)
-        else:
-            result = agent.proceed(thread or "", on_event=tell)
-        if result["pending_write"] and not as_json and sys.stdin.isatty():
-            result = settle(agent, result, screen)
+        with closing(Screen()) as screen:
+            tell = None if as_json else screen.event
+            if question is not None:
+                result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
+                if decision and result["pending_write"]:
+                    result = agent.decide(result["thread"], *decision, on_event=tell)
+            elif decision:
+                result = agent.decide(thread or "", *decision, on_event=tell)
+            else:
+                result = agent.proceed(thread or "", on_event=tell)
+            if result["pending_write"] and not as_json and sys.stdin.isatty():
+                result = settle(agent, result, screen)
     if as_json:
         print_json(result)
     else:

@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.control import Control
+from rich.live import Live
 from rich.markup import escape
+from rich.segment import ControlType
 from rich.table import Table
+from rich.text import Text
 
 from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
@@ -24,24 +28,35 @@ class Screen:
         piped = not sys.stdout.isatty()  # then a line is a line: a program or a file reads it
         self.out = Console(highlight=False, soft_wrap=piped, width=PIPED_WIDTH if piped else None)
         self.err = Console(stderr=True, highlight=False)
+        # what is written so far: the answer takes its place, so it stands there once, as it passed every check
+        self.draft = Live(
+            console=self.out, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        )
         self.streamed = ""
 
     def event(self, event: dict[str, Any]) -> None:
+        if event["type"] in ("start", "step"):
+            self.close()
         if event["type"] == "start" and self.err.is_terminal:
             self.err.print(f"[dim]· {event['label']} …[/dim]", end="\r")
         elif event["type"] == "step" and event["detail"]:
             self.err.print(f"[dim]· {event['label']}: {escape(event['detail'])} ({event['seconds']:.1f} s)[/dim]")
         elif event["type"] == "token" and self.out.is_terminal:
+            if not self.draft.is_started:
+                self.out.control(Control((ControlType.ERASE_IN_LINE, 2)))  # the label of the step that writes
+                self.draft.start()
             self.streamed += event["text"]
-            self.out.print(escape(event["text"]), end="")
+            self.draft.update(Text(self.streamed), refresh=True)
+
+    def close(self) -> None:
+        """Take the draft off the terminal."""
+        self.draft.stop()
+        self.streamed = ""
 
     def result(self, result: dict[str, Any], timeline: bool = True) -> None:
         """The answer as it stands after every check, then the timeline."""
-        if self.streamed.strip() == result["answer"].strip():
-            self.out.print()
-        else:
-            self.out.print(("\n" if self.streamed else "") + escape(result["answer"]))
-        self.streamed = ""
+        self.close()
+        self.out.print(escape(result["answer"]))
         for source in dict.fromkeys(map(source_line, result["sources"])):
             self.out.print(f"[dim]Source: {escape(source)}[/dim]")
         if timeline:
@@ -63,6 +78,7 @@ class Screen:
 def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, Any]:
     """Put a waiting write to the person at the keyboard until it is decided or left for later."""
     while pending := result["pending_write"]:
+        screen.close()
         screen.out.print(escape(approval_text(pending)))
         decision = DECISIONS.get(_read("approve, edit, reject, or later? ").strip().lower()[:1])
         if decision is None:
@@ -85,9 +101,11 @@ def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | No
             result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
             result = settle(agent, result, screen)
         except KeyboardInterrupt:
+            screen.close()
             screen.err.print("\nStopped. Ask again, or ask something else.")
             continue
         except DocGemmaError as error:
+            screen.close()
             screen.err.print(escape(error.line()))
             continue
         thread, image, patient = result["thread"], None, None

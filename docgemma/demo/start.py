@@ -29,6 +29,7 @@ CONTENT = (  # what a page may do: talk to its own server and to nobody else; th
     "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:"  # Gradio's start-up script and its templates
 )
 POLICY = {"content-security-policy": CONTENT, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
+UNFRAMED = f"{CONTENT}; frame-ancestors 'self'"  # no page of another site lays itself over an Approve button
 ELSEWHERE = "This demo answers pages of this machine only. Open it as http://127.0.0.1, or start it with --share.\n"
 
 
@@ -61,7 +62,8 @@ def launch(
         _check_public(agent)
     turns = Turns(SLOTS)
     blocks = _build(agent, turns)
-    local_only = Middleware(OwnServerOnly, local_only=not (share or auth))
+    # a cell shows the page in a frame, of a site whose name nobody here knows; the command line's page is nobody's part
+    local_only = Middleware(OwnServerOnly, local_only=not (share or auth), framed=not block)
     try:
         blocks.launch(
             server_name=LOOPBACK, server_port=port or None, share=share, auth=auth, max_threads=SLOTS, quiet=quiet,
@@ -147,10 +149,11 @@ def _say(line: str) -> None:
 
 class OwnServerOnly:
     """ASGI middleware that adds the policy to every answer. `local_only`: nobody signs in and no link is shared, so a
-    page of another site, opened in a browser here, reaches nothing."""
+    page of another site, opened in a browser here, reaches nothing. `framed`: another page may show it in a frame."""
 
-    def __init__(self, app: ASGIApp, local_only: bool = False):
+    def __init__(self, app: ASGIApp, local_only: bool = False, framed: bool = False):
         self.app, self.local_only = app, local_only
+        self.policy = POLICY if framed else {**POLICY, "content-security-policy": UNFRAMED}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.local_only and scope["type"] == "http" and not from_this_machine(scope["headers"]):
@@ -159,7 +162,7 @@ class OwnServerOnly:
 
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(POLICY)
+                MutableHeaders(scope=message).update(self.policy)
             await send(message)
 
         await self.app(scope, receive, with_policy if scope["type"] == "http" else send)

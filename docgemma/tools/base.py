@@ -70,6 +70,7 @@ class Tool:
         args: the argument schema, required and decision-critical fields first; the first says what is looked for.
         example: a question this tool answers, the one-shot of stage 1.
         run: does the work; raises ToolError in the known ways and nothing else on purpose.
+        data: the shape of what `run` returns: names to types, `[item]` a list of them; clients of MCP read it.
         format: payload to text for models and clinicians: one finding a line, the most critical first, bounded.
         no_answer: what a clinician reads once every retry has failed; "" says it with the label.
         needs: what must be known before a model may choose it.
@@ -89,6 +90,7 @@ class Tool:
     needs: Needs = "nothing"
     writes: bool = False
     outside: bool = False
+    data: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         protect(self.name, self.label)

@@ -26,11 +26,9 @@ NONE_LISTED = "none listed in this source, which does not prove that there is no
 def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     """Safety sections of one drug's label.
 
-    Data: `drug` (generic name), `asked` (as the clinician wrote it), `brand_names: list[str]`,
-    `drug_classes: list[str]`, `boxed_warning: str`, `has_boxed_warning: bool` (False: known absent),
-    `contraindications: list[str]`, `warnings: list[str]`, `interactions: str`, `max_daily_dose: str` ("" where the
-    label states none), `reference: str`, `effective: str | None` (ISO date of the label), `basis: str` (the label that
-    was read, or "not verified"), `fell_back: str | None`.
+    Data (`DRUG_SAFETY.data`): `drug` (generic name), `asked` (as the clinician wrote it), `has_boxed_warning` (False:
+    known absent), `max_daily_dose` ("" where the label states none), `effective` (ISO date of the label), `basis` (the
+    label that was read, or "not verified").
 
     Raises:
         ToolError: `drug_not_in_database`, `ambiguous_drug_name` (with `suggestions`), or an outage.
@@ -70,12 +68,9 @@ def format_safety(data: dict[str, Any]) -> str:
 def check_drug_interactions(args: DrugInteractionArgs, context: ToolContext) -> ToolOutput:
     """Interactions of every pair among two to six drugs, the worst first.
 
-    Data: `drugs: list[str]` (generic names, in the order asked), `asked: list[str]`,
-    `interactions: [{"drugs": [a, b], "severity", "mechanism", "management", "reference", "basis"}]`,
-    `none_listed: [[a, b]]` (pairs without an entry in this source; never means safe),
-    `not_checked: list[str]` (drugs that this source does not know), `not_covered: list[str]` (drugs that it knows and
-    holds no interaction of), `fell_back: str | None`.
-    `empty` is True where no pair has an entry and every drug is known.
+    Data (`DRUG_INTERACTIONS.data`): `drugs` (generic names, in the order asked), `none_listed` (pairs without an entry
+    in this source; never means safe), `not_checked` (drugs that this source does not know), `not_covered` (drugs that
+    it knows and holds no interaction of). `empty` is True where no pair has an entry and every drug is known.
 
     Raises:
         ToolError: `missing_required_args` for fewer than two different drugs, `drug_not_in_database` where fewer
@@ -192,7 +187,12 @@ DRUG_SAFETY = Tool(
     no_answer="The drug label service did not respond. Nothing was checked.",
     needs="drug",
     outside=True,
-)
+    data={
+        "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
+        "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
+        "max_daily_dose": str, "reference": str, "effective": str | None, "basis": str, "fell_back": str | None,
+    },
+)  # fmt: skip
 
 DRUG_INTERACTIONS = Tool(
     name="check_drug_interactions",
@@ -209,4 +209,8 @@ DRUG_INTERACTIONS = Tool(
     no_answer="The drug interaction service did not respond. Nothing was checked.",
     needs="drugs",
     outside=True,
-)
+    data={
+        "drugs": [str], "asked": [str], "interactions": [Interaction],
+        "none_listed": [[str]], "not_checked": [str], "not_covered": [str], "fell_back": str | None,
+    },
+)  # fmt: skip

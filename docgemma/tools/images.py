@@ -72,7 +72,7 @@ def format_findings(data: dict[str, Any]) -> str:
 
 
 def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> ToolOutput:
-    """What the attached image shows. Data: as `describe_image` returns, with `query`.
+    """What the attached image shows. Data: as `describe_image` returns, with `query` (`IMAGE_ANALYSIS.data`).
 
     Raises:
         ToolError: `missing_required_args` (no image attached), `invalid_args` (not a readable image; `reason`, one line
@@ -113,4 +113,8 @@ IMAGE_ANALYSIS = Tool(
     run=analyze_medical_image,
     format=format_findings,
     needs="image",
-)
+    data={
+        "query": str, "modality": str, "findings": [str], "impression": str, "confidence": float,
+        "confidence_word": str, "requires_specialist_review": bool, "header": dict[str, Any], "formatted": str,
+    },
+)  # fmt: skip

@@ -15,8 +15,7 @@ SHOWN = 5
 def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) -> ToolOutput:
     """Published work on a question, the best match first.
 
-    Data: `query: str`, `articles: [{"id", "title", "authors", "journal", "year": int | None, "abstract", "url",
-    "demonstration": bool}]`, `fell_back: str | None`. `id` is a PMID, or DEMO-LIT-… for an invented record.
+    Data (`LITERATURE.data`): `id` is a PMID, or DEMO-LIT-… for an invented record.
 
     Raises:
         ToolError: an outage.
@@ -28,9 +27,7 @@ def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) 
 def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> ToolOutput:
     """Trials for a condition, the best match first.
 
-    Data: `condition: str`, `status: str | None` (the filter as asked), `trials: [{"id", "title", "status", "phase",
-    "conditions": list[str], "interventions": list[str], "locations": list[str], "summary", "url",
-    "demonstration": bool}]`, `fell_back: str | None`. `id` is an NCT id, or DEMO-TRIAL-… for an invented record.
+    Data (`TRIALS.data`): `status` (the filter as asked); `id` is an NCT id, or DEMO-TRIAL-… for an invented record.
 
     Raises:
         ToolError: `invalid_args` for a status that is none, or an outage.
@@ -102,6 +99,7 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     no_answer="The literature service did not respond. Nothing was searched.",
+    data={"query": str, "articles": [Article], "fell_back": str | None},
     needs="no patient",
     outside=True,
 )
@@ -120,6 +118,7 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     no_answer="The trial registry did not respond. Nothing was searched.",
+    data={"condition": str, "status": str | None, "trials": [Trial], "fell_back": str | None},
     needs="no patient",
     outside=True,
 )

@@ -5,6 +5,7 @@ key and an attached image; what it answers is untrusted text, cleaned, bounded a
 """
 
 import base64
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
 IMAGE_LIMIT_S = 600.0  # a large model looks at an image
-MAX_ANSWER = 8_000_000  # bytes of one HTTP response
+MAX_ANSWER = 8_000_000  # bytes of all that a server answers to one call
 
 
 class RemoteToolbox(Toolbox):
@@ -51,16 +52,19 @@ class RemoteToolbox(Toolbox):
             return _output(tool, portal.call(self._call, tool, sent, context, self._limit_s or usual))
 
     async def _call(self, tool: Tool, sent: dict[str, Any], context: ToolContext, limit: float) -> types.CallToolResult:
-        person, refused = _Approval(context.approved), list[int]()
+        person, refused, left = _Approval(context.approved), list[int](), [MAX_ANSWER]
 
         async def look_at(response: httpx2.Response) -> None:  # the SDK does not pass on an error status
             refused[:] = [response.status_code] if response.status_code >= 400 else []
-            if int(response.headers.get("content-length", 0)) > MAX_ANSWER:
-                raise httpx2.DecodingError("the answer is too long")
+            if response.headers.get("content-encoding", "identity") != "identity":  # a bomb, perhaps
+                raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+            response.stream = _Bounded(response.stream, left)
 
         meta: Any = {WRITE_KEY: context.write_key} if context.write_key else None
         http = httpx2.AsyncClient(
-            headers=self._headers, timeout=httpx2.Timeout(limit), event_hooks={"response": [look_at]}
+            headers={**self._headers, "Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(limit),
+            event_hooks={"response": [look_at]},
         )
         try:
             with anyio.fail_after(limit):
@@ -72,11 +76,29 @@ class RemoteToolbox(Toolbox):
             cause: BaseException = error
             while isinstance(cause, BaseExceptionGroup):
                 cause = cause.exceptions[0]
-            raise ToolError(_kind(cause, refused), f"MCP: {type(cause).__name__}") from None
+            kind = ErrorType.INVALID_RESPONSE if left[0] < 0 else _kind(cause, refused)
+            raise ToolError(kind, f"MCP: {type(cause).__name__}") from None
         if person.unseen and answer.is_error:
             reason = "nothing was recorded, since the safety check now also finds: " + "; ".join(person.unseen)
             raise ToolError(ErrorType.NOT_PERMITTED, reason=reason)
         return answer
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response, streamed or not, while the bytes that are `left` to the call last."""
+
+    def __init__(self, body: Any, left: list[int]):
+        self.body, self.left = body, left
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self.body:
+            self.left[0] -= len(chunk)
+            if self.left[0] < 0:
+                raise httpx2.DecodingError("the answer is too long")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.body.aclose()
 
 
 class _Approval:

@@ -41,6 +41,7 @@ from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
+from docgemma.tools import mcp_reading as reading
 from docgemma.tools import mcp_wire as wire
 from docgemma.tools import toolbox
 from docgemma.tools.base import Tool, Toolbox, ToolContext, validate
@@ -53,7 +54,6 @@ INSTRUCTIONS = (
 )
 MAX_BODY = 17 * 1024 * 1024  # a request with an image
 MIN_TOKEN = 16
-DECLINED = "nothing was recorded, since the entry was not confirmed."
 
 # the safety check of a write, given its arguments; None where nothing is checked
 Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
@@ -152,6 +152,12 @@ def build_server(
     process, keys, looking = uuid.uuid4().hex, wire.WriteKeys(), threading.Lock()
     in_thread = partial(to_thread.run_sync, abandon_on_cancel=True)
 
+    def caller(ctx: ServerRequestContext[Any, Any]) -> tuple[str, ToolContext]:
+        session = (getattr(ctx.request, "headers", None) or {}).get("mcp-session-id") or process
+        info = ctx.session.client_params.client_info if ctx.session.client_params else None
+        actor = f"MCP client {clean_text(info.name, 40) if info else ''}".strip()
+        return session, replace(context, thread=f"mcp-{session[:12]}", actor=actor)
+
     async def list_tools(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[definition(tool, image_paths) for tool in tools])
 
@@ -162,17 +168,14 @@ def build_server(
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, "There is no such tool; tools/list names them.")
         args = dict(params.arguments or {})
-        session = (getattr(ctx.request, "headers", None) or {}).get("mcp-session-id") or process
-        info = ctx.session.client_params.client_info if ctx.session.client_params else None
-        actor = f"MCP client {clean_text(info.name, 40) if info else ''}".strip()
-        given = replace(context, thread=f"mcp-{session[:12]}", actor=actor)
+        session, given = caller(ctx)
         try:
             if tool.writes:
                 answer = await wire.confirmed(ctx, params, await in_thread(ask, tool, args, given))
                 if isinstance(answer, types.InputRequiredResult):
                     return answer
-                if not answer:
-                    raise ToolError(ErrorType.NOT_PERMITTED, "a person declined", reason=DECLINED)
+                if answer != "accept":
+                    raise ToolError(ErrorType.NOT_PERMITTED, answer, reason=wire.UNCONFIRMED[answer])
                 key = keys.key(session, tool.name, args, (ctx.meta or {}).get(wire.WRITE_KEY))
                 given = replace(given, write_key=key, approved=())
             work = look if tool.needs == "image" else tools.call
@@ -180,13 +183,20 @@ def build_server(
         except Exception as error:
             return wire.to_wire(tools.failed(tool.name, args, error))
 
+    async def read_resource(
+        ctx: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        name, value = reading.found(params.uri)
+        args = {tools[name].entity: value}
+        return reading.as_resource(params.uri, await in_thread(tools.call, name, args, caller(ctx)[1]))
+
     def ask(tool: Tool, args: dict[str, Any], given: ToolContext) -> str:
         """What a person has to be asked. A write that could not be carried out fails here, and nobody is asked."""
         validate(tool, args)
         patient = given.store.patient(args["patient_id"].strip())
         if patient is None:
             raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args["patient_id"])
-        return wire.question(tool, args, f"{patient.label} (patient ID {patient.id})", findings(args, given))
+        return wire.question(tool, args, patient, findings(args, given))
 
     def look(name: str, args: dict[str, Any], given: ToolContext) -> ToolResult:
         with received_image(args, image_paths) as image, looking:
@@ -194,7 +204,9 @@ def build_server(
 
     server: Server[Any] = Server(
         NAME, version=__version__, title="DocGemma", instructions=INSTRUCTIONS,
-        on_list_tools=list_tools, on_call_tool=call_tool,
+        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resources=reading.list_resources,
+        on_list_resource_templates=reading.list_templates, on_read_resource=read_resource,
+        on_list_prompts=reading.list_prompts, on_get_prompt=reading.get_prompt,
     )  # fmt: skip
     # seals the question that was asked, so that an answer cannot be moved to another write
     server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
@@ -226,7 +238,7 @@ def definition(tool: Tool, image_paths: bool) -> types.Tool:
             schema["properties"][wire.IMAGE_PATH] = {"type": "string", "description": "Or the path of such a file"}
     return types.Tool(
         name=tool.name, title=tool.label, description=tool.description, input_schema=schema,
-        output_schema=wire.WireResult.model_json_schema(mode="serialization"),
+        output_schema=wire.output_schema(tool),
         annotations=types.ToolAnnotations(
             title=tool.label, read_only_hint=not tool.writes, idempotent_hint=not tool.writes,
             # a new entry overwrites nothing; yet an order that is out cannot be called back by another call

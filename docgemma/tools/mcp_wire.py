@@ -16,8 +16,9 @@ from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError as UnusableAnswer
 from mcp.server.mcpserver.resolve import Elicit, Resolve, build_resolver_plans, resolve_arguments
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
+from docgemma.ehr.base import PatientMatch
 from docgemma.errors import ErrorType, ToolError
 from docgemma.state import ToolResult
 from docgemma.tools.base import Tool
@@ -28,6 +29,11 @@ IMAGE_DATA, IMAGE_PATH = "image_base64", "image_path"
 MAX_BASE64 = 16_000_000  # characters: an image of 12 MB
 SAFETY = "Safety check"
 CANNOT_ASK = "nothing was recorded, since this MCP client cannot ask a person to confirm. Use one with elicitation."
+UNCONFIRMED = {
+    "decline": "a person declined it, so nothing was written.",
+    "cancel": "the question was cancelled, so nothing was written.",
+    "unclear": "the answer was neither yes nor no, so nothing was written.",
+}
 RETRY_S = 600.0  # the same write, asked for again within this time, is a retry
 
 
@@ -58,6 +64,24 @@ class WireResult(BaseModel):
     links: list[dict[str, str]] = Field(default=[], description="Sources: title, url, id")
 
 
+def output_schema(tool: Tool) -> dict[str, Any]:
+    """What a call answers, `data` as this tool fills it. No key of it is required: a failure has none."""
+    schema = WireResult.model_json_schema(mode="serialization")
+    if tool.data:
+        schema["properties"]["data"]["properties"] = _schema(tool.data)["properties"]
+    return schema
+
+
+def _schema(shape: Any) -> dict[str, Any]:
+    """The JSON schema of a shape as `Tool.data` writes it."""
+    if isinstance(shape, dict):
+        properties = {key: _schema(item) for key, item in shape.items()}
+        return {"type": "object", "properties": properties, "required": [*shape]}
+    if isinstance(shape, list):
+        return {"type": "array", "items": _schema(shape[0])}
+    return TypeAdapter(shape).json_schema(mode="serialization")
+
+
 def to_wire(result: ToolResult) -> types.CallToolResult:
     """A result as a client gets it. A failure is `isError`, with its type and its text for a clinician."""
     failed, text = result["error"] is not None, result["formatted_result"]
@@ -81,11 +105,19 @@ class Confirmation(BaseModel):
     )  # fmt: skip
 
 
-def question(tool: Tool, args: dict[str, Any], patient: str, findings: list[str] | None) -> str:
-    """Put a write into words, with the findings of its safety check; None where none applies."""
-    lines = [f"{tool.label} for {patient}"]
+def question(tool: Tool, args: dict[str, Any], patient: PatientMatch, findings: list[str] | None) -> str:
+    """Preview a write: whose record, what goes into it, and what its safety check found, the worst first.
+
+    Args:
+        findings: None where nothing is checked.
+    """
+    lines = [
+        f"{tool.label} for {clean_text(patient.name, 120)}",
+        f"Born {patient.birth_date or '(not recorded)'}, patient ID {patient.id}",
+        "Will be written:",
+    ]
     lines += [
-        f"{name.replace('_', ' ').capitalize()}: {clean_text(str(value), 400)}"
+        f"- {name.replace('_', ' ').capitalize()}: {clean_text(str(value), 400)}"
         for name, value in args.items()
         if name != "patient_id" and value not in (None, "")
     ]
@@ -98,8 +130,11 @@ def question(tool: Tool, args: dict[str, Any], patient: str, findings: list[str]
 
 async def confirmed(
     ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, message: str
-) -> bool | types.InputRequiredResult:
+) -> str | types.InputRequiredResult:
     """Ask a person through the client; in the newer protocol the call ends with the question and comes again.
+
+    Returns:
+        "accept", or a key of `UNCONFIRMED`.
 
     Raises:
         ToolError: `not_permitted`, the client cannot ask a person.
@@ -115,11 +150,13 @@ async def confirmed(
     except MCPError as error:
         raise ToolError(ErrorType.NOT_PERMITTED, f"elicitation: {error.code}", reason=CANNOT_ASK) from None
     except UnusableAnswer:  # the form came back filled in wrongly: no yes
-        return False
+        return "unclear"
     if isinstance(answers, types.InputRequiredResult):
         return answers
     answer = answers["confirm"]
-    return isinstance(answer, AcceptedElicitation) and answer.data.approve
+    if isinstance(answer, AcceptedElicitation):
+        return "accept" if answer.data.approve else "decline"
+    return str(answer.action)
 
 
 class WriteKeys:

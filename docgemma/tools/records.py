@@ -22,8 +22,8 @@ VITALS = ("blood pressure", "systolic", "diastolic", "heart rate", "oxygen", "re
 def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     """The one patient of that name, of that id or MRN, or of that name and birth date.
 
-    Data: `name: str` (as asked), `patients: [{"id", "name", "birth_date", "sex", "label", "guessed": bool}]`, which
-    holds one patient, or none (`empty`). `guessed`: the record spells the name differently.
+    Data (`PATIENT_SEARCH.data`): `patients` holds one patient, or none (`empty`). `guessed`: the record spells the name
+    differently.
 
     Raises:
         ToolError: `multiple_patient_matches` with `options: [{"id", "label"}]`, `count` and `entity`; an outage.
@@ -54,21 +54,12 @@ def format_search(data: dict[str, Any]) -> str:
 def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutput:
     """The clinical summary of one patient. Every list is what the record holds; [] means looked up, none recorded.
 
-    Data:
-        `patient: {"id", "name", "birth_date", "sex", "label"}`
-        `allergies: [{"substance", "reaction", "severity", "criticality", "active": bool}]`
-        `no_known_allergies: bool` (documented as such, which differs from nothing recorded)
-        `conditions: [{"name", "active": bool, "onset"}]`
-        `medications: [{"name", "dosage", "active": bool, "status", "started"}]`
-        `labs`, `vitals: [{"name", "value", "unit", "flag", "date", "low", "high", "code", "earlier"}]`, the latest of
-            each kind, with `earlier: [{"value", "date"}]`, the two before it;
+    Data (`PATIENT_CHART.data`): texts are "" and dates partial or "" where the record does not say.
+        `no_known_allergies`: documented as such, which differs from nothing recorded
+        `labs`, `vitals`, `social` (smoking status and the like): the latest of each kind, with the two before it;
             `flag` is high, low, critically high, critically low, abnormal, positive, normal, negative or "" (unknown)
-        `social: [...]` of the same shape: smoking status and the like
-        `identifiers: list[str]` (record numbers beside the id)
-        `language: str` (preferred, "" if none is recorded)
-        `deceased: str` (date, "yes" if only the fact is known, "" if the record does not say so)
-        `notes: [{"type", "date", "author", "text"}]`, `immunizations: [{"name", "date"}]`
-    Texts are "" and dates partial or "" where the record does not say.
+        `identifiers`: record numbers beside the id
+        `deceased`: date, "yes" if only the fact is known, "" if the record does not say so
 
     Raises:
         ToolError: `not_found` (no such patient id), or an outage.
@@ -168,6 +159,12 @@ def _patient(match: PatientMatch) -> dict[str, Any]:
     return {name: getattr(match, name) for name in ("id", "name", "birth_date", "sex", "label")}
 
 
+PATIENT = {"id": str, "name": str, "birth_date": str, "sex": str, "label": str}
+MEASURED = {
+    "name": str, "value": str, "unit": str, "flag": str, "date": str, "low": float | None, "high": float | None,
+    "code": str, "earlier": [{"value": str, "date": str}],
+}  # fmt: skip
+
 PATIENT_SEARCH = Tool(
     name="search_patient",
     label="Patient Search",
@@ -182,6 +179,7 @@ PATIENT_SEARCH = Tool(
     format=format_search,
     no_answer="The record system did not respond. No patient was looked up.",
     needs="plan",
+    data={"name": str, "patients": [{**PATIENT, "guessed": bool, "identifiers": [str]}]},
 )
 
 PATIENT_CHART = Tool(
@@ -198,4 +196,19 @@ PATIENT_CHART = Tool(
     format=format_chart,
     no_answer="The record system did not respond. The chart was not read.",
     needs="patient",
-)
+    data={
+        "patient": PATIENT,
+        "allergies": [{
+            "substance": str, "reaction": str, "severity": str, "criticality": str, "active": bool, "recorded": str,
+        }],
+        "no_known_allergies": bool,
+        "conditions": [{"name": str, "active": bool, "onset": str}],
+        "medications": [{
+            "name": str, "dosage": str, "active": bool, "status": str, "started": str, "reason": str,
+        }],
+        "labs": [MEASURED], "vitals": [MEASURED], "social": [MEASURED],
+        "deceased": str, "identifiers": [str], "language": str,
+        "notes": [{"type": str, "date": str, "author": str, "text": str}],
+        "immunizations": [{"name": str, "date": str}],
+    },
+)  # fmt: skip

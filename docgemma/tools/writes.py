@@ -1,7 +1,7 @@
 """The three writes. A person has approved each before it runs; the same `write_key` never writes twice.
 
 Each raises ToolError: `not_found` (no such patient), `invalid_args`, `not_permitted`, or an outage; then nothing was
-written. The data of each: `resource_type`, `resource_id`, `patient: {"id", "name"}`, `recorded` (ISO time), and more.
+written. The data of each: `WRITTEN` (`recorded` is an ISO time) and what was written.
 """
 
 import base64
@@ -37,7 +37,7 @@ TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
 
 
 def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) -> ToolOutput:
-    """A new active MedicationRequest. Data: `medication_name`, `dosage`, `frequency`, `notes: str | None`."""
+    """A new active MedicationRequest."""
     dosage: dict[str, Any] = {"text": f"{args.dosage} {args.frequency}", "timing": {"code": {"text": args.frequency}}}
     if found := DOSE.match(args.dosage):
         quantity = {"value": float(found[1].replace(",", ".")), "unit": found[2]}
@@ -66,7 +66,7 @@ def format_prescription(data: dict[str, Any]) -> str:
 
 
 def add_allergy(args: AddAllergyArgs, context: ToolContext) -> ToolOutput:
-    """A new active AllergyIntolerance. Data: `substance`, `reaction`, `severity` (mild, moderate, severe or None)."""
+    """A new active AllergyIntolerance. `severity` becomes mild, moderate, severe or None."""
     severity = _severity(args.severity)
     resource = {
         "resourceType": "AllergyIntolerance",
@@ -92,7 +92,7 @@ def format_allergy(data: dict[str, Any]) -> str:
 
 
 def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutput:
-    """A new current DocumentReference holding the note as text. Data: `note_type`, `note_text`."""
+    """A new current DocumentReference holding the note as text."""
     known = next((loinc for key, loinc in NOTE_TYPES.items() if key in args.note_type.lower()), None)
     coding = [{"system": "http://loinc.org", "code": known[0], "display": known[1]}] if known else []
     attachment = {
@@ -184,6 +184,8 @@ def _coded(system: str, value: str) -> dict[str, Any]:
     return {"coding": [{"system": f"{TERMINOLOGY}/{system}", "code": value}]}
 
 
+WRITTEN = {"resource_type": str, "resource_id": str, "patient": {"id": str, "name": str}, "recorded": str}
+
 PRESCRIBE = Tool(
     name="prescribe_medication",
     label="Prescription",
@@ -196,6 +198,7 @@ PRESCRIBE = Tool(
     example="Prescribe amlodipine 5 mg once daily for patient xyz-321",
     run=prescribe_medication,
     format=format_prescription,
+    data={**WRITTEN, "medication_name": str, "dosage": str, "frequency": str, "notes": str | None},
     needs="plan",
     writes=True,
 )
@@ -212,6 +215,7 @@ ADD_ALLERGY = Tool(
     example="Document a severe penicillin allergy with hives for patient xyz-321",
     run=add_allergy,
     format=format_allergy,
+    data={**WRITTEN, "substance": str, "reaction": str, "severity": str | None},
     needs="plan",
     writes=True,
 )
@@ -228,6 +232,7 @@ SAVE_NOTE = Tool(
     example="Save a progress note for patient xyz-321: blood pressure controlled, continue treatment",
     run=save_clinical_note,
     format=format_note,
+    data={**WRITTEN, "note_type": str, "note_text": str},
     needs="plan",
     writes=True,
 )
