@@ -15,6 +15,7 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.agent import Agent
 from docgemma.demo import view
+from docgemma.demo.everyday import Everyday
 from docgemma.demo.handlers import Handlers
 from docgemma.demo.screen import FIELDS, Session
 from docgemma.errors import StoppedError
@@ -44,7 +45,7 @@ def agent(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def handlers(agent: Agent) -> Iterator[Handlers]:
     turns = Turns(8)
-    handlers = Handlers(agent, turns)
+    handlers = Everyday(agent, turns)
     handlers.screen.ui = Names()
     yield handlers
     turns.close()

@@ -1,4 +1,4 @@
-"""What happens beside the questions: the list of conversations, keeping one, thumbs."""
+"""What happens beside the questions: stop and begin anew, the list of conversations, keeping one, thumbs."""
 
 import json
 import logging
@@ -21,6 +21,29 @@ log = logging.getLogger(__name__)
 
 class Everyday(Handlers):
     """All handlers of the demo. See `Handlers`."""
+
+    def closed(self, request: gr.Request) -> None:
+        """A page was left."""
+        self.conversations.gone(request.session_hash)
+
+    def withdraw(self, draft: dict[str, Any], session: Session) -> Updates:
+        """What waits goes back to where it was typed."""
+        back = self.screen.waiting.pop(session.thread, [])
+        files = [str(item.image) for item in back if item.image] + (draft.get("files") or [])
+        text = "\n".join(filter(None, [*(item.text for item in back), draft.get("text")]))
+        return {self.screen.ui.composer: {"text": text, "files": files}, **self.screen.line(session)}
+
+    def stop(self, draft: dict[str, Any], session: Session, browser: Any, request: gr.Request) -> Updates:
+        back = self.withdraw(draft, session)
+        self.turns.stop(session.thread or (browser if owns(request.username or "", browser, "web") else None))
+        return back
+
+    def begin_anew(self, session: Session, request: gr.Request) -> Iterator[Updates]:
+        """A new conversation. The old one is forgotten, unless somebody comes back to it."""
+        old, waited = session.thread, session.stands["pending"]
+        session.__dict__.update(Session(user=request.username).__dict__)
+        yield self.screen.rest(session)
+        self._end(old, session.user, waited)
 
     def remember(self, keep: bool, session: Session, kept: Any) -> Updates:
         """Keep this conversation for this browser, or no longer."""
@@ -71,6 +94,13 @@ class Everyday(Handlers):
         index = event.index if isinstance(event.index, int) else event.index[0]
         self.conversations.thumb(session, index, event.liked, agreed)
         return self._thumbs(session)
+
+    def _end(self, thread: str, user: str | None, waited: Any) -> None:
+        """Leave a conversation: what was not kept is forgotten."""
+        if waited and not user and not self.screen.about(thread).get("kept"):
+            gr.Info("The entry that waited was not recorded.")
+        if thread and (line := self.conversations.leave(user, thread)):
+            gr.Warning(line)
 
     def _thumbs(self, session: Session) -> Updates:
         """What was kept of somebody's thumbs, ready to be exported."""

@@ -48,10 +48,6 @@ class Handlers:
             if session.result and not (session.options or session.stands["pending"]):
                 yield from self._next(session)
 
-    def closed(self, request: gr.Request) -> None:
-        """A page was left."""
-        self.conversations.gone(request.session_hash)
-
     def send(
         self, value: dict[str, Any], session: Session, browser: Any, patient: str | None, request: gr.Request
     ) -> Iterator[Updates]:
@@ -80,13 +76,6 @@ class Handlers:
         line.insert(at, Waiting(text, image, opening, work))
         yield {self.screen.ui.composer: {"text": "", "files": []}}
         yield from self._next(session)
-
-    def withdraw(self, draft: dict[str, Any], session: Session) -> Updates:
-        """What waits goes back to where it was typed."""
-        back = self.screen.waiting.pop(session.thread, [])
-        files = [str(item.image) for item in back if item.image] + (draft.get("files") or [])
-        text = "\n".join(filter(None, [*(item.text for item in back), draft.get("text")]))
-        return {self.screen.ui.composer: {"text": text, "files": files}, **self.screen.line(session)}
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
         """A choice of a clarification. Only what was offered can be chosen."""
@@ -121,18 +110,6 @@ class Handlers:
             return
         work = partial(self.live.proceed, session.thread, actor=session.actor)
         yield from self._run(session, [view.said("Go on.")], work)
-
-    def stop(self, draft: dict[str, Any], session: Session, browser: Any, request: gr.Request) -> Updates:
-        back = self.withdraw(draft, session)
-        self.turns.stop(session.thread or (browser if owns(request.username or "", browser, "web") else None))
-        return back
-
-    def begin_anew(self, session: Session, request: gr.Request) -> Iterator[Updates]:
-        """A new conversation. The old one is forgotten, unless somebody comes back to it."""
-        old, waited = session.thread, session.stands["pending"]
-        session.__dict__.update(Session(user=request.username).__dict__)
-        yield self.screen.rest(session)
-        self._end(old, session.user, waited)
 
     def pick(self, session: Session, patient: str | None) -> Updates:
         session.patient = patient
@@ -228,13 +205,6 @@ class Handlers:
             yield from self._run(session, item.opening, item.work)
         elif line:
             yield self.screen.line(session)
-
-    def _end(self, thread: str, user: str | None, waited: Any) -> None:
-        """Leave a conversation: what was not kept is forgotten."""
-        if waited and not user and not self.screen.about(thread).get("kept"):
-            gr.Info("The entry that waited was not recorded.")
-        if thread and (line := self.conversations.leave(user, thread)):
-            gr.Warning(line)
 
     def _follow(self, session: Session, base: list[view.Message], turn: Turn) -> Iterator[Updates]:
         session.messages = base
