@@ -24,8 +24,12 @@ EXAMPLES = (
 STORED = "docgemma"  # scrambles the browser's storage, the same after a restart; what opens a conversation is its id
 SCRIPT = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")  # of the page, once it is loaded
 LIST_SCRIPT = (Path(__file__).parent / "list.js").read_text(encoding="utf-8")
-TAB = "(session, tab, ...more) => [session, sessionStorage.getItem('docgemma-tab') || '', ...more]"
-HELD = "tab => { sessionStorage.setItem('docgemma-tab', tab || '') }"  # by this tab alone, and only while it is open
+# a frame of another site, a notebook's for instance, may have no storage: its page begins empty
+TAB = """(session, tab, ...more) => {
+  try { tab = sessionStorage.getItem('docgemma-tab') } catch {}
+  return [session, tab || '', ...more];
+}"""
+HELD = "tab => { try { sessionStorage.setItem('docgemma-tab', tab || '') } catch {} }"  # for this tab alone
 WELCOME = (
     "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
     "Facts come from records and sources that are named with the answer. "

@@ -1,6 +1,8 @@
 // Runs once, when the page is loaded.
 () => {
-  localStorage.removeItem("docgemma-conversation"); // earlier versions brought everybody's last conversation back
+  try {
+    localStorage.removeItem("docgemma-conversation"); // earlier versions brought everybody's last conversation back
+  } catch {} // a frame without storage
   const list = document.querySelector("#dg-list .toggle-button");
   list?.setAttribute("aria-label", "Conversations");
   list?.setAttribute("title", "Conversations");
