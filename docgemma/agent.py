@@ -25,10 +25,12 @@ from docgemma.llm.base import LLM
 from docgemma.memory import broken, last_checkpoints, open_memory
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
+from docgemma.nodes.write_findings import alternatives
 from docgemma.paths import data_file
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
 from docgemma.rules.amend import amendment
+from docgemma.rules.override import red
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, PendingWrite
 from docgemma.text.characters import clean_question
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 OnEvent = Callable[[dict[str, Any]], Any]
-Decision = Literal["approve", "reject", "edit"]
+Decision = Literal["approve", "reject", "edit", "amend"]
 RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
 
 
@@ -140,9 +142,14 @@ class Agent:
         return None if own else done
 
     def decide(
-        self, thread: str, decision: Decision, args: dict[str, Any] | None = None, **options: Unpack[Options]
-    ) -> dict[str, Any]:
+        self, thread: str, decision: Decision, args: dict[str, Any] | None = None, reason: str = "",
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:  # fmt: skip
         """Approve, reject or edit the write that waits in a conversation.
+
+        Args:
+            decision: "amend" changes the entry as "edit" does, and always shows it again before it is written.
+            reason: why it is approved against a contraindicated or major finding; record and report keep it.
 
         Raises:
             UsageError: nothing waits there, or the edit names an unknown field.
@@ -159,10 +166,11 @@ class Agent:
                 raise ThreadStateError(f"Nothing waits for a decision in conversation {thread}{also}.")
             fields = self.toolbox[pending["name"]].args.model_fields
             unknown = set(args or {}) - set(fields)
-            if unknown or (decision == "edit" and not args):
+            if unknown or (decision in ("edit", "amend") and not args):
                 hint = f"Fields: {', '.join(fields)}."
                 raise UsageError(f"Cannot edit {', '.join(sorted(unknown)) or 'nothing'}.", hint=hint)
-            return self._run(Command(resume={"decision": decision, "args": args or {}}), thread, options)
+            given = {"decision": decision, "args": args or {}, "reason": reason}
+            return self._run(Command(resume=given), thread, options)
 
     def proceed(self, thread: str, **options: Unpack[Options]) -> dict[str, Any]:
         """Take up a turn that a crash or Ctrl-C cut off; a finished one is reported as it stands."""
@@ -172,6 +180,10 @@ class Agent:
             if not self._stored(thread).tasks or self.pending(thread):
                 return self._report(thread, 0.0)
             return self._run(None, thread, options)
+
+    def alternatives(self, pending: dict[str, Any]) -> list[str]:
+        """Drugs of the same class as a waiting order's that raise neither a contraindicated nor a major finding."""
+        return alternatives(pending["args"], self._context("", {})) if red(pending.get("ranked") or []) else []
 
     def pending(self, thread: str) -> dict[str, Any] | None:
         """The write that waits for a decision in this conversation, if one does."""

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
+from docgemma.rules.override import override_text
 from docgemma.rules.refusal import is_rejected
 from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
 
@@ -104,7 +105,8 @@ def _executed(result: ToolResult) -> str:
     if is_rejected(result):
         return f"{result['tool_label']}: not recorded"
     origin = f" ({result['source']}, as of {result['as_of']})" if result["source"] and result["as_of"] else ""
-    return f"{result['tool_label']}{origin}"
+    despite = override_text(result["result"].get("override"))
+    return f"{result['tool_label']}{origin}" + (f". {despite}" if despite else "")
 
 
 def report(
@@ -177,4 +179,5 @@ def sources(state: AgentState) -> list[dict[str, Any]]:
 def _tool(result: ToolResult) -> dict[str, Any]:
     rest = {key: result[key] for key in ("error_type", "retries", "source", "as_of", "seconds")}
     ok = result["error_type"] is None
+    rest |= {"override": result["result"]["override"]} if result["result"].get("override") else {}
     return {"name": result["tool_name"], "label": result["tool_label"], "args": result["args"], "ok": ok, **rest}

@@ -110,6 +110,7 @@ class PendingWrite(TypedDict):
     args: dict[str, Any]
     original: dict[str, str]
     findings: list[str]
+    ranked: NotRequired[list[dict[str, str]]]  # {"rank": contraindicated, major, moderate, minor, unchecked; "text"}
 
 
 class Held(TypedDict):

@@ -293,6 +293,15 @@ def test_conversations_survive_a_kill_and_an_approved_entry_is_written_once(serv
     assert who_wrote(server.home, written) == "ward"
 
 
+def test_a_reason_for_approving_against_a_grave_finding_is_kept_and_may_be_missing(server: Server, valid) -> None:
+    with server.client("ward") as client:
+        for reason, kept in (("Asked the family", "Asked the family"), (None, "no reason given")):
+            thread = ask(client, "Prescribe amoxicillin 500 mg twice daily for ghi-789")["thread"]
+            body = {"thread": thread, "decision": "approve"} | ({"reason": reason} if reason else {})
+            done = valid(client.post("/agent/resume", json=body).json())
+            assert done["tools"][-1]["override"]["reason"] == kept
+
+
 def test_who_leaves_stops_the_turn_and_finds_the_conversation_usable(paced: Server) -> None:
     with paced.client() as client:
         with stream(client, {"question": "How do loop diuretics work?"}) as answer:

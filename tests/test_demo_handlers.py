@@ -18,7 +18,7 @@ from docgemma.demo import view
 from docgemma.demo.everyday import Everyday
 from docgemma.demo.handlers import Handlers
 from docgemma.demo.screen import FIELDS, Session
-from docgemma.errors import StoppedError
+from docgemma.errors import StoppedError, StoreError
 from docgemma.settings import Settings
 from docgemma.turns import Turns
 from tests.scenario_model import ScenarioLLM
@@ -30,6 +30,7 @@ class Names:
     """Stands for the components: each update is found by its component's name."""
 
     fields = [f"field-{number}" for number in range(FIELDS)]  # noqa: RUF012
+    found, alternatives = ("found-0",), ("instead-0",)
 
     def __getattr__(self, name: str) -> str:
         return name
@@ -61,6 +62,7 @@ class Window:
         self.does("open")
 
     def does(self, name: str, *more: object) -> str:
+        more = more or (("The allergy was ruled out.",) if name == "approve" else ())
         *_, last = getattr(self.handlers, name)(self.session, self.browser, *more, self.request)
         return self._shown(last)
 
@@ -202,3 +204,34 @@ def test_a_click_of_ones_own_ends_a_guided_scenario(handlers: Handlers) -> None:
     assert last["play"]["value"] == "Next step"
     window.does("reject")
     assert window.last["play"]["value"] == "Play" and window.session.scenario is None
+
+
+def test_a_forced_approval_of_a_card_for_another_patient_than_the_banners_writes_nothing(handlers: Handlers) -> None:
+    window, before = Window(handlers), orders(handlers)
+    window.session.patient = "abc-123"
+    window.asks(ORDER)
+    assert "of two patients" in window.does("approve") and orders(handlers) == before
+    assert not window.last["approve"]["interactive"] and "Aisha Rahman" in window.last["whom"]
+    handlers.keep(window.session)
+    handlers.switch(window.session)
+    window.does("approve")
+    assert len(orders(handlers)) == len(before) + 1
+
+
+def test_a_forced_approval_without_a_reason_against_a_red_finding_writes_nothing(handlers: Handlers) -> None:
+    window, before = Window(handlers), orders(handlers)
+    window.asks(ORDER)
+    *_, last = handlers.approve(window.session, window.browser, "  ", window.request)
+    assert "Write the reason first" in last["what"] and orders(handlers) == before
+
+
+def test_a_search_that_cannot_reach_the_store_never_says_nobody(handlers: Handlers, monkeypatch) -> None:
+    window = Window(handlers)
+    assert "Nobody found" in handlers.search("Nobody Atall", window.session)["count"]
+
+    def lost(*_: object):
+        raise StoreError("The record store cannot be reached.")
+
+    monkeypatch.setattr(handlers.agent.store, "by_identifier", lost)
+    shown = handlers.search("Aisha", window.session)["count"]
+    assert "cannot be reached" in shown and "Nobody" not in shown and 'role="alert"' in shown

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import date
 from types import SimpleNamespace
 
 import httpx
@@ -285,3 +286,26 @@ def test_a_card_shows_five_findings_and_folds_the_rest():
     page = view.card({"label": "Prescription", "args": {}, "findings": findings, "patient": PATIENT})
     head, _, rest = page.partition("<details")
     assert "finding 4" in head and "finding 5" not in head and "3 more" in rest and "finding 7" in rest
+
+
+def test_the_banner_of_an_unreachable_record_never_looks_like_no_allergies(agent, monkeypatch) -> None:
+    def lost(*_: object):
+        raise StoreError("no answer")
+
+    monkeypatch.setattr(agent.store, "chart", lost)
+    shown = view.opened(agent, "ghi-789")
+    assert view.UNREACHABLE in shown.banner and "ghi-789" in shown.banner and "Allergies not known now" in shown.banner
+    assert "not recorded" not in shown.banner and "No known" not in shown.banner and 'role="alert"' in shown.banner
+
+
+def test_the_banner_says_no_known_allergies_only_where_that_is_recorded() -> None:
+    patient = {"id": "p", "name": HOSTILE, "birth_date": "1950", "sex": "", "deceased": ""}
+    assert "No known allergies" in view.html("banner", patient, "", [], True)
+    asks = view.html("banner", patient, "", [], False)
+    assert "Allergies not recorded: ask" in asks and "No known" not in asks and "<script" not in asks
+
+
+def test_an_age_is_in_years_and_of_a_small_child_in_months() -> None:
+    today = date(2026, 11, 23)
+    ages = {born: view.age(born, today) for born in ("1958-11-24", "2025-10-24", "2026-10-23", "1958", "2027-01-01")}
+    assert list(ages.values()) == ["67 years", "12 months", "1 month", "", ""]

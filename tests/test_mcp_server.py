@@ -70,12 +70,13 @@ def context(settings: Settings) -> Iterator[ToolContext]:
     store.close()
 
 
-def in_memory(context: ToolContext, work, *, person=None, mode="2026-07-28", tools=None, findings=None, paths=False):
+def in_memory(context: ToolContext, work, *, person=None, mode="2026-07-28", tools=None, findings=None, paths=False,
+              override=lambda *_: ""):  # fmt: skip
     """Run `work(client)` against a server in this process."""
 
     async def run():
         server = build_server(
-            tools or toolbox(), context, findings=findings or (lambda *_: []), image_paths=paths,
+            tools or toolbox(), context, findings=findings or (lambda *_: []), image_paths=paths, override=override,
         )  # fmt: skip
         async with Client(server, mode=mode, elicitation_callback=person) as client:
             return await work(client)

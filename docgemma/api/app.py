@@ -160,7 +160,7 @@ class Api:
         fields = list(self.agent.toolbox[waiting["name"]].args.model_fields) if waiting else []
         if waiting and set(given.changes or {}) - set(fields):
             raise Problem(422, "The entry has no such field.", f"Its fields: {', '.join(fields)}.")
-        return self.agent.decide(given.thread, given.decision, given.changes, actor=who, **follow)
+        return self.agent.decide(given.thread, given.decision, given.changes, given.reason or "", actor=who, **follow)
 
     async def _turn(self, request: Request, who: Actor, thread: str, work: Work) -> Response:
         """Begin a turn, and answer with its report or as a stream."""

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from docgemma.api.problems import Problem
 from docgemma.errors import UsageError
 from docgemma.images import load_image
+from docgemma.rules.override import REASON_CHARS
 from docgemma.text.characters import MAX_CHARS
 
 READ_S = 60.0  # a body arrives within this, or somebody is holding the connection
@@ -52,6 +53,11 @@ class Resume(Body):
     changes: Optional[dict[str, Annotated[str, Field(max_length=300)]]] = Field(
         default=None,
         description='Only with "edit": the fields that change. New findings are shown before it is written.',
+    )
+    reason: Optional[Annotated[str, Field(max_length=REASON_CHARS)]] = Field(
+        default=None,
+        description="Why it is approved against a contraindicated or major finding: record and report keep it, or "
+        '"no reason given".',
     )
     seen: Optional[dict[str, Any]] = Field(
         default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."

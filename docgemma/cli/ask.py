@@ -31,6 +31,7 @@ def ask(
     approve: Annotated[bool, typer.Option("--approve", help="Approve the record entry that waits.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="Reject the record entry that waits.")] = False,
     edit: Annotated[Optional[str], typer.Option(help='Change it first: \'{"dosage": "250 mg"}\'.')] = None,
+    reason: Annotated[str, typer.Option(help="Why it is approved against a grave finding; the record keeps it.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Ask one question, or decide what a conversation is waiting for."""
@@ -46,9 +47,9 @@ def ask(
             if question is not None:
                 result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
                 if decision and result["pending_write"]:
-                    result = agent.decide(result["thread"], *decision, on_event=tell)
+                    result = agent.decide(result["thread"], *decision, reason, on_event=tell)
             elif decision:
-                result = agent.decide(thread or "", *decision, on_event=tell)
+                result = agent.decide(thread or "", *decision, reason, on_event=tell)
             else:
                 result = agent.proceed(thread or "", on_event=tell)
             if result["pending_write"] and not as_json and sys.stdin.isatty():

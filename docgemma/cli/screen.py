@@ -16,6 +16,7 @@ from docgemma.agent import Agent, Decision
 from docgemma.cli.shared import parse_changes
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text, model_calls, source_line
+from docgemma.rules.override import red
 
 PIPED_WIDTH = 110  # columns of a table that no terminal shows
 DECISIONS: dict[str, Decision] = {"a": "approve", "r": "reject", "e": "edit"}
@@ -69,7 +70,8 @@ class Screen:
                 f"thread {result['thread']} · decision support, not a medical device[/dim]"
             )
         if result["status"] == "needs_approval":
-            choices = "--approve (or --reject, or --edit '{…}')"
+            why = ' --reason "…"' if red(result["pending_write"].get("ranked") or []) else ""
+            choices = f"--approve{why} (or --reject, or --edit '{{…}}')"
             self.err.print(f"Decide with: docgemma ask --thread {result['thread']} {choices}")
         elif result["status"] == "needs_clarification":
             self.err.print(f'Answer with: docgemma ask "…" --thread {result["thread"]}')
@@ -86,7 +88,9 @@ def settle(agent: Agent, result: dict[str, Any], screen: Screen) -> dict[str, An
         try:
             edits = decision == "edit"
             changes = parse_changes(_read(f"changes as JSON, fields {', '.join(pending['args'])}: ")) if edits else {}
-            result = agent.decide(result["thread"], decision, changes, on_event=screen.event)
+            grave = decision == "approve" and red(pending.get("ranked") or [])
+            reason = _read("reason, which the record keeps: ") if grave else ""
+            result = agent.decide(result["thread"], decision, changes, reason, on_event=screen.event)
         except UsageError as error:
             screen.err.print(escape(error.line()))
     return result

@@ -54,7 +54,7 @@ def mcp(
     port: Annotated[int, typer.Option(help="Port for --http, on 127.0.0.1; 0 takes a free one.")] = 8765,
 ) -> None:
     """The ten tools as an MCP server. Writes ask the person through the client, and refuse where it cannot ask."""
-    from docgemma.nodes.write_findings import findings_outside
+    from docgemma.nodes.write_findings import findings_outside, override_outside
     from docgemma.tools.mcp_server import run_mcp
 
-    run_mcp(findings_outside, http, port)
+    run_mcp(findings_outside, override_outside, http, port)

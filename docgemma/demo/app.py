@@ -1,5 +1,6 @@
 """The screen: what is on it, and which handler each thing calls. Layout only; what happens is in handlers.py."""
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,11 @@ from gradio.components.chatbot import ExampleMessage
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.everyday import Everyday
-from docgemma.demo.handlers import listed
+from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
+from docgemma.nodes.write_findings import OFFERED
+from docgemma.rules.override import REASON_CHARS
 from docgemma.turns import Turns
 
 EXAMPLES = (
@@ -42,9 +45,11 @@ RULE = (
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
 FIELD = "() => setTimeout(() => document.querySelector('#dg-field-0 textarea')?.focus(), 150)"
-# to the card if one waits; to the composer if what had the focus (a choice, a decision, Stop) has gone
+# to what the card waits for, else to the card; to the composer if what had the focus (a choice, a decision) has gone
 FOCUS = """() => setTimeout(() => {
-  const card = document.querySelector('#dg-card-title');
+  const missing = document.querySelector('#dg-needed') && document.querySelector('#dg-reason textarea');
+  const fields = [...document.querySelectorAll('#dg-fields textarea')].filter(field => field.offsetParent);
+  const card = missing || fields.find(field => !field.value) || document.querySelector('#dg-card-title');
   if (card) card.focus();
   else if (document.activeElement === document.body) document.querySelector('#dg-composer textarea')?.focus();
 }, 150)"""
@@ -66,6 +71,7 @@ def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
             ui.badges = gr.HTML(view.badges(agent, None, None, handlers.screen.recorded), elem_id="dg-badges")
+        _patient(ui, agent)
         with gr.Row(elem_id="dg-main"):
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)
@@ -73,6 +79,21 @@ def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
                 _side(ui, agent, list(handlers.scenarios.values()))
         _wire(blocks, ui, handlers, agent)
     return blocks
+
+
+def _patient(ui: SimpleNamespace, agent: Agent | None) -> None:
+    """Who is open, in view while the rest scrolls, and the search for another."""
+    ui.patient = gr.State(None)
+    with gr.Row(elem_id="dg-open", visible=agent is not None):
+        ui.banner = gr.HTML(view.opened(agent, None).banner, elem_id="dg-banner")
+        with gr.Column(elem_id="dg-find", min_width=260):
+            ui.search = gr.Textbox(
+                label="Find a patient", show_label=False, lines=1, max_lines=1, elem_id="dg-search",
+                placeholder="Find a patient: name, birth date or ID", container=False,
+            )  # fmt: skip
+            with gr.Column(visible=False, elem_id="dg-found") as ui.matches:
+                ui.count = gr.HTML("", elem_id="dg-count")
+                ui.found = [gr.Button("", visible=False, size="sm", elem_id=f"dg-found-{at}") for at in range(FOUND)]
 
 
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
@@ -83,9 +104,20 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
         placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False,
         layout="panel",
     )  # fmt: skip
+    with gr.Column(visible=False, elem_id="dg-differs") as ui.differs:
+        ui.whom = gr.HTML("", elem_id="dg-whom")
+        with gr.Row():
+            ui.switch = gr.Button("", variant="primary", elem_id="dg-switch")
+            ui.keep = gr.Button("", elem_id="dg-keep")
     with gr.Column(visible=False, elem_id="dg-card") as ui.card:
         ui.what = gr.HTML("", elem_id="dg-what")
-        with gr.Row():
+        with gr.Row(visible=False, elem_id="dg-instead") as ui.instead:
+            ui.alternatives = [gr.Button("", size="sm", elem_id=f"dg-instead-{at}") for at in range(OFFERED)]
+        ui.reason = gr.Textbox(
+            "", label="Reason for approving despite the red findings (the record keeps it)", lines=1, max_lines=4,
+            max_length=REASON_CHARS, visible=False, elem_id="dg-reason",
+        )  # fmt: skip
+        with gr.Row(elem_id="dg-decide"):
             ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve", interactive=agent is not None)
             ui.change = gr.Button("Edit", elem_id="dg-edit", interactive=agent is not None)
             ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
@@ -122,13 +154,6 @@ def _list(ui: SimpleNamespace) -> None:
 def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
     with gr.Tabs(elem_id="dg-tabs"):
         with gr.Tab("Patient", id="patient"):
-            known = listed(agent)
-            ui.patient = gr.Dropdown(
-                choices=known, value=None, label="Patient", elem_id="dg-patient", interactive=agent is not None,
-                info=None if known else "Type a name or an id.",
-                allow_custom_value=True,  # the active patient may have been added since, or live on another server
-            )  # fmt: skip
-            ui.listed = bool(known)
             ui.chart = gr.HTML(view.chart(agent, None), elem_id="dg-chart")
         with gr.Tab("Reasoning", id="trace"):
             ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
@@ -140,9 +165,13 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 
 
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
+    opened = [
+        ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save,
+    ]  # fmt: skip
     shown = [
-        ui.session, ui.browser, ui.chat, ui.card, ui.what, ui.approve, *ui.fields, ui.edit, ui.take_up, ui.composer,
-        ui.stop, ui.patient, ui.chart, ui.trace, ui.export, ui.badges, ui.play, ui.anew,
+        *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
+        ui.edit, ui.take_up, ui.composer, ui.stop,
+        ui.trace, ui.export, ui.badges, ui.play, ui.anew,
         ui.line, ui.waits, ui.remember,
     ]  # fmt: skip
     who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
@@ -171,16 +200,22 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     turn(ui.composer.submit, handlers.send, question, trigger_mode="multiple")  # what is sent while a turn runs waits
     turn(ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then, handlers.send, question)
     turn(ui.chat.option_select, handlers.choose, who)
-    turn(ui.approve.click, handlers.approve, who)
+    turn(ui.approve.click, handlers.approve, [*who, ui.reason])
     turn(ui.reject.click, handlers.reject, who)
-    turn(ui.save.click, handlers.change, [*who, *ui.fields])
+    turn(ui.save.click, handlers.change, [*who, ui.reason, *ui.fields])
+    for button in ui.alternatives:
+        turn(button.click, handlers.instead, who)
     turn(ui.take_up.click, handlers.take_up, who)
     # the fields instead of a button that would approve the entry as it was
     editing = (gr.update(visible=True), gr.update(visible=False))
     ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
-    ui.patient.input(handlers.pick, [ui.session, ui.patient], [ui.chart, ui.session], **QUICK)
-    if not ui.listed:
-        ui.patient.key_up(handlers.find, None, ui.patient, **QUICK)
+    ui.switch.click(handlers.switch, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
+    ui.keep.click(handlers.keep, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
+    offered = [ui.session, ui.matches, ui.count, *ui.found]
+    ui.search.change(handlers.search, [ui.search, ui.session], offered, trigger_mode="always_last", **QUICK)
+    for number, button in enumerate(ui.found):
+        picked = button.click(partial(handlers.pick, number), ui.session, [*opened, *offered[1:], ui.search], **QUICK)
+        picked.then(None, js=BACK, **QUICK)
 
 
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:

@@ -11,17 +11,20 @@ from docgemma.agent import Agent, Decision
 from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
 from docgemma.demo.conversations import Conversations
+from docgemma.demo.patients import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
-from docgemma.demo.screen import Screen, Session, Updates, Waiting, entry_fields, problem, standing
-from docgemma.ehr.base import PatientMatch
-from docgemma.ehr.open import seed_resources
+from docgemma.demo.screen import Screen, Session, Updates, Waiting, entry_fields, lacks_dose, problem, standing
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
+from docgemma.rules.override import red
+from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.turns import BusyError, Turn, Turns, Work
 
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
 FORGOTTEN = "What was said here has been forgotten: its page was away too long, or it was deleted in another window."
-FOUND = 20  # patients of a name
+WHOM = "Whom do you mean? The open chart and the last answer are of two patients. Choose one above, then send it again."
+OTHER = "Nothing was done: the card and the open chart are of two patients. Open the card's patient, or confirm them."
+REQUIRED = ("medication_name", "dosage", "frequency", "substance", "reaction", "note_type", "note_text")
 
 
 class Handlers:
@@ -62,6 +65,8 @@ class Handlers:
         try:
             if session.stands["pending"] and not self.turns.running(session.thread):
                 raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
+            if session.differs and means_somebody(text, self.live.store):
+                raise UsageError(WHOM)
             if len(files) > 1:
                 raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
             opening = [view.said(text, image)]
@@ -69,7 +74,7 @@ class Handlers:
             session.messages = [*session.settle(), view.said(text), view.note("notice", problem(error))]
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
-        session.thread = session.thread or new_thread(session.user or "", "web")
+        session.thread, session.confirmed = session.thread or new_thread(session.user or "", "web"), ""
         work = self._asking(session, text, image, patient)
         line = self.screen.waiting.setdefault(session.thread, [])
         at = len(line) if self.turns.running(session.thread) else 0  # an answer to what was asked goes first
@@ -86,22 +91,35 @@ class Handlers:
             return
         yield from self._run(session, [view.said(session.options[chosen])], self._asking(session, chosen))
 
-    def approve(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
-        yield from self._decide(session, browser, request, "approve", {})
+    def approve(self, session: Session, browser: Any, reason: str, request: gr.Request) -> Iterator[Updates]:
+        yield from self._decide(session, browser, request, "approve", {}, reason)
+
+    def instead(self, session: Session, browser: Any, request: gr.Request, event: gr.EventData) -> Iterator[Updates]:
+        """Another drug of the same class: the gate runs again, and its own dose is asked for."""
+        drug = session.instead[int(str(getattr(event.target, "elem_id", "")).rpartition("-")[2])]
+        changes = {"medication_name": drug, "dosage": NOT_SPECIFIED, "frequency": NOT_SPECIFIED}
+        yield from self._decide(session, browser, request, "amend", changes)
 
     def reject(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         yield from self._decide(session, browser, request, "reject", {})
 
     def change(
-        self, session: Session, browser: Any, first: str, second: str, third: str, fourth: str, request: gr.Request
-    ) -> Iterator[Updates]:
+        self, session: Session, browser: Any, reason: str, first: str, second: str, third: str, fourth: str,
+        request: gr.Request,
+    ) -> Iterator[Updates]:  # fmt: skip
         """The entry as it was changed on the card; new findings come back before anything is written."""
         pending = session.stands["pending"]
         before = entry_fields(self.agent, pending) if pending else {}
         typed = [(value or "").strip() for value in (first, second, third, fourth)]
         both = zip(before.items(), typed, strict=False)
         changes = {name: new for (name, old), new in both if new != (old or "")}
-        yield from self._decide(session, browser, request, "edit" if changes else "approve", changes)
+        if empty := [name for name in changes if not changes[name] and name in REQUIRED]:
+            gr.Warning(f"Fill in: {', '.join(map(view.field_label, empty)).lower()}.")
+            yield {self.screen.ui.composer: gr.update()}
+            return
+        grave = pending and red(pending.get("ranked") or [])
+        decision: Decision = "approve" if not changes else "amend" if grave and not reason.strip() else "edit"
+        yield from self._decide(session, browser, request, decision, changes, reason)
 
     def take_up(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """Go on with a turn that was stopped or cut off."""
@@ -111,19 +129,31 @@ class Handlers:
         work = partial(self.live.proceed, session.thread, actor=session.actor)
         yield from self._run(session, [view.said("Go on.")], work)
 
-    def pick(self, session: Session, patient: str | None) -> Updates:
-        session.patient = patient
-        return {self.screen.ui.chart: view.chart(self.agent, patient), self.screen.ui.session: session}
-
-    def find(self, event: gr.KeyUpData) -> Any:
-        """Names as they are typed, where the record store cannot list everybody. An outage is not "nobody"."""
-        text = (event.input_value or "").strip()
+    def search(self, text: str, session: Session) -> Updates:
+        """Patients of the whole store, as they are typed. An outage is not "nobody"."""
+        asked = self.agent is not None and len(text.strip()) >= LEAST
         try:
-            found = self.live.store.search_patients(text, limit=FOUND) if text else []
-            return gr.update(choices=[choice(match) for match in found])
+            return self.screen.found(session, find_patients(text, self.live.store) if asked else [], "", asked)
         except DocGemmaError as error:
-            gr.Warning(problem(error))
-            return gr.update()
+            return self.screen.found(session, [], problem(error), asked)
+
+    def pick(self, number: int, session: Session) -> Updates:
+        """Open a patient that was found."""
+        if number < len(session.found):
+            session.patient, session.confirmed = session.found[number], ""
+        if not session.stands["pending"]:
+            session.about = None  # what was asked before stays theirs; what is asked now is about this one
+        return self.screen.opened(session) | self.screen.found(session, [], "", False) | {self.screen.ui.search: ""}
+
+    def switch(self, session: Session) -> Updates:
+        """Open the patient whom the card or the answer is about."""
+        session.patient = (session.about or {}).get("id") or session.patient
+        return self.screen.opened(session)
+
+    def keep(self, session: Session) -> Updates:
+        """The card, or the answer, is meant so beside another patient's chart."""
+        session.confirmed = (session.about or {}).get("id", "")
+        return self.screen.opened(session)
 
     def play(self, chosen: str, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
         """The next step of a guided scenario; the first one begins a new conversation."""
@@ -149,6 +179,7 @@ class Handlers:
 
     def _asking(self, session: Session, text: str, image: Path | None = None, patient: str | None = None) -> Work:
         """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
+        session.decided = False
         ask = partial(
             self.live.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
             actor=session.actor,
@@ -164,25 +195,38 @@ class Handlers:
         return work
 
     def _decide(
-        self, session: Session, browser: Any, request: gr.Request, decision: Decision, changes: dict[str, str]
-    ) -> Iterator[Updates]:
+        self, session: Session, browser: Any, request: gr.Request, decision: Decision, changes: dict[str, str],
+        reason: str = "",
+    ) -> Iterator[Updates]:  # fmt: skip
         """Only on the entry that this window shows: another one may wait by now."""
         if not self._enter(session, browser, request) or not session.stands["pending"]:
             yield self._moved(session)
             return
+        if decision != "reject" and session.differs:
+            session.messages = [*session.messages, view.note("notice", OTHER)]
+            yield self.screen.rest(session)
+            return
+        waits = session.stands["pending"]
+        if decision == "approve" and red(waits.get("ranked") or []) and not reason.strip():
+            yield {self.screen.ui.what: view.card(waits, needed=True)}
+            return
+        if decision == "approve" and lacks_dose(waits):
+            yield self._moved(session)
+            return
+        session.decided = True
         seen, thread, actor = session.stands["pending"], session.thread, session.actor
 
         def work(**follow: Any) -> dict[str, Any]:
             if self.live.pending(thread) != seen:
                 raise ThreadStateError(MOVED)
             try:
-                return self.live.decide(thread, decision, changes, actor=actor, **follow)
+                return self.live.decide(thread, decision, changes, reason, actor=actor, **follow)
             except StoppedError as error:
                 if decision == "reject" or self.live.pending(thread):
                     raise
                 raise StoppedError(CUT_SHORT, hint="Take the turn up, or look at the chart, to see.") from error
 
-        yield from self._run(session, [view.decided(decision, changes)], work)
+        yield from self._run(session, [view.decided(decision, changes, reason)], work)
 
     def _moved(self, session: Session) -> Updates:
         session.messages = [*session.messages, view.note("notice", MOVED)]
@@ -251,7 +295,8 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
     if not stored["message"]:
         return  # the id was given, and nothing was asked yet
     turns, last = stored["turns"], [view.said(stored["message"])]
-    session.patient = (stored["patient"] or {}).get("id")
+    waits = (stored["pending"] or {}).get("patient")
+    session.patient, session.confirmed = (waits or stored["patient"] or {}).get("id"), ""
     if stored["unfinished"]:
         last.append(view.note("notice", "This turn was not finished."))
     else:
@@ -260,17 +305,3 @@ def reopen(agent: Agent, session: Session, thread: str) -> None:
             turns, last = turns[:-1], [view.said(turns[-1]["user"])]
         last += view.answer(session.result)
     session.messages = [*view.history(turns), *last]
-
-
-def listed(agent: Agent | None) -> list[tuple[str, str]]:
-    """The synthetic patients, where the record store is the one they were seeded into; else nobody: search by name."""
-    if not agent or agent.settings.ehr:
-        return []
-    known = [item["id"] for item in seed_resources() if item["resourceType"] == "Patient"]
-    found = [match for patient_id in known if (match := agent.store.patient(patient_id))]
-    return [choice(match) for match in sorted(found, key=lambda match: match.name)]
-
-
-def choice(match: PatientMatch) -> tuple[str, str]:
-    """A patient as the dropdown shows them, and the id."""
-    return (f"{match.label} ({match.id})" if len(match.id) < 12 else match.label, match.id)

@@ -13,13 +13,18 @@ import gradio as gr
 
 from docgemma.agent import Agent
 from docgemma.demo import view
+from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario, Step, load_trace
+from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.forget import image_folder
 from docgemma.nodes.context import CLINICIAN, Actor
+from docgemma.rules.override import red
+from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.turns import Work
 
 Updates = dict[Any, Any]
+FILLED = {True: "primary", False: "secondary"}  # which button stands out
 FIELDS = 4  # of an entry that can be changed
 UNREADABLE = "Conversations cannot be read or kept at the moment. Try again; `docgemma doctor` says what is wrong."
 NOWHERE: dict[str, Any] = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
@@ -44,7 +49,12 @@ class Session:
     messages: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
     stands: dict[str, Any] = field(default_factory=lambda: NOWHERE)  # the conversation as it was last shown here
-    patient: str | None = None
+    patient: str | None = None  # whose banner and chart stand on the page
+    about: dict[str, str] | None = None  # {"id", "name"}: whom the card that waits, or else the last answer, is about
+    decided: bool = False  # the last turn decided a card: nothing was asked about anybody
+    confirmed: str = ""  # id of a patient whose card or answer was meant, beside another's chart
+    found: list[str] = field(default_factory=list)  # ids that a search offers
+    instead: list[str] = field(default_factory=list)  # drugs that the card offers in place of the ordered one
     scenario: str | None = None
     step: int = 0
     listed: list[str] = field(default_factory=list)  # the conversations of the list, as it was last shown here
@@ -53,6 +63,11 @@ class Session:
     def actor(self) -> Actor:
         """Who signs what is written here: the login's name, where there is a login."""
         return Actor(self.user) if self.user else CLINICIAN
+
+    @property
+    def differs(self) -> bool:
+        """Whether card or answer are about another patient than the chart beside, and nobody said that it is meant."""
+        return bool(self.about and self.patient not in (None, self.about["id"]) and self.confirmed != self.about["id"])
 
     @property
     def options(self) -> dict[str, str]:
@@ -82,6 +97,11 @@ def entry_fields(agent: Agent | None, pending: dict[str, Any]) -> dict[str, str 
     return {name: pending["args"].get(name) for name in names if name != "patient_id"}
 
 
+def lacks_dose(pending: dict[str, Any]) -> bool:
+    """Whether an order took another drug's place and waits for its dose."""
+    return bool(pending["args"].get("dosage") == NOT_SPECIFIED)
+
+
 def problem(error: BaseException | None) -> str:
     """The error in one line, without advice for a command line; of an unexpected one, whose text may hold patient
     data, only its kind and place."""
@@ -108,8 +128,10 @@ class Screen:
         ui = self.ui
         return {
             ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
-            ui.card: gr.update(visible=False), ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
-            ui.play: gr.update(interactive=False), ui.anew: gr.update(interactive=False), **self.line(session),
+            ui.card: gr.update(visible=False), ui.differs: gr.update(visible=False),
+            ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
+            ui.play: gr.update(interactive=False),
+            ui.anew: gr.update(interactive=False), **self.line(session),
         }  # fmt: skip
 
     def rest(self, session: Session) -> Updates:
@@ -122,17 +144,15 @@ class Screen:
             log.error("a conversation cannot be read: %s", kind_and_place(error))
             session.messages = [*session.messages, view.note("notice", UNREADABLE)]
             stands = NOWHERE
-        session.stands, pending, patient = stands, stands["pending"], stands["patient"]
-        if pending:
-            session.patient = str(pending["args"].get("patient_id") or "") or session.patient
-        elif patient and session.result:
-            session.patient = patient["id"]
+        session.stands, pending = stands, stands["pending"]
+        last = stands["patient"] if session.result and not session.decided else None
+        session.about = (pending or {}).get("patient") or last
+        session.patient = session.patient or (session.about or {}).get("id")
         offered = session.scenario and session.step < len(self.scenarios[session.scenario].steps)
         return {
             ui.session: session, ui.browser: session.thread, ui.chat: session.messages,
             ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
-            **self._card(pending), ui.edit: gr.update(visible=False),
-            ui.patient: gr.update(value=session.patient), ui.chart: view.chart(self.agent, session.patient),
+            ui.edit: gr.update(visible=False), **self.opened(session), **self._card(session),
             ui.trace: view.html("trace", session.result), ui.export: self._export(session),
             ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
@@ -150,17 +170,64 @@ class Screen:
         file = image_folder(self.agent.settings, thread) / "about.json" if self.agent and thread else None
         return dict(json.loads(file.read_text(encoding="utf-8"))) if file and file.exists() else {}
 
-    def _card(self, pending: dict[str, Any] | None) -> Updates:
+    def opened(self, session: Session) -> Updates:
+        """Banner and chart of who is open, and the stop where the card or the answer is about somebody else."""
+        ui, who, about = self.ui, view.opened(self.agent, session.patient), session.about or {}
+        pending, differs = session.stands["pending"], session.differs
+        other = bool(pending and session.patient != about.get("id"))  # a confirmed card still says so
+        line = view.html("differs", "card" if pending else "answer", about.get("name"), who.name)
+        return {
+            ui.session: session, ui.patient: session.patient, ui.banner: who.banner, ui.chart: who.chart,
+            ui.differs: gr.update(visible=differs or other), ui.whom: line if differs or other else "",
+            ui.switch: gr.update(value=f"Open {about.get('name')}’s chart", visible=differs or other),
+            ui.keep: gr.update(
+                value=f"Yes, the card is for {about.get('name')}" if pending else f"Keep {who.name}’s chart",
+                visible=differs,
+            ),
+            ui.approve: gr.update(interactive=self.agent is not None and not differs),
+            ui.save: gr.update(interactive=self.agent is not None and not differs),
+        }  # fmt: skip
+
+    def found(self, session: Session, matches: list[PatientMatch], problem: str, asked: bool) -> Updates:
+        """What a search found, each patient as a button."""
         ui = self.ui
+        session.found = [match.id for match in matches[:FOUND]]
+        labels = [f"{match.label} · ID {match.id}" for match in matches[:FOUND]] + [""] * FOUND
+        buttons = {
+            button: gr.update(value=label, visible=bool(label)) for button, label in zip(ui.found, labels, strict=False)
+        }
+        said = view.html("found", len(matches), problem, FOUND) if asked else ""
+        return {ui.session: session, ui.matches: gr.update(visible=asked), ui.count: said, **buttons}
+
+    def _card(self, session: Session) -> Updates:
+        """The entry that waits. Where something grave stands against it, approving is not the filled button."""
+        ui, pending = self.ui, session.stands["pending"]
         if not pending:
             return {ui.card: gr.update(visible=False), ui.what: ""}
         fields = [*entry_fields(self.agent, pending).items(), *[("", "")] * FIELDS]
         boxes = {
-            box: gr.update(label=view.field_label(name), value=value or "", visible=bool(name))
+            box: gr.update(label=view.field_label(name), value="" if value in (None, NOT_SPECIFIED) else value,
+                           visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
+        }  # fmt: skip
+        grave, visible = bool(red(pending.get("ranked") or [])), gr.update(visible=True)
+        try:
+            session.instead = self.agent.alternatives(pending) if self.agent else []
+        except DocGemmaError:  # an offer, no check: what the check could not look up stands on the card
+            session.instead = []
+        names = [*session.instead, *[""] * len(ui.alternatives)]
+        offers = {
+            button: gr.update(value=f"{name[:1].upper()}{name[1:]} instead", visible=bool(name))
+            for button, name in zip(ui.alternatives, names, strict=False)
         }
-        visible = gr.update(visible=True)
-        return {ui.card: visible, ui.approve: visible, ui.what: view.card(pending), **boxes}
+        may = self.agent is not None and not session.differs
+        return {
+            ui.card: visible, ui.what: view.card(pending), **boxes, **offers,
+            ui.instead: gr.update(visible=bool(session.instead)),
+            ui.reason: gr.update(value="", visible=grave), ui.change: gr.update(variant=FILLED[grave]),
+            ui.approve: gr.update(variant=FILLED[not grave], visible=not lacks_dose(pending), interactive=may),
+            ui.edit: gr.update(visible=lacks_dose(pending)),
+        }  # fmt: skip
 
     def opening(self, step: Step, session: Session) -> view.Message:
         """What the person of a guided scenario does, as their message."""

@@ -6,9 +6,10 @@ browser fetch an address; so a message is one block of HTML in one line, in whic
 
 import base64
 import io
+from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
@@ -18,8 +19,13 @@ from docgemma.ehr.summary import summarize
 from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
+from docgemma.reading.terms import names
 from docgemma.report import FIRST, approval_text, source_line
+from docgemma.rules.order_check import SEVERE
+from docgemma.rules.override import RANK_WORDS, RED
+from docgemma.rules.plan import NOT_SPECIFIED
 
+AMBER = RANK_WORDS[len(RED) : -1]
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
 UNREACHABLE = "The record store cannot be reached. This is not an empty chart."
@@ -62,11 +68,13 @@ def said(text: str, image: str | Path | None = None) -> Message:
     return {"role": "user", "content": html("said", text, jpeg, describe_header(header))}
 
 
-def decided(decision: str, changes: dict[str, str]) -> Message:
+def decided(decision: str, changes: dict[str, str], reason: str = "") -> Message:
     """What a person says who decides about an entry so."""
     if not changes:
-        return said("Rejected." if decision == "reject" else "Approved.")
-    return said("Changed: " + "; ".join(f"{field_label(name)} {value}" for name, value in changes.items()))
+        why = f" Reason: {reason.strip()}" if reason.strip() else ""
+        return said("Rejected." if decision == "reject" else f"Approved.{why}")
+    given = {name: value for name, value in changes.items() if value != NOT_SPECIFIED}
+    return said("Changed: " + "; ".join(f"{field_label(name)} {value}" for name, value in given.items()))
 
 
 def note(kind: str, text: str, title: str = "") -> Message:
@@ -135,20 +143,61 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
     return messages
 
 
-def card(pending: dict[str, Any]) -> str:
-    """The approval card: what, for whom, and what the safety check found, the worst first as the rules order it."""
-    return html("card", pending, is_checked(pending["args"]), FIRST)
+def card(pending: dict[str, Any], needed: bool = False) -> str:
+    """The approval card: what, for whom, and what the safety check found, by how grave it is. `needed`: a reason is."""
+    lines = pending.get("ranked") or [{"rank": "moderate", "text": text} for text in pending["findings"]]
+    groups = [[item for item in lines if item["rank"] in ranks] for ranks in (RED, AMBER, RANK_WORDS[-1:])]
+    return html("card", pending, is_checked(pending["args"]), FIRST, groups, needed)
+
+
+class Opened(NamedTuple):
+    """One patient as the page shows them: the banner, the chart, and what to call them."""
+
+    banner: str
+    chart: str
+    name: str
+
+
+def opened(agent: Agent | None, patient_id: str | None) -> Opened:
+    """Banner and chart from one reading of the record; where there is none, one line on why."""
+    if not agent or not patient_id:
+        hint = "Find a patient, or ask about one: the chart appears here."
+        return Opened(html("no_banner", agent is not None, ""), html("no_chart", hint, ""), "")
+    try:
+        found = agent.store.chart(patient_id)
+        problem = "" if found else "There is no such patient."
+    except DocGemmaError as error:
+        found, problem = None, UNREACHABLE if isinstance(error, StoreError) else error.line()
+    if not found:
+        return Opened(html("no_banner", True, problem, patient_id), html("no_chart", "", problem), patient_id)
+    summary = summarize(found)
+    active = [item | {"severe": _severe(item)} for item in summary["allergies"] if item["active"]]
+    active.sort(key=lambda item: not item["severe"])
+    banner = html("banner", summary["patient"], age(summary["patient"]["birth_date"]), active,
+                  summary["no_known_allergies"])  # fmt: skip
+    return Opened(banner, html("chart", summary), summary["patient"]["name"])
 
 
 def chart(agent: Agent | None, patient_id: str | None) -> str:
     """The chart as a clinician reads it, or one line on why there is none."""
-    if not agent or not patient_id:
-        return html("no_chart", "Pick a patient, or ask about one: the chart appears here.", "")
+    return opened(agent, patient_id).chart
+
+
+def age(born: str, today: date | None = None) -> str:
+    """Years, of a small child months; "" where the birth date is not known to the day."""
+    today = today or date.today()
     try:
-        found = agent.store.chart(patient_id)
-    except DocGemmaError as error:
-        return html("no_chart", "", UNREACHABLE if isinstance(error, StoreError) else error.line())
-    return html("chart", summarize(found)) if found else html("no_chart", "", "There is no such patient.")
+        day = date.fromisoformat(born)
+    except ValueError:
+        return ""
+    months = 12 * (today.year - day.year) + today.month - day.month - (today.day < day.day)
+    if months < 0:
+        return ""
+    return f"{months // 12} years" if months >= 24 else f"{months} month{'' if months == 1 else 's'}"
+
+
+def _severe(allergy: dict[str, Any]) -> bool:
+    return allergy["criticality"] == "high" or names(SEVERE, f"{allergy['reaction']} {allergy['severity']}")
 
 
 def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None, recorded: str = "") -> str:

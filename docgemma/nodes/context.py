@@ -68,12 +68,13 @@ class Context:
         return done.value, [call.as_dict() for call in done.calls]
 
     def tool_context(
-        self, state: AgentState, write_key: str = "", approved: tuple[str, ...] | None = None
+        self, state: AgentState, write_key: str = "", approved: tuple[str, ...] | None = None, override: str = ""
     ) -> ToolContext:
         """What a call may use; `approved` are the findings that a person saw when approving a write. Without them a
-        write is refused, and so it is for an actor who may not write."""
+        write is refused, and so it is for an actor who may not write. `override`:
+        what they approved it despite, and why."""
         return ToolContext(
             settings=self.settings, store=self.store, knowledge=self.knowledge, llm=self.llm,
             image=state.get("image"), thread=self.thread, actor=self.actor.name, write_key=write_key,
-            approved=approved if self.actor.may_write else None,
+            approved=approved if self.actor.may_write else None, override=override,
         )  # fmt: skip

@@ -10,10 +10,12 @@ from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
-from docgemma.nodes.write_findings import findings_for
+from docgemma.nodes.write_findings import judge
 from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
+from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.override import override, override_text, ranked
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
 
@@ -24,6 +26,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     args, findings = state["current_args"] or {}, list[str]()
     retry = bool(state.get("retry_strategy"))
     seen: tuple[str, ...] | None = None
+    kept = None
     reopened = state.get("reopened")
     before = [RESET, *reopened["results"]] if reopened else []  # the card's own turn goes on
     if tool.name == "prescribe_medication" and (died := _died(tool, args, context)):
@@ -31,7 +34,8 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, context)
-        args, findings, decision = decide_write(tool, card["args"], card["original"], context, beside)
+        args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside)
+        findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
             return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
         if decision == "reject":
@@ -40,11 +44,11 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
             return {**_done(state, retry), "tool_results": [*before, rejected], "status": "refused", "reopened": None}
         seen = tuple(findings)
     key = write_key(context.thread, state, tool) if tool.writes else ""
-    result = context.toolbox.call(tool.name, args, context.tool_context(state, key, seen))
+    result = context.toolbox.call(tool.name, args, context.tool_context(state, key, seen, override_text(kept)))
     result["retries"] = state["retry_count"] if retry else 0
     calls = result["result"].pop("calls", [])  # of a tool that asked the model itself
     if findings:
-        result["result"] = {**result["result"], "findings": findings}
+        result["result"] = {**result["result"], "findings": findings} | ({"override": kept} if kept else {})
     return {
         **_done(state, retry),
         **_patient(result),
@@ -70,25 +74,26 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def decide_write(
     tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = ""
-) -> tuple[dict[str, Any], list[str], str]:
-    """Ask until a person approves what stands there, rejects it or asks something else first ("hold").
+) -> tuple[dict[str, Any], list[Finding], str, str]:
+    """Ask until a person approves what stands there, rejects it or asks something else first ("hold"); with the reason.
 
-    An edit that raises a new finding is shown again, and so is every correction in words ("amend").
+    An edit that raises a new finding is shown again, and so is every "amend", a correction in words for instance.
     """
-    seen: set[str] = set()
-    findings = findings_for(args, context)
-    edited = False
-    while not edited or set(findings) - seen:
-        seen |= set(findings)
-        pending = pending_write(tool, args, original, findings, context)
+    seen: set[Finding] = set()
+    judged = judge(args, context)
+    edited, reason = False, ""
+    while not edited or set(judged) - seen:
+        seen |= set(judged)
+        pending = pending_write(tool, args, original, judged, context)
         decision = interrupt(dict(pending) | {"beside": beside})
+        reason = decision.get("reason", "")
         if decision["decision"] in ("reject", "approve", "hold"):
-            return args, findings, decision["decision"]
+            return args, judged, decision["decision"], reason
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         args, edited, beside = card["args"], decision["decision"] == "edit", ""
-        findings = findings_for(args, context)
-    return args, findings, "approve"
+        judged = judge(args, context)
+    return args, judged, "approve", reason
 
 
 def _beside(state: AgentState, context: Context) -> str:

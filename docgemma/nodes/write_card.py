@@ -5,6 +5,8 @@ from typing import Any
 
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
+from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.override import ranked
 from docgemma.state import PendingWrite
 from docgemma.text.words import clinical, plain
 from docgemma.tools.base import Tool
@@ -35,12 +37,15 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
 
 
 def pending_write(
-    tool: Tool, args: dict[str, Any], original: dict[str, str], findings: list[str], context: Context
+    tool: Tool, args: dict[str, Any], original: dict[str, str], judged: list[Finding], context: Context
 ) -> PendingWrite:
     """What waits for a decision."""
     patient = context.store.patient(args["patient_id"])
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
-    return PendingWrite(name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=findings)
+    return PendingWrite(
+        name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=shown(judged),
+        ranked=ranked(judged),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=2)

@@ -13,11 +13,26 @@ from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, route_of
-from docgemma.rules.order_check import NOTE, UNCHECKED, Finding, check_allergy_entry, check_order, shown
+from docgemma.rules.drug_classes import same_class
+from docgemma.rules.order_check import (
+    CONTRAINDICATED,
+    MAJOR,
+    MODERATE,
+    NOTE,
+    UNCHECKED,
+    Finding,
+    check_allergy_entry,
+    check_order,
+    shown,
+)
+from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.text.drugs import ingredients
 from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
+
+OFFERED = 3  # alternatives
+TRIED = 8  # drugs that are judged to find them
 
 
 def is_checked(args: dict[str, Any]) -> bool:
@@ -26,7 +41,12 @@ def is_checked(args: dict[str, Any]) -> bool:
 
 
 def findings_for(args: dict[str, Any], context: Context) -> list[str]:
-    """The safety findings for an order or an allergy, the worst first; what could not be checked is the last line.
+    """The lines of `judge`, the worst first; what could not be checked is the last line."""
+    return shown(judge(args, context))
+
+
+def judge(args: dict[str, Any], context: Context) -> list[Finding]:
+    """The safety findings for an order or an allergy; none for a note.
 
     Args:
         args: valid arguments of the write.
@@ -42,16 +62,50 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
         judged = order_findings(args, chart, context)
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
-    died = ["This patient is recorded as deceased."] if chart and chart["deceased"] else []
-    return [*died, *shown(judged)]
+    died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
+    return [died, *judged] if chart and chart["deceased"] else judged
 
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
     """The same check outside of a graph, for the MCP server; None where nothing is checked."""
+    return findings_for(args, _outside(tools)) if is_checked(args) else None
+
+
+def override_outside(args: dict[str, Any], tools: ToolContext) -> str:
+    """What a write that is confirmed outside of a graph was confirmed despite; nobody is asked for a reason there."""
+    return override_text(override(ranked(judge(args, _outside(tools)))))
+
+
+def _outside(tools: ToolContext) -> Context:
     gate = SimpleNamespace(
         store=tools.store, knowledge=tools.knowledge, settings=tools.settings, drugs=load_drug_names()
     )
-    return findings_for(args, cast(Context, gate)) if is_checked(args) else None
+    return cast(Context, gate)
+
+
+def alternatives(args: dict[str, Any], context: Context) -> list[str]:
+    """Up to three drugs of the ordered one's class that raise neither a contraindicated nor a major finding.
+
+    Each passes the same gate, without a dose: the dose is another drug's. One whose interactions could not be looked up
+    is none.
+    """
+    if "medication_name" not in args:
+        return []
+    try:
+        stored = context.store.chart(args["patient_id"])
+    except StoreError:
+        return []
+    chart, found = chart_data(stored) if stored else None, list[tuple[int, str]]()
+    drug, bare = args["medication_name"], {**args, "dosage": "", "frequency": ""}
+    known = [name for name in same_class(ingredients(drug, context.drugs)) if doses_of(name)] if chart else []
+    if all(finding.rank > MAJOR for finding in order_findings(bare, chart, context)):
+        known = []  # the dose is what is wrong, not the drug
+    for name in known[:TRIED]:
+        judged = order_findings({**bare, "medication_name": name}, chart, context)
+        texts = [finding.text for finding in judged if finding.rank == UNCHECKED]
+        if all(finding.rank > MAJOR for finding in judged) and not any("interaction" in text for text in texts):
+            found.append((sum(finding.rank == MODERATE for finding in judged), name))
+    return [name for _, name in sorted(found, key=lambda item: item[0])][:OFFERED]
 
 
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:

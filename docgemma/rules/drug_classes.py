@@ -13,6 +13,15 @@ def classes_of(parts: Set[str]) -> set[str]:
     return {name for name, entry in _classes().items() if entry["members"] & {part.casefold() for part in parts}}
 
 
+def same_class(parts: Set[str]) -> list[str]:
+    """The other members of the classes of which two at once are duplicate therapy: those that do the same."""
+    classes = [entry["members"] for entry in clinical("drug_classes")["classes"] if entry["duplicate"]]
+    mine = {part.casefold() for part in parts}
+    return list(
+        dict.fromkeys(name for members in classes if mine & set(members) for name in members if name not in mine)
+    )
+
+
 def classes_said(text: str, drugs: DrugNames | None) -> list[str]:
     """The classes that a text names as such: "sulfa", "IV contrast". The longest phrase wins, and the words of a longer
     drug name ("milk thistle") name no class."""

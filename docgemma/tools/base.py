@@ -57,6 +57,7 @@ class ToolContext:
     actor: str = "clinician"
     write_key: str = ""
     approved: tuple[str, ...] | None = None
+    override: str = ""  # "Approved despite: …; reason: …", which the written resource keeps
 
 
 @dataclass(frozen=True)

@@ -57,16 +57,17 @@ MIN_TOKEN = 16
 
 # the safety check of a write, given its arguments; None where nothing is checked
 Findings = Callable[[dict[str, Any], ToolContext], list[str] | None]
+Override = Callable[[dict[str, Any], ToolContext], str]  # what a confirmed write was confirmed despite, or ""
 
 
-def run_mcp(findings: Findings, http: bool = False, port: int = PORT) -> None:
+def run_mcp(findings: Findings, override: Override, http: bool = False, port: int = PORT) -> None:
     """The command: serve until the client leaves (stdio) or Ctrl-C (HTTP).
 
     Records and knowledge are opened now, so that a wrong setting ends the start with its line; the model only when
     there is an image to look at.
 
     Args:
-        findings: shown to the person who confirms a write.
+        findings: shown to the person who confirms a write; `override` is kept in the written entry.
         port: of HTTP; 0 takes a free one.
 
     Raises:
@@ -85,7 +86,9 @@ def run_mcp(findings: Findings, http: bool = False, port: int = PORT) -> None:
             return llm
 
         context = ToolContext(settings, store, knowledge)
-        server = build_server(toolbox(), context, findings=findings, model=model, image_paths=not http)
+        server = build_server(
+            toolbox(), context, findings=findings, override=override, model=model, image_paths=not http
+        )
         if http:
             serve_http(server, settings.mcp_token, port)
         else:
@@ -140,12 +143,14 @@ def build_server(
     context: ToolContext,
     *,
     findings: Findings,
+    override: Override = lambda args, given: "",
     model: Callable[[], LLM | None] = lambda: None,
     image_paths: bool = False,
 ) -> Server[Any]:
     """An MCP server over a toolbox.
 
     Args:
+        override: kept in the written entry.
         context: what every call may use; the model comes from `model`, in a worker thread.
         image_paths: a client may name an image by its path. Never over a network: it could read this machine's files.
     """
@@ -177,7 +182,8 @@ def build_server(
                 if answer != "accept":
                     raise ToolError(ErrorType.NOT_PERMITTED, answer, reason=wire.UNCONFIRMED[answer])
                 key = keys.key(session, tool.name, args, (ctx.meta or {}).get(wire.WRITE_KEY))
-                given = replace(given, write_key=key, approved=())
+                despite = await in_thread(override, args, given)
+                given = replace(given, write_key=key, approved=(), override=despite)
             work = look if tool.needs == "image" else tools.call
             return wire.to_wire(await in_thread(work, tool.name, args, given))
         except Exception as error:

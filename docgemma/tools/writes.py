@@ -129,6 +129,8 @@ def _write(resource: dict[str, Any], whose: str, args: Any, context: ToolContext
         raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args.patient_id)
     if not context.write_key:
         raise ToolError(ErrorType.NOT_PERMITTED, "a write without its key could happen twice")
+    if context.override:
+        resource.setdefault("note", []).append({"text": context.override})
     resource[whose] = {"reference": f"Patient/{patient.id}", "display": patient.name}
     stored = context.store.create(resource, Provenance(context.actor, context.thread, context.write_key))
     if _essence(stored) != _essence(resource):  # the key was used before, for something else: nothing was written

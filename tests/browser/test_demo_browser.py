@@ -77,6 +77,7 @@ def test_an_order_is_shown_with_its_findings_and_written_when_approved(visit, se
     assert "amoxicillin" in card and "Aisha Rahman" in card and "Allergy to penicillin" in card
     assert "Aisha Rahman" in person.page.locator("#dg-chart").inner_text(), "the chart is beside the order"
     assert len(orders(serve)) == before, "nothing is written before the decision"
+    person.page.locator("#dg-reason textarea").fill("The allergy was ruled out")
     person.does(lambda: person.clicks("Approve"))
     assert len(orders(serve)) == before + 1 and not person.sees("#dg-card")
 
@@ -97,6 +98,7 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -
     assert not person.sees("#dg-approve"), "nothing beside the fields approves the entry as it was"
     person.page.get_by_label("Medication name").fill("doxycycline")
     person.page.get_by_label("Dosage").fill("100 mg")
+    person.page.get_by_label("Frequency").fill("twice daily")
     person.does(lambda: person.clicks("Approve with these changes"))
     assert "doxycycline" in person.page.locator("#dg-card").inner_text(), "new findings are shown before it is written"
     assert len(orders(serve)) == before
@@ -136,7 +138,7 @@ def test_everything_works_from_the_keyboard(visit, serve) -> None:
     person.page.keyboard.type(ORDER)
     person.does(lambda: person.page.keyboard.press("Enter"))
     person.page.wait_for_function("() => document.activeElement?.id === 'dg-card-title'")
-    for _ in range(1 + person.page.locator("#dg-card summary").count()):  # past the fold of further findings, if any
+    for _ in range(2 + person.page.locator("#dg-card summary").count()):  # past the folds of findings and the reason
         person.page.keyboard.press("Tab")
     assert person.page.evaluate("document.activeElement.innerText") == "Approve"
     person.page.keyboard.press("Tab")
