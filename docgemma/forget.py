@@ -20,6 +20,7 @@ from docgemma.settings import Settings
 if TYPE_CHECKING:
     from docgemma.memory import Memory
 
+FEEDBACK = "feedback.jsonl"  # thumbs of the demo
 STAYS = "Entries that were approved stay in the patient record."
 EPOCH = datetime(1582, 10, 15, tzinfo=UTC)  # of the time in a UUID of version 6 (RFC 9562), in steps of 100 ns
 
@@ -56,20 +57,21 @@ def forget_expired(settings: Settings, memory: "Memory") -> None:
 
 
 def forget_all(settings: Settings, memory: "Memory") -> int:
-    """Forget every conversation, every kept image, and what was kept of the public services' answers."""
+    """Forget every conversation, kept image and thumb, and what was kept of the public services' answers."""
     threads = list(last_checkpoints(memory))
     with _said_where_it_fails():
         for folder in (settings.home / "images", settings.home / "http-cache"):
             if folder.exists():
                 shutil.rmtree(folder)
-        for file in settings.home.glob("http-cache-*"):  # an earlier version kept answers in a database
-            file.unlink()
+        earlier = settings.home.glob("http-cache-*")  # an earlier version kept answers in a database
+        for file in (*earlier, settings.home / FEEDBACK):
+            file.unlink(missing_ok=True)
     _forget(settings, memory, threads)
     return len(threads)
 
 
 def image_folder(settings: Settings, thread: str) -> Path:
-    """Where the images of a conversation are kept. Its id may open it, so the folder has another name."""
+    """Its images, and what the demo notes about it. Its id may open it, so the folder has another name."""
     return settings.home / "images" / hashlib.sha256(thread.encode()).hexdigest()[:32]
 
 

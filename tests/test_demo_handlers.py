@@ -15,6 +15,7 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.agent import Agent
 from docgemma.demo import view
+from docgemma.demo.everyday import Everyday
 from docgemma.demo.handlers import Handlers
 from docgemma.demo.screen import FIELDS, Session
 from docgemma.errors import StoppedError, StoreError
@@ -45,7 +46,7 @@ def agent(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture
 def handlers(agent: Agent) -> Iterator[Handlers]:
     turns = Turns(8)
-    handlers = Handlers(agent, turns)
+    handlers = Everyday(agent, turns)
     handlers.screen.ui = Names()
     yield handlers
     turns.close()
@@ -57,7 +58,7 @@ class Window:
 
     def __init__(self, handlers: Handlers, user: str | None = None, browser: str | None = None):
         self.handlers, self.session, self.browser = handlers, Session(), browser
-        self.request = SimpleNamespace(username=user)
+        self.request = SimpleNamespace(username=user, session_hash=str(id(self)))
         self.does("open")
 
     def does(self, name: str, *more: object) -> str:
@@ -180,14 +181,19 @@ def test_where_the_memory_cannot_be_read_the_page_says_so_and_works_later(handle
     assert "changed since it was shown" in window.does("approve") and "amoxicillin" in window.last["what"]
 
 
-def test_a_question_while_another_is_answered_changes_nothing_on_the_page(handlers: Handlers) -> None:
+def test_a_question_while_another_is_answered_waits_and_is_asked_next(handlers: Handlers) -> None:
     window, over = Window(handlers), threading.Event()
     window.asks("What is hypertension?")
     turn = handlers.turns.begin(window.session.thread, lambda on_event, stop: over.wait(60))
     before = list(window.session.messages)
-    with pytest.warns(UserWarning, match="still being answered"):
-        *_, last = handlers.send({"text": "And now?"}, window.session, window.browser, None, window.request)
-    assert list(last) == ["composer"] and window.session.messages == before, "Stop stays, and so do the words"
+    sent = {"text": "Check FDA warnings for dofetilide"}
+    *_, last = handlers.send(sent, window.session, window.browser, None, window.request)
+    assert "dofetilide" in last["waits"] and window.session.messages == before
+    reloaded = Session()
+    page = handlers.open(reloaded, window.browser, SimpleNamespace(username=None, session_hash="reloaded"))
+    assert "dofetilide" in next(page)["waits"]
+    back = handlers.withdraw({"text": "a draft"}, reloaded)
+    assert back["composer"]["text"] == "Check FDA warnings for dofetilide\na draft" and not back["waits"]
     over.set()
     list(turn.follow())
 

@@ -10,7 +10,7 @@ from gradio.components.chatbot import ExampleMessage
 
 from docgemma.agent import Agent
 from docgemma.demo import view
-from docgemma.demo.handlers import Handlers
+from docgemma.demo.everyday import Everyday
 from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
@@ -25,10 +25,22 @@ EXAMPLES = (
     "Prescribe amoxicillin 500 mg three times daily for ghi-789",
 )
 STORED = "docgemma"  # scrambles the browser's storage, the same after a restart; what opens a conversation is its id
+SCRIPT = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")  # of the page, once it is loaded
+LIST_SCRIPT = (Path(__file__).parent / "list.js").read_text(encoding="utf-8")
+# a frame of another site, a notebook's for instance, may have no storage: its page begins empty
+TAB = """(session, tab, ...more) => {
+  try { tab = sessionStorage.getItem('docgemma-tab') } catch {}
+  return [session, tab || '', ...more];
+}"""
+HELD = "tab => { try { sessionStorage.setItem('docgemma-tab', tab || '') } catch {} }"  # for this tab alone
 WELCOME = (
     "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
     "Facts come from records and sources that are named with the answer. "
     "Nothing is written to a record without your approval. All patients here are synthetic."
+)
+RULE = (
+    "Not kept, it is forgotten when you begin a new one, reload or close the page. "
+    "Only a turn that runs or an entry that waits comes back to this tab, for 15 minutes."
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
@@ -48,12 +60,15 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 
 def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
     """The app, not started. With `agent` None it replays."""
-    handlers = Handlers(agent, turns)
+    handlers = Everyday(agent, turns)
     ui = handlers.screen.ui = SimpleNamespace()
     blocks: gr.Blocks
     with gr.Blocks(title="DocGemma", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
-        ui.browser = gr.BrowserState(None, storage_key="docgemma-conversation", secret=STORED)
+        ui.browser = gr.Textbox(visible="hidden", show_label=False, container=False)  # the conversation of this tab
+        ui.kept = gr.BrowserState([], storage_key="docgemma-kept", secret=STORED)  # those kept on purpose
+        with gr.Sidebar(open=False, width=300, elem_id="dg-list", visible=agent is not None) as ui.sidebar:
+            _list(ui)
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
             ui.badges = gr.HTML(view.badges(agent, None, None, handlers.screen.recorded), elem_id="dg-badges")
@@ -85,9 +100,10 @@ def _patient(ui: SimpleNamespace, agent: Agent | None) -> None:
 def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     examples = [ExampleMessage(text=text) for text in EXAMPLES] if agent else None
     ui.chat = gr.Chatbot(
-        elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, buttons=[],
-        feedback_options=None, placeholder=WELCOME if agent else REPLAYING, examples=examples, latex_delimiters=[],
-        group_consecutive_messages=False, layout="panel",
+        elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, latex_delimiters=[],
+        buttons=["copy"] if agent else [], feedback_options=("Like", "Dislike") if agent else None,
+        placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False,
+        layout="panel",
     )  # fmt: skip
     with gr.Column(visible=False, elem_id="dg-differs") as ui.differs:
         ui.whom = gr.HTML("", elem_id="dg-whom")
@@ -114,9 +130,26 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
         label="Your question", show_label=False, placeholder="Ask a clinical question", sources=["upload"], lines=1,
         max_lines=6, elem_id="dg-composer", interactive=agent is not None, autofocus=agent is not None,
     )  # fmt: skip
+    with gr.Row(visible=False, elem_id="dg-line") as ui.line:
+        ui.waits = gr.HTML("", elem_id="dg-waits")
+        ui.withdraw = gr.Button("Withdraw", size="sm", elem_id="dg-withdraw")
     with gr.Row(elem_id="dg-actions"):
+        ui.remember = gr.Checkbox(
+            False, label="Keep this conversation", elem_id="dg-remember", visible=agent is not None, container=False
+        )
         ui.stop = gr.Button("Stop", variant="stop", visible=False, elem_id="dg-stop")
+        gr.HTML(view.html("help"), elem_id="dg-help-button", visible=agent is not None)
+        ui.print = gr.Button("Print", elem_id="dg-print", size="sm")
         ui.anew = gr.Button("New conversation", elem_id="dg-new", size="sm", interactive=False)
+    gr.HTML(RULE, elem_id="dg-rule")
+
+
+def _list(ui: SimpleNamespace) -> None:
+    ui.list = gr.HTML("", elem_id="dg-conversations", js_on_load=LIST_SCRIPT)
+    with gr.Accordion("Feedback", open=False, elem_id="dg-feedback"):
+        gr.Markdown("Thumbs stay on this machine. They say nothing about a patient, unless you add the words.")
+        ui.agreed = gr.Checkbox(False, label="Add question and answer to my next thumbs", elem_id="dg-agreed")
+        ui.feedback = gr.DownloadButton("Export feedback", visible=False, size="sm", elem_id="dg-export-feedback")
 
 
 def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
@@ -132,7 +165,7 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
             ui.play = gr.Button("Play", variant="primary", elem_id="dg-play")
 
 
-def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Agent | None) -> None:
+def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
     opened = [
         ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save,
     ]  # fmt: skip
@@ -140,21 +173,34 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Handlers, agent: Age
         *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
         ui.edit, ui.take_up, ui.composer, ui.stop,
         ui.trace, ui.export, ui.badges, ui.play, ui.anew,
+        ui.line, ui.waits, ui.remember,
     ]  # fmt: skip
-    who = [ui.session, ui.browser]
+    who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
 
-    def turn(event: Any, handler: Any, inputs: list[Any]) -> None:
-        event(handler, inputs, shown, **TURN).then(None, js=FOCUS, **QUICK).then(None, js="() => dgRead()", **QUICK)
+    def turn(event: Any, handler: Any, inputs: list[Any], **how: Any) -> None:
+        done = event(handler, inputs, shown, **TURN, **how).then(None, js=FOCUS, **QUICK)
+        done = done.then(None, js="() => dgRead()", **QUICK)
+        if agent:
+            done.then(handlers.list, mine, listed_now, **QUICK)
 
-    blocks.load(handlers.open, who, shown, **TURN)
+    blocks.load(handlers.open, who, shown, js=TAB, **TURN).then(None, js=SCRIPT, **QUICK)
     blocks.load(None, js=ANSWERS, **QUICK)
+    blocks.unload(handlers.closed)
+    ui.browser.change(None, ui.browser, js=HELD, **QUICK)
+    ui.print.click(None, js="() => window.print()", **QUICK)
     turn(ui.play.click, handlers.play, [ui.scenario, *who])
-    ui.stop.click(handlers.stop, who, None, **QUICK)
-    ui.anew.click(handlers.begin_anew, [ui.session], shown, **QUICK).then(None, js=BACK, **QUICK)
+    waiting = [ui.composer, ui.line, ui.waits]
+    ui.stop.click(handlers.stop, [ui.composer, *who], waiting, **QUICK)
+    ui.anew.click(handlers.begin_anew, [ui.session], shown, **TURN).then(None, js=BACK, **QUICK)
     if agent is None:
         return
+    ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
+    ui.remember.input(handlers.remember, [ui.remember, *mine], [*mine, ui.browser, *listed_now], **QUICK)
+    ui.list.select(handlers.choose_listed, mine, [*shown, *listed_now], **TURN)
+    ui.sidebar.expand(handlers.list, mine, listed_now, **QUICK)
+    ui.chat.like(handlers.thumb, [ui.session, ui.agreed], ui.feedback, **QUICK)
     question = [ui.composer, *who, ui.patient]
-    turn(ui.composer.submit, handlers.send, question)
+    turn(ui.composer.submit, handlers.send, question, trigger_mode="multiple")  # what is sent while a turn runs waits
     turn(ui.chat.example_select(_as_typed, None, ui.composer, **QUICK).then, handlers.send, question)
     turn(ui.chat.option_select, handlers.choose, who)
     turn(ui.approve.click, handlers.approve, [*who, ui.reason])

@@ -10,9 +10,10 @@ import gradio as gr
 from docgemma.agent import Agent, Decision
 from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
+from docgemma.demo.conversations import Conversations
 from docgemma.demo.patients import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
-from docgemma.demo.screen import Screen, Session, Updates, entry_fields, lacks_dose, problem, standing
+from docgemma.demo.screen import Screen, Session, Updates, Waiting, entry_fields, lacks_dose, problem, standing
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
 from docgemma.rules.override import red
 from docgemma.rules.plan import NOT_SPECIFIED
@@ -20,6 +21,7 @@ from docgemma.turns import BusyError, Turn, Turns, Work
 
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
+FORGOTTEN = "What was said here has been forgotten: its page was away too long, or it was deleted in another window."
 WHOM = "Whom do you mean? The open chart and the last answer are of two patients. Choose one above, then send it again."
 OTHER = "Nothing was done: the card and the open chart are of two patients. Open the card's patient, or confirm them."
 REQUIRED = ("medication_name", "dosage", "frequency", "substance", "reaction", "note_type", "note_text")
@@ -33,22 +35,26 @@ class Handlers:
         self.live = cast(Agent, agent)  # where traces are replayed, nothing that needs one is wired
         self.scenarios = {item.id: item for item in load_scenarios()}
         self.screen = Screen(agent, self.scenarios)
+        self.conversations = Conversations(self.live, turns, self.screen)
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
     def open(self, session: Session, browser: Any, request: gr.Request) -> Iterator[Updates]:
-        """A page was loaded: its conversation is shown again, also one that is being worked on."""
+        """A page was loaded: its tab's conversation is shown again where it may be, also one that is worked on."""
+        browser = browser if self.conversations.returns(request.username or "", browser) else None
         self._enter(session, browser, request)
         if turn := self.turns.running(session.thread):
             session.messages = session.messages[: -2 if session.stands["unfinished"] else None]
             yield from self._follow(session, session.messages + turn.opening, turn)
         else:
             yield self.screen.rest(session)
+            if session.result and not (session.options or session.stands["pending"]):
+                yield from self._next(session)
 
     def send(
         self, value: dict[str, Any], session: Session, browser: Any, patient: str | None, request: gr.Request
     ) -> Iterator[Updates]:
-        """A question, perhaps with an image."""
+        """A question, perhaps with an image. While a turn runs it waits, and is asked next."""
         self._enter(session, browser, request)
         files = [Path(item) for item in value.get("files") or []]
         text = (value.get("text") or "").strip() or ("What does this image show?" if files else "")
@@ -57,7 +63,7 @@ class Handlers:
             return
         image = files[0] if files else None
         try:
-            if session.stands["pending"]:
+            if session.stands["pending"] and not self.turns.running(session.thread):
                 raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
             if session.differs and means_somebody(text, self.live.store):
                 raise UsageError(WHOM)
@@ -69,7 +75,12 @@ class Handlers:
             yield self.screen.rest(session) | {self.screen.ui.composer: {"text": text, "files": []}}
             return
         session.thread, session.confirmed = session.thread or new_thread(session.user or "", "web"), ""
-        yield from self._run(session, opening, self._asking(session, text, image, patient))
+        work = self._asking(session, text, image, patient)
+        line = self.screen.waiting.setdefault(session.thread, [])
+        at = len(line) if self.turns.running(session.thread) else 0  # an answer to what was asked goes first
+        line.insert(at, Waiting(text, image, opening, work))
+        yield {self.screen.ui.composer: {"text": "", "files": []}}
+        yield from self._next(session)
 
     def choose(self, session: Session, browser: Any, request: gr.Request, event: gr.SelectData) -> Iterator[Updates]:
         """A choice of a clarification. Only what was offered can be chosen."""
@@ -117,14 +128,6 @@ class Handlers:
             return
         work = partial(self.live.proceed, session.thread, actor=session.actor)
         yield from self._run(session, [view.said("Go on.")], work)
-
-    def stop(self, session: Session, browser: Any, request: gr.Request) -> None:
-        self.turns.stop(session.thread or (browser if owns(request.username or "", browser, "web") else None))
-
-    def begin_anew(self, session: Session, request: gr.Request) -> Updates:
-        """A new conversation; the old one stays stored, and this browser forgets it."""
-        session.__dict__.update(Session(user=request.username, patient=session.patient).__dict__)
-        return self.screen.rest(session) | {self.screen.ui.browser: None}
 
     def search(self, text: str, session: Session) -> Updates:
         """Patients of the whole store, as they are typed. An outage is not "nobody"."""
@@ -238,6 +241,15 @@ class Handlers:
             return
         yield from self._follow(session, session.settle() + opening, turn)
 
+    def _next(self, session: Session) -> Iterator[Updates]:
+        """Ask what was sent first, unless a turn runs."""
+        line = self.screen.waiting.get(session.thread)
+        if line and not self.turns.running(session.thread):
+            item = line.pop(0)
+            yield from self._run(session, item.opening, item.work)
+        elif line:
+            yield self.screen.line(session)
+
     def _follow(self, session: Session, base: list[view.Message], turn: Turn) -> Iterator[Updates]:
         session.messages = base
         chat = self.screen.ui.chat
@@ -250,11 +262,14 @@ class Handlers:
         else:
             session.messages = [*base, *view.cut_off(turn.events), view.note("notice", problem(turn.error))]
         yield self.screen.rest(session)
+        if turn.result and not (session.options or session.stands["pending"]):
+            yield from self._next(session)
 
     def _enter(self, session: Session, browser: Any, request: gr.Request) -> bool:
         """Take up the conversation that this browser holds, if it was given to this person, as it stands now. Was it
         shown so? If not, what was clicked may mean something else by now."""
         user = request.username or ""
+        self.conversations.seen(request.session_hash, session)
         if session.thread and not owns(user, session.thread, "web"):  # somebody else has signed in here
             session.__dict__.update(Session().__dict__)
         session.user, session.scenario, session.step = request.username, None, 0
@@ -264,7 +279,10 @@ class Handlers:
         try:
             if session.thread and (self.turns.running(thread) or standing(self.agent, session) == session.stands):
                 return True
+            said = session.messages
             reopen(self.agent, session, thread)
+            if said and not session.messages:
+                session.messages = [view.note("notice", FORGOTTEN)]
         except Exception as error:
             session.messages = [view.note("notice", problem(error))]
         return False

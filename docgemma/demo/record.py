@@ -33,7 +33,7 @@ WHOLE_S = 170.0  # the cut of everything stays under three minutes
 PAGE = {"width": 1280, "height": 920}  # pixels; the captions stand on the last 110 of them
 BAR = """<div style="position: fixed; inset: auto 0 0 0; height: 94px; padding: 8px 24px; background: #0f172a;
   color: #f8fafc; font: 19px/1.35 system-ui, sans-serif"><b style="color: #5eead4">{head}</b><br>{text}</div>"""
-BELOW = "html { scroll-padding-bottom: 110px } body { padding-bottom: 110px !important }"  # the page ends above the bar
+BELOW = ":root { --dg-height: calc(100dvh - 110px) !important; scroll-padding-bottom: 110px }"  # above the bar
 TYPING_MS = 20
 TURN_MS = 900_000  # a large model on a processor takes its time
 TITLE_MS, CLICK_MS, READ_MS, NOTICE_MS = 2000, 1200, 4000, 6000

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -17,9 +17,11 @@ from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario, Step, load_trace
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, kind_and_place
+from docgemma.forget import image_folder
 from docgemma.nodes.context import CLINICIAN, Actor
 from docgemma.rules.override import red
 from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.turns import Work
 
 Updates = dict[Any, Any]
 FILLED = {True: "primary", False: "secondary"}  # which button stands out
@@ -27,6 +29,15 @@ FIELDS = 4  # of an entry that can be changed
 UNREADABLE = "Conversations cannot be read or kept at the moment. Try again; `docgemma doctor` says what is wrong."
 NOWHERE: dict[str, Any] = {"turns": [], "message": "", "patient": None, "unfinished": False, "pending": None}
 log = logging.getLogger(__name__)
+
+
+class Waiting(NamedTuple):
+    """What was sent while a turn ran."""
+
+    text: str
+    image: Path | None
+    opening: list[view.Message]
+    work: Work
 
 
 @dataclass
@@ -46,6 +57,7 @@ class Session:
     instead: list[str] = field(default_factory=list)  # drugs that the card offers in place of the ordered one
     scenario: str | None = None
     step: int = 0
+    listed: list[str] = field(default_factory=list)  # the conversations of the list, as it was last shown here
 
     @property
     def actor(self) -> Actor:
@@ -108,6 +120,8 @@ class Screen:
         self.agent, self.scenarios = agent, scenarios
         self.recorded = "" if agent else load_trace(next(iter(scenarios)))["recorded"]
         self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
+        gr.set_static_paths([self.files.name])  # served from here, so that what is forgotten leaves no copy
+        self.waiting: dict[str, list[Waiting]] = {}  # by conversation
         self.ui: Any = None
 
     def busy(self, session: Session) -> Updates:
@@ -116,8 +130,8 @@ class Screen:
             ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
             ui.card: gr.update(visible=False), ui.differs: gr.update(visible=False),
             ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
-            ui.composer: {"text": "", "files": []}, ui.play: gr.update(interactive=False),
-            ui.anew: gr.update(interactive=False),
+            ui.play: gr.update(interactive=False),
+            ui.anew: gr.update(interactive=False), **self.line(session),
         }  # fmt: skip
 
     def rest(self, session: Session) -> Updates:
@@ -142,8 +156,19 @@ class Screen:
             ui.trace: view.html("trace", session.result), ui.export: self._export(session),
             ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
-            ui.anew: gr.update(interactive=True),
+            ui.anew: gr.update(interactive=True), **self.line(session),
+            ui.remember: gr.update(value=bool(self.about(session.thread).get("kept")), visible=not session.user),
         }  # fmt: skip
+
+    def line(self, session: Session) -> Updates:
+        """What was sent and waits for its turn."""
+        texts = [item.text for item in self.waiting.get(session.thread, ())]
+        return {self.ui.line: gr.update(visible=bool(texts)), self.ui.waits: view.html("waiting", texts)}
+
+    def about(self, thread: str) -> dict[str, Any]:
+        """What is noted about a conversation: `name`, `kept`."""
+        file = image_folder(self.agent.settings, thread) / "about.json" if self.agent and thread else None
+        return dict(json.loads(file.read_text(encoding="utf-8"))) if file and file.exists() else {}
 
     def opened(self, session: Session) -> Updates:
         """Banner and chart of who is open, and the stop where the card or the answer is about somebody else."""
@@ -216,9 +241,11 @@ class Screen:
         """The last turn as a JSON file. The conversation's id would open the conversation, so it is replaced."""
         if not session.result:
             return gr.update(visible=False)
-        name = hashlib.sha256(session.result["thread"].encode()).hexdigest()[:12]
-        path = Path(self.files.name, name, "docgemma-trace.json")
+        path = self.export_folder(session.result["thread"]) / "docgemma-trace.json"
         path.parent.mkdir(exist_ok=True)
-        kept = {**session.result, "thread": name}
+        kept = {**session.result, "thread": path.parent.name}
         path.write_text(json.dumps(kept, ensure_ascii=False, indent=2, default=str), encoding="utf-8")
         return gr.update(visible=True, value=str(path))
+
+    def export_folder(self, thread: str) -> Path:
+        return Path(self.files.name, hashlib.sha256(thread.encode()).hexdigest()[:12])

@@ -153,11 +153,9 @@ def test_two_people_never_see_each_others_conversation(visit) -> None:
     first.asks("Check FDA warnings for dofetilide")
     assert second.talk() == []
     second.asks("What is hypertension?")
-    first.open()
-    second.open()
-    first.page.locator(".dg-said").first.wait_for()
-    second.page.locator(".dg-said").first.wait_for()
-    assert "dofetilide" not in " ".join(second.talk()) and "hypertension" not in " ".join(first.talk())
+    first.asks("Check FDA warnings for warfarin")
+    assert "warfarin" in " ".join(first.talk()) and "hypertension" not in " ".join(first.talk())
+    assert "dofetilide" not in " ".join(second.talk())
 
 
 def test_a_conversation_and_its_open_decision_survive_a_restart(visit, serve) -> None:
