@@ -97,7 +97,7 @@ def _found(request: Request) -> str:
     parts = [*(patient["id"] for patient in request["patients"])]
     parts += [*(patient["said"] for patient in request["patients"] if patient["search"]), *request["unclear"]]
     parts += [*(drug["said"] for drug in request["drugs"]), *(order["said"] for order in request["orders"])]
-    return "Found: " + ", ".join(parts) if parts else ""
+    return "Found: " + ", ".join(dict.fromkeys(parts)) if parts else ""
 
 
 def _executed(result: ToolResult) -> str:
