@@ -19,6 +19,7 @@ TOO_LONG = {
     "tools",
     "ehr",
     "knowledge",
+    "demo, api",
     "everything",
 }
 

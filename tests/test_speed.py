@@ -3,7 +3,6 @@
 import pytest
 
 from docgemma.agent import Agent
-from docgemma.nodes.context import CLINICIAN, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.rules.plan import planned
 from docgemma.rules.routing import route
@@ -19,7 +18,7 @@ def test_reading_a_request(benchmark) -> None:
 
 
 def test_linking_and_reading_a_message(benchmark, agent: Agent) -> None:
-    context = agent._context("t", CLINICIAN, never_stop)
+    context = agent._context("t", {})
     found = benchmark(understand, QUESTION, {"message": QUESTION}, context)
     assert [patient["id"] for patient in found["patients"]] == ["abc-123"]
 

@@ -154,7 +154,7 @@ def test_two_people_never_see_each_others_conversation(visit) -> None:
     assert second.talk() == []
     second.asks("What is hypertension?")
     first.asks("Check FDA warnings for warfarin")
-    assert "warfarin" in " ".join(first.talk()) and "hypertension" not in " ".join(first.talk())
+    assert "warfarin" in " ".join(first.talk()) and "What is hypertension" not in " ".join(first.talk())
     assert "dofetilide" not in " ".join(second.talk())
 
 
