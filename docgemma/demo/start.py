@@ -129,7 +129,8 @@ def _options() -> dict[str, Any]:
     theme = Base(primary_hue="teal", secondary_hue="teal", neutral_hue="slate", font=fonts, font_mono=mono)
     return {
         "show_error": False, "ssr_mode": False, "enable_monitoring": False, "max_file_size": MAX_BYTES,
-        "theme": theme, "css_paths": Path(__file__).with_name("style.css"), "footer_links": [], "run_history": False,
+        "theme": theme, "css_paths": Path(__file__).with_name("style.css"),
+        "head_paths": Path(__file__).with_name("head.html"), "footer_links": [], "run_history": False,
     }  # fmt: skip
 
 
