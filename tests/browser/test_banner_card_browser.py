@@ -51,7 +51,9 @@ def test_the_banner_says_who_is_open_and_stays_in_view_while_the_page_scrolls(vi
     person.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
     person.page.wait_for_timeout(300)
     box = person.page.locator(".dg-banner").bounding_box()
-    assert person.page.evaluate("scrollY") > 0 and 0 <= box["y"] < 60, "it stays at the top"
+    # on a desktop the conversation scrolls beside it, on a phone the page below it
+    assert width == "desktop" or person.page.evaluate("scrollY") > 0
+    assert 0 <= box["y"] < (100 if width == "desktop" else 60), "it stays at the top"
     assert box["height"] < person.page.viewport_size["height"] / 5
     assert person.page.evaluate("document.documentElement.scrollWidth") <= person.page.viewport_size["width"]
 
