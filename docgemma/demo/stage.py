@@ -52,7 +52,7 @@ def browser() -> Iterator["Browser"]:
 class Stage:
     """One page of the demo. `typing_ms`: between two keys; `wait_ms`: the longest wait for the end of a turn."""
 
-    def __init__(self, page: "Page", url: str, *, typing_ms: int = 0, wait_ms: int = 20_000):
+    def __init__(self, page: "Page", url: str, *, typing_ms: int = 0, wait_ms: int = 60_000):
         self.page, self.url, self.typing_ms = page, url, typing_ms
         page.set_default_timeout(wait_ms)
 
