@@ -1,12 +1,19 @@
 """Orders of `data/orders` as the gate sees them: a chart of the scenario's patient, and the findings of its order."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from docgemma.knowledge import open_knowledge
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import data_file
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR
+from docgemma.settings import Settings
+from tests.rules_help import dictionary
 
 TODAY = date.today()
 LABS = {
@@ -15,6 +22,15 @@ LABS = {
     "hemoglobin": ("Hemoglobin", "g/dL"), "TSH": ("TSH", "mIU/L"), "lithium": ("Lithium level", "mmol/L"),
     "digoxin": ("Digoxin level", "ng/mL"),
 }  # fmt: skip
+
+
+@contextmanager
+def gate(home: Path) -> Iterator[SimpleNamespace]:
+    """What the order gate looks things up in: the offline facts and the drug dictionary."""
+    settings = Settings(home=home, sources="offline")
+    knowledge = open_knowledge(settings)
+    yield SimpleNamespace(knowledge=knowledge, drugs=dictionary(), settings=settings)
+    knowledge.close()
 
 
 def scenarios(name: str) -> list[dict[str, Any]]:

@@ -11,20 +11,15 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 from docgemma.demo import conversations
 from docgemma.demo.everyday import Everyday
 from docgemma.forget import FEEDBACK, image_folder
-from docgemma.turns import Turns
-from tests.test_demo_handlers import ORDER, Names, Window, agent  # noqa: F401
+from tests.test_demo_handlers import ORDER, Names, Window, agent, running  # noqa: F401
 
 QUESTION = "Find patient Tomasz Nowak and check his chart"
 
 
 @pytest.fixture
 def demo(agent):  # noqa: F811
-    turns = Turns(8)
-    demo = Everyday(agent, turns)
-    demo.screen.ui = Names()
-    yield demo
-    turns.close()
-    demo.screen.files.cleanup()
+    with running(agent) as demo:
+        yield demo
 
 
 def keep(window: Window, kept: list[str] | None = None, keep: bool = True) -> list[str]:

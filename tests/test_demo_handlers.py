@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -43,14 +43,21 @@ def agent(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield agent
 
 
-@pytest.fixture
-def handlers(agent: Agent) -> Iterator[Handlers]:
+@contextmanager
+def running(agent: Agent) -> Iterator[Everyday]:
+    """The handlers of a demo that nobody looks at, ended with their turns and files."""
     turns = Turns(8)
     handlers = Everyday(agent, turns)
     handlers.screen.ui = Names()
     yield handlers
     turns.close()
     handlers.screen.files.cleanup()
+
+
+@pytest.fixture
+def handlers(agent: Agent) -> Iterator[Everyday]:
+    with running(agent) as handlers:
+        yield handlers
 
 
 class Window:

@@ -1,22 +1,14 @@
 """The order gate against scenarios written with fresh eyes, and against each gap that an audit found."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
-from docgemma.knowledge import open_knowledge
-from docgemma.settings import Settings
-from tests.order_cases import grave, scenarios
-from tests.rules_help import dictionary
+from tests.order_cases import gate, grave, scenarios
 
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
-    settings = Settings(home=Path(tmp_path_factory.mktemp("orders")), sources="offline")
-    knowledge = open_knowledge(settings)
-    yield SimpleNamespace(knowledge=knowledge, drugs=dictionary(), settings=settings)
-    knowledge.close()
+    with gate(tmp_path_factory.mktemp("orders")) as context:
+        yield context
 
 
 @pytest.mark.parametrize("name", ["hospital_pharmacist", "ward_pharmacist"])

@@ -35,10 +35,9 @@ from docgemma.nodes.write_findings import findings_outside
 from docgemma.settings import Settings
 from docgemma.text.quoted import as_recorded, quotation, quotations, shortened
 from docgemma.tools.base import ToolContext
-from docgemma.turns import Turns
 from tests.scripted import ScriptedLLM
 from tests.test_cli import run
-from tests.test_demo_handlers import Names, Window
+from tests.test_demo_handlers import Window, running
 from tests.test_graph_v3 import intent, rich
 from tests.test_mcp_server import Person, in_memory
 
@@ -111,12 +110,8 @@ def agent(settings: Settings, edge_llm: Any) -> Iterator[Agent]:
 
 @pytest.fixture(scope="module")
 def handlers(agent: Agent) -> Iterator[Handlers]:
-    turns = Turns(8)
-    handlers = Handlers(agent, turns)
-    handlers.screen.ui = Names()
-    yield handlers
-    turns.close()
-    handlers.screen.files.cleanup()
+    with running(agent) as handlers:
+        yield handlers
 
 
 def bare(text: str) -> str:

@@ -1,27 +1,20 @@
 """The dose part of the order gate, as a pharmacist tries it: an order, and the finding that it must show or not."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
-from docgemma.knowledge import open_knowledge
 from docgemma.knowledge.drug_rules import _rows, doses_of, product_of
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import data_file
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, shown
-from docgemma.settings import Settings
 from docgemma.text.frequency import times_per_day
-from tests.order_cases import chart_of, grave
+from tests.order_cases import chart_of, gate, grave
 from tests.rules_help import dictionary
 
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
-    settings = Settings(home=Path(tmp_path_factory.mktemp("doses")), sources="offline")
-    knowledge = open_knowledge(settings)
-    yield SimpleNamespace(knowledge=knowledge, drugs=dictionary(), settings=settings)
-    knowledge.close()
+    with gate(tmp_path_factory.mktemp("doses")) as context:
+        yield context
 
 
 def patient(age: float = 50, **given) -> dict:

@@ -199,22 +199,22 @@ class Handlers:
         reason: str = "",
     ) -> Iterator[Updates]:  # fmt: skip
         """Only on the entry that this window shows: another one may wait by now."""
-        if not self._enter(session, browser, request) or not session.stands["pending"]:
+        shown = self._enter(session, browser, request)
+        seen, thread, actor = session.stands["pending"], session.thread, session.actor
+        if not shown or not seen:
             yield self._moved(session)
             return
         if decision != "reject" and session.differs:
             session.messages = [*session.messages, view.note("notice", OTHER)]
             yield self.screen.rest(session)
             return
-        waits = session.stands["pending"]
-        if decision == "approve" and red(waits.get("ranked") or []) and not reason.strip():
-            yield {self.screen.ui.what: view.card(waits, needed=True)}
+        if decision == "approve" and red(seen.get("ranked") or []) and not reason.strip():
+            yield {self.screen.ui.what: view.card(seen, needed=True)}
             return
-        if decision == "approve" and lacks_dose(waits):
+        if decision == "approve" and lacks_dose(seen):
             yield self._moved(session)
             return
         session.decided = True
-        seen, thread, actor = session.stands["pending"], session.thread, session.actor
 
         def work(**follow: Any) -> dict[str, Any]:
             if self.live.pending(thread) != seen:

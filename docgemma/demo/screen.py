@@ -212,7 +212,7 @@ class Screen:
         }  # fmt: skip
         grave, visible = bool(red(pending.get("ranked") or [])), gr.update(visible=True)
         try:
-            session.instead = self.agent.alternatives(pending) if self.agent else []
+            session.instead = self.agent.alternatives(pending) if self.agent and grave else []
         except DocGemmaError:  # an offer, no check: what the check could not look up stands on the card
             session.instead = []
         names = [*session.instead, *[""] * len(ui.alternatives)]
