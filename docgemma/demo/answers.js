@@ -5,6 +5,8 @@
     const asked = [...document.querySelectorAll('#dg-chat .dg-said')].at(-1);
     const talk = asked?.closest('.panel-wrap, .bubble-wrap');
     if (talk) talk.scrollTop += asked.getBoundingClientRect().top - talk.getBoundingClientRect().top - 16;
+    const page = document.documentElement.dataset;
+    page.dgSettled = Number(page.dgSettled ?? 0) + 1; // turns after which nothing moves any more
   }, 500);
 
   document.addEventListener('click', event => {

@@ -22,7 +22,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 AT_REST = "() => document.querySelector('#dg-new:not([disabled])')"  # nothing is being loaded or worked on
 MORE_SAID = "count => document.querySelectorAll('.dg-said').length > count"
-SETTLE_MS = 300  # the last update of a page
+SETTLED = "count => Number(document.documentElement.dataset.dgSettled ?? 0) > count"  # turns, focus and scroll included
 
 
 def find_chromium() -> str:
@@ -76,10 +76,11 @@ class Stage:
     def does(self, action: Callable[[], object]) -> None:
         """Do something that makes a turn, and wait until it is over."""
         before = self.page.locator(".dg-said").count()
+        settled = self.page.evaluate("Number(document.documentElement.dataset.dgSettled ?? 0)")
         action()
         self.page.wait_for_function(MORE_SAID, arg=before)
+        self.page.wait_for_function(SETTLED, arg=settled)
         self.page.wait_for_function(AT_REST)
-        self.page.wait_for_timeout(SETTLE_MS)
 
     def trace(self) -> dict[str, Any]:
         """The last turn, as the page exports it."""

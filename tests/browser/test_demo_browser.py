@@ -96,15 +96,15 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -
     person.clicks("Edit")
     person.page.wait_for_function("() => document.activeElement?.closest('#dg-field-0')")
     assert not person.sees("#dg-approve"), "nothing beside the fields approves the entry as it was"
-    person.page.get_by_label("Medication name").fill("doxycycline")
+    person.page.get_by_label("Medication name").fill("nitrofurantoin")
     person.page.get_by_label("Dosage").fill("100 mg")
     person.page.get_by_label("Frequency").fill("twice daily")
     person.does(lambda: person.clicks("Approve with these changes"))
-    assert "doxycycline" in person.page.locator("#dg-card").inner_text(), "new findings are shown before it is written"
+    assert "nitrofurantoin" in person.page.locator("#dg-card").inner_text(), "new findings are shown before it is written"
     assert len(orders(serve)) == before
     person.does(lambda: person.clicks("Approve"))
     assert len(orders(serve)) == before + 1
-    assert any("doxycycline" in item for item in orders(serve))
+    assert any("nitrofurantoin" in item for item in orders(serve))
 
 
 def test_a_clarification_is_answered_with_a_button(visit) -> None:
