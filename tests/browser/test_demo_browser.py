@@ -100,7 +100,8 @@ def test_a_changed_order_is_checked_again_and_written_as_changed(visit, serve) -
     person.page.get_by_label("Dosage").fill("100 mg")
     person.page.get_by_label("Frequency").fill("twice daily")
     person.does(lambda: person.clicks("Approve with these changes"))
-    assert "nitrofurantoin" in person.page.locator("#dg-card").inner_text(), "new findings are shown before it is written"
+    card = person.page.locator("#dg-card").inner_text()
+    assert "nitrofurantoin" in card, "new findings are shown before it is written"
     assert len(orders(serve)) == before
     person.does(lambda: person.clicks("Approve"))
     assert len(orders(serve)) == before + 1
