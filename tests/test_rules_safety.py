@@ -161,7 +161,7 @@ def test_interactions_of_the_ordered_drug_are_listed_the_worst_first():
 @pytest.mark.parametrize(
     ("medication", "active", "says"),
     [
-        ("ibuprofen", "Advil 200 mg", "Duplicate: Advil 200 mg is active already and contains ibuprofen."),
+        ("ibuprofen", "Advil 200 mg", "Duplicate: Advil 200 mg is already active and contains ibuprofen."),
         ("naproxen", "ibuprofen", "of the same class (NSAIDs)"),
         ("atorvastatin", "Crestor", "of the same class (statins)"),
         ("lorazepam", "diazepam", "of the same class (benzodiazepines)"),

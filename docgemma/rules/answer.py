@@ -118,12 +118,20 @@ def _patient(
     for drug in (drug for person, drug in checks if person == patient["id"]):
         title = f"{drug[:1].upper()}{drug[1:]} for {patient['name']}"
         found = of_chart(check_lines(drug, checks[patient["id"], drug], chart), item, cite)
-        checked += [fact._replace(title=title, cite=fact.cite if fact.entry else 0) for fact in found]
+        checked += [_cited(fact, state)._replace(title=title) for fact in found]
     rest = beside_check(known.drugs(state), chart, drugs) if checked else []
     rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
     alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
     rest += [*(overview(chart) if alone else []), *effects.get(patient["id"], [])]
     return [*of_chart(lines, item, cite), *checked, *of_chart(rest, item, cite)]
+
+
+def _cited(fact: Fact, state: AgentState) -> Fact:
+    """A finding with the source that it rests on: the interactions that were looked up, else an entry of the chart."""
+    if " interaction with " not in fact.text:
+        return fact._replace(cite=fact.cite if fact.entry else 0)
+    pairs = known.made(state, "check_drug_interactions")
+    return fact._replace(cite=number(pairs[0], state) if pairs else 0, entry=None)
 
 
 def _of_chart(request: Request, checked: bool) -> Request:
@@ -150,7 +158,7 @@ def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -
     lines = findings or ["no finding, which does not prove that it is safe."]
     allergic = any(item["active"] for item in chart["allergies"])
     if allergic and not any(line.startswith("Allergy") for line in findings):
-        lines = [*lines, f"None of the recorded allergies is known here to be to {drug} or its class."]
+        lines = [*lines, f"No recorded allergy is known to be to {drug} or its class."]
     return lines
 
 

@@ -1,10 +1,11 @@
 """The conclusion that leads an answer: drawn by code from the facts of the answer, or none. Pure."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 
-from docgemma.reading.terms import measure_named, measures_in, names
+from docgemma.reading.terms import measure_named, measures_in, names, said_in
 from docgemma.rules import known
-from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, direction
+from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, days_since, direction
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.rules.refusal import refusals
@@ -13,6 +14,7 @@ from docgemma.state import AgentState, Request
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
+NONE_ACTIVE = "No active medication is listed as"
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -80,18 +82,28 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
         return _moved(facts, "Not among the results:")
     if 0 < len(asked) <= FEW:
         return _says(asked[0][0], f"{'; '.join(_result(line) for _, line in asked)}."), None
+    for kind in (kind for measure in request["measures"] for kind in said_in(measure, "medications")):
+        taken = [(fact, line) for fact, line in shown if line.ask == "meds" and names(kind["match"], line.text)]
+        active = [(fact, line) for fact, line in taken if line.item["active"]]
+        if len(active) > FEW:
+            break
+        told = "; ".join(line.short.rstrip(".") for _, line in active)
+        return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
     severe = [(fact, line) for fact, line in shown if line.ask == "alg" and _is_severe(line)]
     least = "critical" if severe or "chart" in request["asks"] else ""
     off = [(fact, line) for fact, line in asked or results if line.item["flag"] not in UNREMARKABLE]
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
     more = f"; and {len(off) - FEW} more" if len(off) > FEW else ""
     parts = [f"Severe allergy: {'; '.join(_allergy(line) for _, line in severe)}."] if severe else []
-    parts += [f"Outside their range: {'; '.join(_result(line) for _, line in off[:FEW])}{more}."] if off else []
+    parts += [f"Out of range: {'; '.join(_result(line) for _, line in off[:FEW])}{more}."] if off else []
     return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")
 
 
 def _result(line: Line) -> str:
-    return ", ".join(filter(None, [brief(line.item), line.item["flag"], direction(line.item).casefold()]))
+    told = brief(line.item)
+    if (days := days_since(line.item["date"], date.today())) > 1:
+        told = f"{told.removesuffix(')')}, {days} days ago)"
+    return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
 
 
 def _is_severe(line: Line) -> bool:

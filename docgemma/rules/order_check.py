@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docgemma.reading.terms import names
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.words import plain
 
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
     from docgemma.knowledge.base import Interaction
@@ -137,9 +138,11 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
     raas = RAAS & classes_of(ordered)
     for entry in _active(medications):
         theirs = ingredients(entry["name"], drugs)
-        active = f"{entry['name']} is active already"
+        active = f"{entry['name']} is already active"
         if same := ordered & theirs:
-            yield Finding(MAJOR, f"Duplicate: {active} and contains {', '.join(sorted(same))}.")
+            itself = plain(entry["name"]) == plain(medication)
+            contains = "" if itself else f" and contains {', '.join(sorted(same))}"
+            yield Finding(MAJOR, f"Duplicate: {entry['name']} is already active{contains}.")
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)
