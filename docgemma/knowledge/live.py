@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import literature, openfda, rxnorm, trials
@@ -13,6 +13,7 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Service
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.settings import Settings
+from docgemma.text.quoted import NOT_VERIFIED
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -49,6 +50,10 @@ class LiveKnowledge:
         """One label, merged from the drug's labels; [] where RxNorm knows the drug and openFDA has no label of it."""
         found = self._find(drug_name, Deadline.after(self._timeout))
         return Answer([found.drug.label] if found.drug.label.name else [], self._openfda.name, found.as_of)
+
+    def basis(self, row: dict[str, Any], part: str = "drugs") -> str:
+        """No label is read for the shipped facts."""
+        return NOT_VERIFIED
 
     def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
         """What the labels say of every pair, both ways, in the labels' own words. A pair without a finding is not in.

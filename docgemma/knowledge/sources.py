@@ -70,6 +70,9 @@ class WithFallback:
                 return self.live.generic_name(drug_name)
         return known
 
+    def basis(self, row: dict[str, Any], part: str = "drugs") -> str:
+        return self.snapshot.basis(row, part)  # of shipped facts, whatever is asked live
+
     def close(self) -> None:
         self.live.close()
         self.snapshot.close()
