@@ -114,7 +114,8 @@ def check_dose(
     routes = [row["route"] for row in rows if "route" in row]
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
-    order = Order(medication, dosage, frequency, words, _amount(dosage), times_per_day(frequency), patient)
+    amount = _pieces(f"{dosage} {frequency}", mine) or _amount(dosage)
+    order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = _fitting([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
@@ -127,13 +128,12 @@ def check_dose(
         said = frequency.strip().removeprefix("not specified")
         why = f"the frequency {said} is not understood" if said else "no frequency is given"
         findings.append(Finding(UNCHECKED, f"the daily dose ({why})"))
-    if not limits:
-        lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
-        why = "the weight is not recorded" if lacks_weight else "no maximum is known"
-        return [*findings, Finding(UNCHECKED, f"the dose of {medication} ({why})")]
+    weighed = patient.weight is None and any("per_kg" in key for row in fitting for key in row)
+    why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
+    unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
     findings += [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
-    return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:]]
+    return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
 
 
 def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | None:
@@ -301,6 +301,12 @@ def _amount(text: str) -> Amount | None:
     found = [item for item in quantities(text) if item.unit]
     units = {item.unit for item in found} - {"hour", "month"}
     return max((item.value, item.unit) for item in found if item.unit in units) if len(units) == 1 else None
+
+
+def _pieces(text: str, rows: Rows) -> Amount | None:
+    """The puffs of an order where rows count puffs, whatever each of them holds: "160/4.5 mcg, 2 puffs"."""
+    counted = any("puff" in row.get("max_day", "") for row in rows)
+    return next(((item.value, item.unit) for item in quantities(text) if counted and item.unit == "puff"), None)
 
 
 def _value(text: str) -> Decimal:
