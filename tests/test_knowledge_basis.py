@@ -71,6 +71,7 @@ def test_the_finding_on_a_condition_quotes_the_label_that_states_it(tmp_path, ho
     line = next(line for line in shown(judged(home)) if line.startswith("Contraindicated (metformin)"))
     assert line.endswith(f'ketoacidosis. {READ} "Contraindications": "{ACIDOSIS}")')
     assert info(home)["kinds"]["drugs"]["conditions"] == 1 and info(home)["kinds"]["drugs"]["doses"] == 0
+    assert "1 conditions and 0 maxima with the sentence" in CliRunner().invoke(app, ["info"]).stdout
 
 
 def test_the_finding_on_a_dose_quotes_the_label_that_states_the_maximum(tmp_path, home):
@@ -247,7 +248,7 @@ def test_recorded_labels_support_shipped_facts(tmp_path, monkeypatch):
     (found,) = snapshot.interactions(["simvastatin", "clarithromycin"]).records
     assert found.basis.startswith("label ") and "clarithromycin" in found.basis
     assert report["kinds"]["interactions"]["with_basis"] > 100
-    assert report["kinds"]["drugs"]["conditions"] > 20 and report["kinds"]["drugs"]["doses"] > 4
+    assert report["kinds"]["drugs"]["conditions"] > 25 and report["kinds"]["drugs"]["doses"] > 4
     liver = next(row for row in conditions_of("simvastatin") if "decompensated" in row["says"])
     assert "Acute liver failure or decompensated cirrhosis" in snapshot.basis(liver, "says")
     (most,) = (snapshot.basis(row, "max_day") for row in doses_of("sertraline") if row["max_day"] == "200 mg")

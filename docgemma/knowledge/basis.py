@@ -24,7 +24,7 @@ FIELDS = {  # word of a row's section -> where openFDA has it; a dose stands in 
 }
 DOSAGE = ("dosage_and_administration",)
 LIMITED = ("for", "form", "part", "age_below", "age_from", "egfr_below", "weight_below_kg")  # whom a dose row is for
-ENOUGH = 0.75  # of the content words of what a row says
+ENOUGH, DEMANDED = 0.75, 0.6  # of the content words of what a row says; where both say what to do
 STEM = 6  # letters by which words are compared: contraindicated, contraindication
 
 
@@ -68,8 +68,8 @@ def states(row: Row, part: str, field: str, sentence: str) -> bool:
         return False
     says = _stems(row["says"]) - _stems(row["drug"])
     numbers = {item for item in quantities(row["says"]) if item.unit}
-    shared, needed = len(says & _stems(sentence)), max(min(2, len(says)), ENOUGH * len(says))
-    return numbers <= set(quantities(sentence)) and shared >= needed
+    needed = max(min(2, len(says)), (ENOUGH if least is None else DEMANDED) * len(says))
+    return numbers <= set(quantities(sentence)) and len(says & _stems(sentence)) >= needed
 
 
 def _limits(row: Row, part: str, sentence: str) -> bool:
