@@ -14,7 +14,7 @@ from docgemma.knowledge.base import LabelSection
 from docgemma.knowledge.basis import states
 from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import conditions_of, doses_of
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, fact_key
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.nodes.write_findings import order_findings
 from docgemma.report import approval_text
@@ -71,7 +71,7 @@ def test_the_finding_on_a_condition_quotes_the_label_that_states_it(tmp_path, ho
     line = next(line for line in shown(judged(home)) if line.startswith("Contraindicated (metformin)"))
     assert line.endswith(f'ketoacidosis. {READ} "Contraindications": "{ACIDOSIS}")')
     assert info(home)["kinds"]["drugs"]["conditions"] == 1 and info(home)["kinds"]["drugs"]["doses"] == 0
-    assert "1 conditions and 0 maxima with the sentence" in CliRunner().invoke(app, ["info"]).stdout
+    assert "1 conditions, 0 maxima with the sentence" in CliRunner().invoke(app, ["info"]).stdout
 
 
 def test_the_finding_on_a_dose_quotes_the_label_that_states_the_maximum(tmp_path, home):
@@ -106,8 +106,8 @@ def test_a_fact_that_was_corrected_since_is_not_quoted(tmp_path, home):
     build_from_files(home, openfda=[metformin(tmp_path, dosage_and_administration=MAXIMUM)])
     row = next(row for row in doses_of("metformin") if row.get("max_day") == "2550 mg")
     snapshot = Snapshot(home / "snapshot.sqlite")
-    assert MAXIMUM in snapshot.basis(row, "max_day")
-    assert snapshot.basis({**row, "note": "corrected"}, "max_day") == snapshot.basis(row, "single") == NOT_VERIFIED
+    assert MAXIMUM in snapshot.quotes[fact_key(row, "max_day")] and len(snapshot.quotes) == 1
+    assert fact_key({**row, "note": "corrected"}, "max_day") not in snapshot.quotes
 
 
 def test_card_text_and_mcp_show_the_sentence_whole(tmp_path, home):
@@ -250,6 +250,6 @@ def test_recorded_labels_support_shipped_facts(tmp_path, monkeypatch):
     assert report["kinds"]["interactions"]["with_basis"] > 100
     assert report["kinds"]["drugs"]["conditions"] > 25 and report["kinds"]["drugs"]["doses"] > 4
     liver = next(row for row in conditions_of("simvastatin") if "decompensated" in row["says"])
-    assert "Acute liver failure or decompensated cirrhosis" in snapshot.basis(liver, "says")
-    (most,) = (snapshot.basis(row, "max_day") for row in doses_of("sertraline") if row["max_day"] == "200 mg")
-    assert most.endswith('dose increases up to a maximum of 200 mg/day."')
+    assert "Acute liver failure or decompensated cirrhosis" in snapshot.quotes[fact_key(liver, "says")]
+    most = next(row for row in doses_of("sertraline") if row["max_day"] == "200 mg")
+    assert snapshot.quotes[fact_key(most, "max_day")].endswith('dose increases up to a maximum of 200 mg/day."')

@@ -1,7 +1,8 @@
 """What a source of medical facts answers. Each answer says where it is from and as of when."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from docgemma.text.quoted import NOT_VERIFIED
 
@@ -120,7 +121,8 @@ class Knowledge(Protocol):
     def generic_name(self, drug_name: str) -> str | None:
         """The generic name of a brand or generic, or None. Never guesses."""
 
-    def basis(self, row: dict[str, Any], part: str = "drugs") -> str:
-        """How a shipped fact was obtained: the label that states it with the sentence, or `NOT_VERIFIED`."""
+    @property
+    def quotes(self) -> Mapping[str, str]:
+        """Fact key -> the label that states a shipped fact, with the sentence; all other facts are `NOT_VERIFIED`."""
 
     def close(self) -> None: ...

@@ -7,7 +7,7 @@ Written from label knowledge, not verified against the labels but for what `docg
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def doses_of(drug: str) -> list[Row]:
     return _rows(data_file("knowledge", "doses.jsonl")).get(drug, [])
 
 
-def fact_key(row: Row, part: str = "drugs") -> str:
+def fact_key(row: Mapping[str, Any], part: str = "drugs") -> str:
     """Names one fact of a row; it changes with the row, so that an older quote is not shown for a corrected fact."""
     told = {key: value for key, value in row.items() if key != "basis"}
     return hashlib.sha256(json.dumps([told, part], sort_keys=True).encode()).hexdigest()[:16]

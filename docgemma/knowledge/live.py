@@ -1,10 +1,10 @@
 """The live public APIs behind the Knowledge protocol: openFDA, RxNorm, Europe PMC, ClinicalTrials.gov."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import literature, openfda, rxnorm, trials
@@ -13,7 +13,6 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.http import Deadline, Service
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.settings import Settings
-from docgemma.text.quoted import NOT_VERIFIED
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -38,6 +37,8 @@ class LiveKnowledge:
     an empty answer. Labels, articles and trials are other people's words: data, never instructions.
     """
 
+    quotes: Mapping[str, str] = {}  # no label is read for the shipped facts
+
     def __init__(self, settings: Settings):
         self._timeout, cache = settings.tool_timeout, settings.home / "http-cache"
         self._openfda = Service("openFDA", settings.openfda_url, "DOCGEMMA_OPENFDA_URL", 4, 8, 24 * HOUR, cache)
@@ -50,10 +51,6 @@ class LiveKnowledge:
         """One label, merged from the drug's labels; [] where RxNorm knows the drug and openFDA has no label of it."""
         found = self._find(drug_name, Deadline.after(self._timeout))
         return Answer([found.drug.label] if found.drug.label.name else [], self._openfda.name, found.as_of)
-
-    def basis(self, row: dict[str, Any], part: str = "drugs") -> str:
-        """No label is read for the shipped facts."""
-        return NOT_VERIFIED
 
     def interactions(self, drug_names: list[str]) -> Answer[Interaction]:
         """What the labels say of every pair, both ways, in the labels' own words. A pair without a finding is not in.

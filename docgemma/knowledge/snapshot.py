@@ -15,7 +15,7 @@ from urllib.parse import quote
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.knowledge.build import VERSION
-from docgemma.knowledge.drug_rules import Row, fact_key
+from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
 from docgemma.text.drugs import DrugNames
@@ -60,7 +60,7 @@ class Snapshot:
         read, found = self._read_drugs(drugs), []
         for a, b in combinations(drugs, 2):
             rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted((a, b)))
-            basis = self.basis({"drugs": sorted((a, b))})
+            basis = self.quotes.get(fact_key({"drugs": sorted((a, b))}), NOT_VERIFIED)
             found += [replace(_interaction(data), basis=basis) for (data,) in rows]
             if not rows and read and (said := interaction(read[a], read[b])):
                 found.append(said)
@@ -70,12 +70,9 @@ class Snapshot:
             answer = replace(answer, source=f"{answer.source}, {self.meta['drugs.source']}", as_of=as_of)
         return replace(answer, not_covered=tuple(name for name in drugs if name not in self._covered))
 
-    def basis(self, row: Row, part: str = "drugs") -> str:
-        return self._quotes.get(fact_key(row, part), NOT_VERIFIED)
-
     @cached_property
-    def _quotes(self) -> dict[str, str]:
-        """Read once: a check of an order asks for the basis of every rule of the drug."""
+    def quotes(self) -> dict[str, str]:
+        """Read once: a check of an order asks for every rule of the drug."""
         return dict(self._rows("SELECT fact, said FROM basis"))
 
     def _read_drugs(self, names: list[str]) -> dict[str, Drug]:

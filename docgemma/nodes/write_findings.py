@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, product_of
+from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
@@ -157,9 +157,10 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:
-    """The rows, each with how its facts were obtained."""
-    basis = context.knowledge.basis
-    return [{"basis": {part: basis(dict(row), part) for part in PARTS if part in row}, **row} for row in rows]
+    """The rows, each with the label that states a part of it, where one does."""
+    quotes = context.knowledge.quotes
+    keys = [(row, [(part, fact_key(row, part)) for part in PARTS if part in row]) for row in rows]
+    return [{"basis": {part: quotes[key] for part, key in parts if key in quotes}, **row} for row, parts in keys]
 
 
 def _stored(name: str, context: Context) -> str:
