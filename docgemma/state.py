@@ -110,7 +110,7 @@ class PendingWrite(TypedDict):
     args: dict[str, Any]
     original: dict[str, str]
     findings: list[str]
-    ranked: NotRequired[list[dict[str, str]]]  # {"rank": contraindicated, major, moderate, minor, unchecked; "text"}
+    ranked: NotRequired[list[dict[str, str]]]  # "rank": contraindicated to minor, or unchecked; "text"; "basis"
 
 
 class Held(TypedDict):

@@ -20,12 +20,12 @@ from docgemma.ehr.summary import summarize
 from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
-from docgemma.reading.terms import names
 from docgemma.report import FIRST, approval_text, source_line
 from docgemma.rules.chart_entries import trend
 from docgemma.rules.order_check import SEVERE
 from docgemma.rules.override import RANK_WORDS, RED
 from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.text.words import names
 
 AMBER = RANK_WORDS[len(RED) : -1]
 Message = dict[str, Any]

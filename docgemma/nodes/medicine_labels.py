@@ -6,10 +6,10 @@ from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import standing_interactions
-from docgemma.reading.terms import measures_in, names
+from docgemma.reading.terms import measures_in
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
-from docgemma.text.words import clinical
+from docgemma.text.words import clinical, names
 
 MAX_LINES = 5
 MAX_PAIRS = 4

@@ -11,7 +11,7 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import names, said_in
+from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, weighed
@@ -23,7 +23,7 @@ from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import plain
+from docgemma.text.words import names, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."

@@ -6,8 +6,9 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
-from docgemma.reading.terms import measure_named, names
+from docgemma.reading.terms import measure_named
 from docgemma.text.quoted import shortened
+from docgemma.text.words import names
 
 Chart = dict[str, Any]
 Entry = dict[str, Any]

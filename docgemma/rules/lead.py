@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from docgemma.reading.terms import measure_named, measures_in, names, said_in
+from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, days_since, direction
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request
+from docgemma.text.words import names
 
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lists below it say them
@@ -58,7 +59,7 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
     found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.startswith("latest")))
     shown = {fact.text: fact for fact in facts}
-    worst, drug = next(((item, drug) for item, drug in found if item.text in shown), (None, ""))
+    worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))
     if not worst:
         return None, None
     why = worst.first or worst.text
@@ -67,8 +68,9 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if limits and worst.rank != CONTRAINDICATED and names(["egfr"], why):
         why = f"{why.rstrip('.')}; contraindicated: {limits[0]}."
     name = known.charts(state)[0]["result"]["patient"]["name"]
-    text = f"{VERDICTS[worst.rank]}: {drug} for {name}. {why[:1].upper()}{why[1:]}"
-    return _says(shown[worst.text], text), shown[worst.text]
+    text = f"{VERDICTS[worst.rank]}: {drug} for {name}. {why[:1].upper()}{why[1:]}{worst.label}"
+    fact = shown[worst.text + worst.label]
+    return _says(fact, text), fact
 
 
 def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
