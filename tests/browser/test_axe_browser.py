@@ -52,18 +52,18 @@ def test_axe_finds_nothing_on_questions_and_answers(visit, width: str) -> None:
     def reasoning() -> None:
         person.clicks("Reasoning", role="tab")
 
-    def list_of_conversations() -> None:
+    def the_list() -> None:
         person.page.get_by_label("Keep this conversation").check()
         person.page.wait_for_function("() => localStorage.getItem('docgemma-kept')?.length > 10")
         person.clicks("Conversations")
         person.page.locator("#dg-conversations li").wait_for()
         person.page.locator("#dg-feedback").get_by_text("Feedback", exact=True).click()
 
-    def help_on_what_to_ask() -> None:
+    def the_help() -> None:
         person.clicks("Conversations")
         person.clicks("What can I ask?")
 
-    walks(person, empty, results_of_a_search, answer_with_sources, reasoning, list_of_conversations, help_on_what_to_ask)
+    walks(person, empty, results_of_a_search, answer_with_sources, reasoning, the_list, the_help)
 
 
 def test_axe_finds_nothing_on_a_card(visit, width: str) -> None:
