@@ -166,14 +166,11 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 
 
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
-    opened = [
-        ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save,
-    ]  # fmt: skip
+    opened = [ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save]
     shown = [
         *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
-        ui.edit, ui.take_up, ui.composer, ui.stop,
-        ui.trace, ui.export, ui.badges, ui.play, ui.anew,
-        ui.line, ui.waits, ui.remember,
+        ui.edit, ui.take_up, ui.composer, ui.stop, ui.trace, ui.export, ui.badges, ui.play, ui.anew, ui.line, ui.waits,
+        ui.remember,
     ]  # fmt: skip
     who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
 

@@ -6,6 +6,11 @@
   const list = document.querySelector("#dg-list .toggle-button");
   list?.setAttribute("aria-label", "Conversations");
   list?.setAttribute("title", "Conversations");
+  // Gradio calls the examples a list; its children are buttons
+  const chat = document.querySelector("#dg-chat");
+  const grouped = () => chat.querySelector(".examples")?.setAttribute("role", "group");
+  new MutationObserver(grouped).observe(chat, { childList: true, subtree: true });
+  grouped();
   const dark = document.body.classList.contains("dark"); // paper is white
   addEventListener("beforeprint", () => document.body.classList.remove("dark"));
   addEventListener("afterprint", () => document.body.classList.toggle("dark", dark));
