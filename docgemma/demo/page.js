@@ -11,6 +11,14 @@
   const grouped = () => chat.querySelector(".examples")?.setAttribute("role", "group");
   new MutationObserver(grouped).observe(chat, { childList: true, subtree: true });
   grouped();
+  // arrows walk through the patients that were found
+  document.querySelector("#dg-find").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const stops = [...document.querySelectorAll("#dg-search input, #dg-search textarea, #dg-found button")];
+    stops[stops.indexOf(document.activeElement) + step]?.focus();
+    event.preventDefault();
+  });
   const dark = document.body.classList.contains("dark"); // paper is white
   addEventListener("beforeprint", () => document.body.classList.remove("dark"));
   addEventListener("afterprint", () => document.body.classList.toggle("dark", dark));
