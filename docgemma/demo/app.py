@@ -40,7 +40,7 @@ WELCOME = (
 )
 RULE = (
     "Not kept: forgotten when you begin anew, reload or close. "
-    "A turn that runs or an entry that waits comes back to this tab for 15 minutes."
+    "A running turn or a waiting entry comes back for 15 minutes."
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
