@@ -22,6 +22,7 @@ from docgemma.turns import Stop
 FOLDER = Path(__file__).parent
 TRACES = FOLDER / "traces"
 PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
+PLAYED = "Played as a guided scenario."  # the reason where something red stands: an earlier play wrote the same
 Result = dict[str, Any]
 
 
@@ -74,7 +75,7 @@ def take(
         return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
     step = scenario.steps[number]
     if step.decide:
-        return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
+        return agent.decide(thread, step.decide, dict(step.change), PLAYED, actor=actor, on_event=on_event, stop=stop)
     text = step.ask
     if step.choose:
         options = (last or {}).get("options", [])

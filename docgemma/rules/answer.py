@@ -128,7 +128,7 @@ def _patient(
 
 def _cited(fact: Fact, state: AgentState) -> Fact:
     """A finding with the source that it rests on: the interactions that were looked up, else an entry of the chart."""
-    if " interaction with " not in fact.text:
+    if " interaction with " not in fact.text and ": nothing is listed (" not in fact.text:
         return fact._replace(cite=fact.cite if fact.entry else 0)
     pairs = known.made(state, "check_drug_interactions")
     return fact._replace(cite=number(pairs[0], state) if pairs else 0, entry=None)
