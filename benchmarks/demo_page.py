@@ -37,7 +37,7 @@ SAID = "count => document.querySelectorAll('.dg-said').length > count"
 WORDS = "count => [...document.querySelectorAll('.dg-answer')].slice(count).some(item => item.innerText.trim())"
 RECORDED = """count => document.querySelectorAll('.dg-answer').length > count
   && !document.querySelector('#dg-card .dg-card')
-  && /recorded/i.test([...document.querySelectorAll('.dg-answer')].at(-1).innerText)"""
+  && /in the record/.test([...document.querySelectorAll('.dg-answer')].at(-1).innerText)"""
 HEAD = ["wait", "target", "n", "s", "middle half", "others at work", "quiet, n", "quiet, s"]
 
 

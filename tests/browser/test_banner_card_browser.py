@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from docgemma.ehr.sqlite import SqliteStore
+from tests.test_planted import BY_ID, assert_quoted, planted_chart
 
 ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 KOWALSKA = {
@@ -184,3 +185,18 @@ def test_an_alternative_of_the_same_class_edits_the_card_and_is_checked_again(vi
     person.does(lambda: person.clicks("Approve"))
     written = next(item for item in orders(serve, patient) if item["medicationCodeableConcept"]["text"] == name)
     assert "note" not in written, "nothing red stood against it"
+
+
+@pytest.mark.parametrize("planted", ["name-straight-quote-breakout", "family-approved-by-dr", "substance-reversal"])
+def test_a_planted_text_reads_as_a_quotation_wherever_the_page_shows_it(visit, serve, planted: str) -> None:
+    who = next(key for key, item in BY_ID.items() if item["id"] == planted)
+    with closing(records(serve)) as store:
+        store.save(planted_chart(who, BY_ID[who]))
+    person = visit(width="phone", dark=True)
+    opens(person, who)
+    person.asks(f"Show me the chart of patient {who}")
+    person.page.get_by_text("How this was answered").last.click()
+    shown = person.page.locator("body").inner_text().replace("\t", "\n")
+    assert "penicillin" in shown and "warfarin" in shown
+    assert_quoted(who, shown)
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= person.page.viewport_size["width"]
