@@ -129,7 +129,18 @@ def main() -> None:
         target = next((limit for word, limit in TARGETS.items() if word in wait.lower()), "-")
         values, loads = zip(*found, strict=True)
         calm = [value for value, load in found if load <= given.load]
-        rows.append([wait, target, len(values), middle(values), spread(values), middle(loads), len(calm), middle(calm)])
+        rows.append(
+            [
+                wait,
+                target,
+                len(values),
+                middle(values),
+                spread(values),
+                middle(loads),
+                len(calm),
+                middle(calm) if calm else "-",
+            ]
+        )
     report.table("waits at the page", HEAD, rows)
     report.keep("seconds", seconds)
 
