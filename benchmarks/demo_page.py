@@ -6,7 +6,8 @@ A real demo process with the edge model on an empty data home, offline, and a re
 from the call of the address until the composer takes text and a question may be sent, with the page's files in the
 browser's cache (`first visit`: without). First sign: from Enter until the question stands on the page. First words:
 from Enter until the answer's first words stand there. Approve: from the click until the page says that the entry is
-recorded and the card is gone. Before each measure the machine is given up to a minute to become quiet.
+recorded and the card is gone. Before each measure the machine is given some seconds to become quiet; "quiet" is what
+was measured while at most --load other processes wanted a processor.
 """
 
 import argparse
@@ -29,15 +30,15 @@ QUESTIONS = {
     "a chart and a drug": "Is metformin ok for John Smith?",
     "general knowledge": "What is hypertension?",
 }
-ORDER = "Prescribe cetirizine 10 mg once daily for def-456"
+ORDER = "Prescribe cetirizine 10 mg once daily for abc-123"  # whose chart is open then
 TARGETS = {"usable": 1.0, "words": 0.5, "approve": 0.5}
 READY = f"() => !document.querySelector('#dg-composer textarea')?.disabled && ({AT_REST})()"
 SAID = "count => document.querySelectorAll('.dg-said').length > count"
 WORDS = "count => [...document.querySelectorAll('.dg-answer')].slice(count).some(item => item.innerText.trim())"
 RECORDED = """count => document.querySelectorAll('.dg-answer').length > count
   && !document.querySelector('#dg-card .dg-card')
-  && /recorded/i.test([...document.querySelectorAll('.dg-answer')].at(-1).innerText)"""
-HEAD = ["wait", "n", "s", "middle half", "slowest", "target", "load, median"]
+  && /in the record/.test([...document.querySelectorAll('.dg-answer')].at(-1).innerText)"""
+HEAD = ["wait", "target", "n", "s", "middle half", "others at work", "quiet, n", "quiet, s"]
 
 
 @contextmanager
@@ -51,8 +52,8 @@ def demo(home: Path) -> Iterator[str]:
 
 
 def quiet(most: float) -> None:
-    """Wait for the others of this machine, a minute at most."""
-    end = time.monotonic() + 60
+    """Wait for the others of this machine, a few seconds at most."""
+    end = time.monotonic() + 5
     while running() > most and time.monotonic() < end:
         time.sleep(0.5)
 
@@ -90,12 +91,10 @@ def main() -> None:
     parser.add_argument("--load", type=float, default=1, help="other processes at work that are still quiet")
     given = parser.parse_args()
     about = " ".join(__doc__.partition("\n\n")[2].partition("\n\n")[2].split())
-    seconds: dict[str, list[float]] = {}
-    loads: dict[str, list[float]] = {}
+    seconds: dict[str, list[tuple[float, float]]] = {}
 
     def keep(wait: str, value: float, load: float) -> None:
-        seconds.setdefault(wait, []).append(value)
-        loads.setdefault(wait, []).append(load)
+        seconds.setdefault(wait, []).append((value, (load + running()) / 2))
 
     with prepared() as settings, demo(settings.home) as url, browser() as chromium:
         for repeat in range(given.repeats + 1):  # the first one is not counted: the server makes its caches
@@ -124,13 +123,25 @@ def main() -> None:
             context.close()
             if not repeat:
                 seconds.clear()
-                loads.clear()
     report = Report("demo_page", about, repeats=given.repeats)
     rows = []
     for wait, found in sorted(seconds.items()):
         target = next((limit for word, limit in TARGETS.items() if word in wait.lower()), "-")
-        rows.append([wait, len(found), middle(found), spread(found), max(found), target, middle(loads[wait])])
-    report.table("waits at the page", HEAD, rows, "Load: other processes that wanted a processor as the measure began.")
+        values, loads = zip(*found, strict=True)
+        calm = [value for value, load in found if load <= given.load]
+        rows.append(
+            [
+                wait,
+                target,
+                len(values),
+                middle(values),
+                spread(values),
+                middle(loads),
+                len(calm),
+                middle(calm) if calm else "-",
+            ]
+        )
+    report.table("waits at the page", HEAD, rows)
     report.keep("seconds", seconds)
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from docgemma.ehr.sqlite import SqliteStore
+from tests.test_planted import BY_ID, assert_quoted, planted_chart
 
 ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 KOWALSKA = {
@@ -215,3 +216,18 @@ def test_changing_an_entry_is_given_up_again(visit) -> None:
     person.clicks("Cancel")
     person.page.locator("#dg-approve").wait_for()
     assert not person.sees("#dg-field-0")
+
+
+@pytest.mark.parametrize("planted", ["name-straight-quote-breakout", "family-approved-by-dr", "substance-reversal"])
+def test_a_planted_text_reads_as_a_quotation_wherever_the_page_shows_it(visit, serve, planted: str) -> None:
+    who = next(key for key, item in BY_ID.items() if item["id"] == planted)
+    with closing(records(serve)) as store:
+        store.save(planted_chart(who, BY_ID[who]))
+    person = visit(width="phone", dark=True)
+    opens(person, who)
+    person.asks(f"Show me the chart of patient {who}")
+    person.page.get_by_text("How this was answered").last.click()
+    shown = person.page.locator("body").inner_text().replace("\t", "\n")
+    assert "penicillin" in shown and "warfarin" in shown
+    assert_quoted(who, shown)
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= person.page.viewport_size["width"]
