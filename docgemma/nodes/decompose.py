@@ -26,7 +26,8 @@ def decompose(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         value, calls = context.ask(ask_parts(state, list(context.toolbox)))
         parts, unclear = _usable(value.subtasks, state, context), value.requires_clarification
     question = _question(state, context) if unclear else None
-    return {"subtasks": parts, "clarification": question, "calls": calls}
+    intent = "TOOL_NEEDED" if parts or question else "DIRECT"
+    return {"subtasks": parts, "clarification": question, "intent": intent, "calls": calls}
 
 
 def think(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:

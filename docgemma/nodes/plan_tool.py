@@ -73,7 +73,7 @@ def _prepared(state: AgentState, name: str, query: str, context: Context) -> dic
 
 def _filled(state: AgentState, tool: Tool, query: str, context: Context) -> dict[str, Any]:
     """Arguments of a query: those of the plan's step it speaks of, else what it names of what was said or found."""
-    copies, said = context.reads or context.settings.copy_args, f" {plain(query)} "
+    copies, said = not query or context.settings.copy_args, f" {plain(query)} "
     steps = [step for step in missing(state) if step.tool == tool.name] if copies else []
     if steps:
         named = [step for step in steps if any(f" {plain(str(value))} " in said for value in step.args.values())]

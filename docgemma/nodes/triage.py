@@ -37,6 +37,7 @@ def triage(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if route == "lookup":
         own = [Subtask(tool=value.tool, query=value.query or "")] if value.tool else []
         parts = own if value.tool and may_run(value.tool, state, context) else planned_subtasks(state)[:1]
+        route = "lookup" if parts else "direct"  # there is nothing to look up
     return {**_routed(route), "subtasks": parts, "calls": calls}
 
 
