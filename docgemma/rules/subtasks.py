@@ -71,7 +71,11 @@ def confidence(state: AgentState) -> Confidence | None:
     good = [item for item in last if not item["error"] and not item["empty"]]
     asks = set(known.request(state)["asks"])
     judged = state.get("route") == "reasoning" and "may" not in asks  # by the model: code checks orders only
-    doubt = judged or bool(state.get("unanswered")) or not (state.get("grounding") or {}).get("supported", True)
+    doubt = (
+        judged
+        or bool(state.get("unanswered") or state.get("error_messages"))
+        or not (state.get("grounding") or {}).get("supported", True)
+    )
     if not last:
         settled = bool(state.get("sources") or state.get("tool_results")) or asks == {"chat"}
         return "high" if settled and not doubt else "low"
