@@ -221,6 +221,7 @@ def situation(state: AgentState) -> str:
         _history(state),
         "An image is attached." if state.get("image") else "",
         image_section(state),
+        f"Patient's record in brief:\n{state['patient_summary']}" if state.get("patient_summary") else "",
         f"Clinician's question: {state['user_query']}",
     )
 

@@ -29,24 +29,15 @@ You are a clinical decision-support assistant. Choose the route for the query.
 - direct: greetings, factual questions from medical knowledge
 - lookup: one obvious tool call ("check interactions between warfarin and aspirin"); name the tool and the query
 - reasoning: clinical reasoning needed ("best antihypertensive for CKD stage 3 patient on amlodipine?")
-- multi_step: several tools ("review chart, check interactions with new Rx, suggest alternatives")
-
-Available tools:
-{tools}"""
+- multi_step: several tools ("review chart, check interactions with new Rx, suggest alternatives")"""
 
 DECOMPOSE_SYSTEM = """\
 Split the clinician's request into at most 5 parts, each served by one tool, in the order of the work.
 For each, name the tool and what to look up or enter, copied from the request.
-Set requires_clarification only if a part cannot begin without something that was not said.
-
-Available tools:
-{tools}"""
+Set requires_clarification only if a part cannot begin without something that was not said."""
 
 CALL_SYSTEM = """\
-Select the tool for the current part of the task, and say what to look up or enter, copied from the request.
-
-Available tools:
-{tools}"""
+Select the tool for the current part of the task, and say what to look up or enter, copied from the request."""
 
 THINK_SYSTEM = """\
 You are a clinical decision-support assistant. Reason step by step about the clinician's question:
@@ -57,10 +48,7 @@ You are a clinical decision-support assistant. Continue the reasoning with what 
 Use only these findings for anything about the patient. Do not write the final answer."""
 
 NEEDS_SYSTEM = """\
-Which look-ups does this reasoning need? At most 2; none if it needs nothing more.
-
-Available tools:
-{tools}"""
+Which look-ups does this reasoning need? At most 2; none if it needs nothing more."""
 
 C = TypeVar("C", bound=Schema)
 
@@ -72,12 +60,13 @@ def ask_complexity(state: AgentState) -> Ask[Complexity]:
 def ask_triage(state: AgentState, tools: Sequence["Tool"]) -> Ask[Triage]:
     names: Any = Optional[Literal[tuple(tool.name for tool in tools)]]
     schema = create_model("Triage", __base__=Triage, tool=(names, Triage.model_fields["tool"]))
-    return Ask("triage", _prompt(TRIAGE_SYSTEM, tools, _patient(state), situation(state)), schema)
+    return Ask("triage", _prompt(TRIAGE_SYSTEM, tools, situation(state)), schema)
 
 
 def ask_parts(state: AgentState, tools: Sequence["Tool"]) -> Ask[Decomposition]:
-    prompt = _prompt(DECOMPOSE_SYSTEM, tools, _patient(state), situation(state))
-    return Ask("decompose", prompt, _calls_in(Decomposition, "subtasks", tools))
+    return Ask(
+        "decompose", _prompt(DECOMPOSE_SYSTEM, tools, situation(state)), _calls_in(Decomposition, "subtasks", tools)
+    )
 
 
 def ask_call(state: AgentState, tools: Sequence["Tool"], part: str) -> Ask[ToolCall]:
@@ -96,17 +85,12 @@ def thinking_prompt(state: AgentState) -> Prompt:
     """Of free reasoning, sampled with `GENERATION["think"]`; the second time over what was found."""
     found = earlier_results(state)
     thoughts = ["Reasoning so far:", *state["thoughts"]] if state["thoughts"] else []
-    user = join(_patient(state), situation(state), *thoughts, found)
-    return Prompt(user=user, system=THINK_AGAIN_SYSTEM if found else THINK_SYSTEM)
+    return Prompt(user=join(situation(state), *thoughts, found), system=THINK_AGAIN_SYSTEM if found else THINK_SYSTEM)
 
 
 def _prompt(system: str, tools: Sequence["Tool"], *parts: str) -> Prompt:
     listed = "\n\n".join(f"- {tool.full_description}" for tool in tools)
-    return Prompt(user=join(*parts), system=system.format(tools=listed))
-
-
-def _patient(state: AgentState) -> str:
-    return f"Patient's record in brief:\n{state['patient_summary']}" if state["patient_summary"] else ""
+    return Prompt(user=join(*parts), system=f"{system}\n\nAvailable tools:\n{listed}")
 
 
 @cache

@@ -100,7 +100,16 @@ def test_reasoning_with_a_tool_thinks_twice_in_five_calls(agent: Agent, scripted
     scripted.enqueue("extract_needs", {"calls": [call("check_drug_safety", "amlodipine")]})
     scripted.enqueue("think", "The label has no boxed warning.").enqueue("synthesize", "Amlodipine may be continued.")
     result = valid(agent.ask("Which antihypertensive goes with amlodipine in CKD stage 3?"))
-    assert result["path"] == [*START, "think", "extract_needs", "fast_path", *CALL, "think_again", "synthesize"]
+    assert result["path"] == [
+        *START,
+        "think",
+        "extract_needs",
+        "fast_path",
+        "validate_call",
+        *CALL,
+        "think_again",
+        "synthesize",
+    ]
     assert executed(result) == ["check_drug_safety"] and result["llm_calls"] == 5
     assert result["confidence"] == "medium", "what a model concludes is not checked"
     limits = [

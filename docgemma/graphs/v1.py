@@ -1,5 +1,7 @@
 """The v1 graph: decompose, then plan, execute and check each part. The baseline that v3 is compared with."""
 
+from collections.abc import Hashable
+
 from langgraph.graph import END, START
 
 from docgemma.graphs import Graph, graph_of
@@ -23,44 +25,50 @@ NODES = {
     "synthesize": synthesize,
     "reopen_card": reopen_card,
 }
-NEXT = {"plan": "plan_tool", "tool_execute": "tool_execute", "clarify": "synthesize", "finish": "synthesize"}
 
 
-def after_input(state: AgentState) -> str:
-    """A doubt is asked; an answered clarification goes on where the work stopped; a new question is classified."""
-    if state.get("clarification"):
-        return "synthesize"
-    if state["resumed"]:
-        return "tool_execute" if state["next_node"] == "tool_execute" else "check_result"
-    return "complexity_router"
+def entry(state: AgentState) -> str:
+    """A doubt is asked; an answered clarification goes on where the work stopped."""
+    return "ask" if state.get("clarification") else (state["resumed"] and state["next_node"]) or "new"
 
 
-def after_complexity(state: AgentState) -> str:
-    return "synthesize" if state["route"] == "direct" else "decompose"
+def route(state: AgentState) -> str:
+    return state["route"] or ""
 
 
-def after_parts(state: AgentState) -> str:
-    return "synthesize" if state.get("clarification") or not state["subtasks"] else "plan_tool"
+def work(state: AgentState) -> str:
+    return "answer" if state.get("clarification") or not state["subtasks"] else "work"
 
 
-def after_plan(state: AgentState) -> str:
-    return "tool_execute" if state.get("current_tool") else "check_result"
+def planned(state: AgentState) -> str:
+    return "call" if state.get("current_tool") else "none"
 
 
-def after_check(state: AgentState) -> str:
-    return NEXT[state["next_node"] or "finish"]
+def decided(state: AgentState) -> str:
+    return state["next_node"] or ""
 
 
 def build() -> Graph:
-    graph = graph_of(NODES)
+    graph, answer, check = graph_of(NODES), "synthesize", "check_result"
+    start: dict[Hashable, str] = {
+        "ask": answer,
+        "new": "complexity_router",
+        "router": check,
+        "tool_execute": "tool_execute",
+    }
+    after: dict[Hashable, str] = {
+        "plan": "plan_tool",
+        "tool_execute": "tool_execute",
+        "clarify": answer,
+        "finish": answer,
+    }
     graph.add_edge(START, "image_detection")
-    starts = ["complexity_router", "tool_execute", "check_result", "synthesize"]
-    graph.add_conditional_edges("image_detection", after_input, starts)
-    graph.add_conditional_edges("complexity_router", after_complexity, ["decompose", "synthesize"])
-    graph.add_conditional_edges("decompose", after_parts, ["plan_tool", "synthesize"])
-    graph.add_conditional_edges("plan_tool", after_plan, ["tool_execute", "check_result"])
-    graph.add_conditional_edges("tool_execute", after_execution, {"result_classify": "check_result", END: END})
-    graph.add_conditional_edges("check_result", after_check, ["plan_tool", "tool_execute", "synthesize"])
+    graph.add_conditional_edges("image_detection", entry, start)
+    graph.add_conditional_edges("complexity_router", route, {"direct": answer, "complex": "decompose"})
+    graph.add_conditional_edges("decompose", work, {"answer": answer, "work": "plan_tool"})
+    graph.add_conditional_edges("plan_tool", planned, {"call": "tool_execute", "none": check})
+    graph.add_conditional_edges("tool_execute", after_execution, {"result_classify": check, END: END})
+    graph.add_conditional_edges("check_result", decided, after)
     graph.add_conditional_edges("synthesize", after_answer, ["reopen_card", END])
     graph.add_edge("reopen_card", "tool_execute")
     return graph

@@ -1,8 +1,11 @@
 """The v2 graph: four routes (direct, look-up, reasoning, multi-step), each as short as the question allows."""
 
+from collections.abc import Hashable
+
 from langgraph.graph import END, START
 
 from docgemma.graphs import Graph, graph_of
+from docgemma.graphs.v1 import entry, planned, route, work
 from docgemma.graphs.v3 import after_answer, after_execution
 from docgemma.nodes.assess import assess_result, choose_strategy
 from docgemma.nodes.decompose import decompose, extract_needs, think
@@ -31,67 +34,45 @@ NODES = {
     "synthesize": synthesize,
     "reopen_card": reopen_card,
 }
-ROUTES = {"direct": "synthesize", "lookup": "fast_path", "reasoning": "think", "multi_step": "decompose"}
-SHORT = ("lookup", "reasoning")  # routes whose parts need no planning
 
 
-def after_input(state: AgentState) -> str:
-    """A doubt is asked; an answered clarification goes on where the work stopped; a new question is triaged."""
-    if state.get("clarification"):
-        return "synthesize"
-    if state["resumed"]:
-        return "tool_execute" if state["next_node"] == "tool_execute" else "assess_result"
-    return "context_assembler"
-
-
-def after_triage(state: AgentState) -> str:
-    return ROUTES[state["route"] or "multi_step"]
-
-
-def after_needs(state: AgentState) -> str:
-    return "fast_path" if state["subtasks"] else "synthesize"
-
-
-def after_parts(state: AgentState) -> str:
-    return "synthesize" if state.get("clarification") or not state["subtasks"] else "plan_tool"
-
-
-def after_plan(state: AgentState) -> str:
-    if not state.get("current_tool"):
-        return "assess_result"
-    return "tool_execute" if state["route"] == "reasoning" else "validate_call"
-
-
-def after_decision(state: AgentState) -> str:
-    """Where the result leads; what comes next is planned on the long route only."""
-    match state["next_node"]:
-        case "plan":
-            return "fast_path" if state["route"] in SHORT else "plan_tool"
-        case "finish":
-            return "think_again" if state["route"] == "reasoning" else "synthesize"
-        case "tool_execute" | "error_strategy" | "fix_args" as node:
-            return node
-    return "synthesize"
+def onward(state: AgentState) -> str:
+    """What `next_node` means on this route: only the long one plans, only reasoning thinks again."""
+    short = {"lookup": {"plan": "fast_path"}, "reasoning": {"plan": "fast_path", "finish": "think_again"}}
+    long = {"plan": "plan_tool", "finish": "synthesize", "clarify": "synthesize"}
+    node = state["next_node"] or "finish"
+    return {**long, **short.get(state["route"] or "", {})}.get(node, node)
 
 
 def build() -> Graph:
-    graph = graph_of(NODES)
+    graph, answer, check = graph_of(NODES), "synthesize", "assess_result"
+    start: dict[Hashable, str] = {
+        "ask": answer,
+        "new": "context_assembler",
+        "router": check,
+        "tool_execute": "tool_execute",
+    }
+    routes: dict[Hashable, str] = {
+        "direct": answer,
+        "lookup": "fast_path",
+        "reasoning": "think",
+        "multi_step": "decompose",
+    }
+    steps = ["fast_path", "plan_tool", "think_again", answer]
     graph.add_edge(START, "image_detection")
-    starts = ["context_assembler", "tool_execute", "assess_result", "synthesize"]
-    graph.add_conditional_edges("image_detection", after_input, starts)
+    graph.add_conditional_edges("image_detection", entry, start)
     graph.add_edge("context_assembler", "triage")
-    graph.add_conditional_edges("triage", after_triage, list(ROUTES.values()))
+    graph.add_conditional_edges("triage", route, routes)
     graph.add_edge("think", "extract_needs")
-    graph.add_conditional_edges("extract_needs", after_needs, ["fast_path", "synthesize"])
-    graph.add_conditional_edges("decompose", after_parts, ["plan_tool", "synthesize"])
+    graph.add_conditional_edges("extract_needs", work, {"answer": answer, "work": "fast_path"})
+    graph.add_conditional_edges("decompose", work, {"answer": answer, "work": "plan_tool"})
     for node in ("fast_path", "plan_tool"):
-        graph.add_conditional_edges(node, after_plan, ["validate_call", "tool_execute", "assess_result"])
-    graph.add_conditional_edges("validate_call", after_decision, ["fix_args", "tool_execute"])
+        graph.add_conditional_edges(node, planned, {"call": "validate_call", "none": check})
+    graph.add_conditional_edges("validate_call", onward, ["fix_args", "tool_execute"])
     graph.add_edge("fix_args", "tool_execute")
-    graph.add_conditional_edges("tool_execute", after_execution, {"result_classify": "assess_result", END: END})
-    onward = ["fast_path", "plan_tool", "think_again", "synthesize"]
-    graph.add_conditional_edges("assess_result", after_decision, [*onward, "error_strategy"])
-    graph.add_conditional_edges("error_strategy", after_decision, [*onward, "tool_execute"])
+    graph.add_conditional_edges("tool_execute", after_execution, {"result_classify": check, END: END})
+    graph.add_conditional_edges("assess_result", onward, [*steps, "error_strategy"])
+    graph.add_conditional_edges("error_strategy", onward, [*steps, "tool_execute"])
     graph.add_edge("think_again", "synthesize")
     graph.add_conditional_edges("synthesize", after_answer, ["reopen_card", END])
     graph.add_edge("reopen_card", "tool_execute")

@@ -14,22 +14,16 @@ from docgemma.rules.plan import complete
 from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 
+# how to retry a failed call, None for not at all, and the model calls that it took to say so
+Choice = Callable[[ToolResult], tuple[str | None, list[dict[str, Any]]]]
+
 
 def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     return recover(state, lambda result: _strategy(state, result, runtime.context))
 
 
-def recover(
-    state: AgentState,
-    strategy_for: Callable[[ToolResult], tuple[str | None, list[dict[str, Any]]]],
-    most: int = MAX_RETRIES,
-) -> dict[str, Any]:
-    """Ask, skip or retry after the call that failed last.
-
-    Args:
-        strategy_for: how to retry it, None for not at all, and the model calls that it took to say so.
-        most: retries of one tool.
-    """
+def recover(state: AgentState, strategy_for: Choice, most: int = MAX_RETRIES) -> dict[str, Any]:
+    """Ask, skip or retry (one tool `most` times at most) after the call that failed last."""
     result = state["tool_results"][-1]
     decision = handle_error(result, state["retry_count"], state["total_retries"], most)
     unclear = str(result["details"].get("entity") or "")

@@ -50,8 +50,9 @@ def validate_call(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any
             fault = "The search is too short."
     except ToolError as error:
         fault = context.toolbox.failed(tool.name, args or {}, error)["error"] or ""
-    again = round_ == 1 and state["subtask"] == 0 if state["route"] == "lookup" else round_ < MAX_ITERATIONS
-    return {"fault": fault, "next_node": "fix_args" if fault and again and not context.reads else "tool_execute"}
+    again = {"lookup": round_ == 1 and state["subtask"] == 0, "multi_step": round_ < MAX_ITERATIONS}
+    fix = fault and again.get(state["route"] or "multi_step") and not context.reads
+    return {"fault": fault, "next_node": "fix_args" if fix else "tool_execute"}
 
 
 def fix_args(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:

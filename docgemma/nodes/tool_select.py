@@ -63,11 +63,8 @@ def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) ->
 
 
 def candidates(state: AgentState, context: Context, *wanted: str) -> list[Tool]:
-    """The tools that may run now: the plan's, and of those that a model wants the ones whose needs are met.
-
-    Args:
-        wanted: by the model; none are named where it may want any.
-    """
+    """The tools that may run now: the plan's, and those that a model wants (any, where none is named) if what they need
+    is known."""
     possible = runnable({**state, "suggested_tool": None})
     for name in wanted or context.toolbox.tools:
         possible |= runnable({**state, "suggested_tool": name, "suggested_needs": context.toolbox[name].needs})
