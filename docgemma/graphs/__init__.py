@@ -1,5 +1,6 @@
 """Wiring only: which node follows which."""
 
+from collections.abc import Hashable
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,7 @@ from docgemma.report import traced
 from docgemma.state import AgentState
 
 Graph = StateGraph[AgentState, Context, AgentState, AgentState]
+Paths = dict[Hashable, str]  # what a routing function says -> the node that follows
 
 DEFAULT = "v3"
 GRAPHS = {"v3": "docgemma.graphs.v3", "v2": "docgemma.graphs.v2", "v1": "docgemma.graphs.v1"}

@@ -1,10 +1,8 @@
 """The v1 graph: decompose, then plan, execute and check each part. The baseline that v3 is compared with."""
 
-from collections.abc import Hashable
-
 from langgraph.graph import END, START
 
-from docgemma.graphs import Graph, graph_of
+from docgemma.graphs import Graph, Paths, graph_of
 from docgemma.graphs.v3 import after_answer, after_execution
 from docgemma.nodes.assess import check_result
 from docgemma.nodes.decompose import decompose
@@ -50,18 +48,8 @@ def decided(state: AgentState) -> str:
 
 def build() -> Graph:
     graph, answer, check = graph_of(NODES), "synthesize", "check_result"
-    start: dict[Hashable, str] = {
-        "ask": answer,
-        "new": "complexity_router",
-        "router": check,
-        "tool_execute": "tool_execute",
-    }
-    after: dict[Hashable, str] = {
-        "plan": "plan_tool",
-        "tool_execute": "tool_execute",
-        "clarify": answer,
-        "finish": answer,
-    }
+    start: Paths = {"ask": answer, "new": "complexity_router", "router": check, "tool_execute": "tool_execute"}
+    after: Paths = {"plan": "plan_tool", "tool_execute": "tool_execute", "clarify": answer, "finish": answer}
     graph.add_edge(START, "image_detection")
     graph.add_conditional_edges("image_detection", entry, start)
     graph.add_conditional_edges("complexity_router", route, {"direct": answer, "complex": "decompose"})

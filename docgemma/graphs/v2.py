@@ -1,10 +1,8 @@
 """The v2 graph: four routes (direct, look-up, reasoning, multi-step), each as short as the question allows."""
 
-from collections.abc import Hashable
-
 from langgraph.graph import END, START
 
-from docgemma.graphs import Graph, graph_of
+from docgemma.graphs import Graph, Paths, graph_of
 from docgemma.graphs.v1 import entry, planned, route, work
 from docgemma.graphs.v3 import after_answer, after_execution
 from docgemma.nodes.assess import assess_result, choose_strategy
@@ -46,18 +44,8 @@ def onward(state: AgentState) -> str:
 
 def build() -> Graph:
     graph, answer, check = graph_of(NODES), "synthesize", "assess_result"
-    start: dict[Hashable, str] = {
-        "ask": answer,
-        "new": "context_assembler",
-        "router": check,
-        "tool_execute": "tool_execute",
-    }
-    routes: dict[Hashable, str] = {
-        "direct": answer,
-        "lookup": "fast_path",
-        "reasoning": "think",
-        "multi_step": "decompose",
-    }
+    start: Paths = {"ask": answer, "new": "context_assembler", "router": check, "tool_execute": "tool_execute"}
+    routes: Paths = {"direct": answer, "lookup": "fast_path", "reasoning": "think", "multi_step": "decompose"}
     steps = ["fast_path", "plan_tool", "think_again", answer]
     graph.add_edge(START, "image_detection")
     graph.add_conditional_edges("image_detection", entry, start)
