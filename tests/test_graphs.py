@@ -14,6 +14,7 @@ from docgemma.report import LABELS
 from docgemma.rules.plan import MAX_STEPS
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
+from tests.models import smollm2
 from tests.test_edge_scenarios import SCENARIOS
 
 EXAMPLES = [  # of v1 and v2
@@ -172,3 +173,26 @@ def test_the_command_line_takes_a_graph(settings: Settings, home: Path) -> None:
     thread = json.loads(done.stdout)["thread"]
     after = json.loads(run(home, "ask", "--thread", thread, "--approve", "--json").stdout)
     assert after["graph"] == "v2" and after["status"] == "answered" and after["confidence"] == "high"
+
+
+BUDGETS = {"direct": 2, "lookup": 3, "reasoning": 5}  # physical generations; else 3 and 3 for each part
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", EARLIER)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Hello, how are you?",
+        "Find recruiting trials for type 2 diabetes",
+        "Find patient John Smith, check his chart, and verify metformin safety",
+        "Can I give John Smith metformin?",
+    ],
+)
+def test_a_real_language_model_keeps_to_the_budget(settings: Settings, valid, graph: str, question: str) -> None:
+    """SmolLM2-135M, which was trained for none of this: whatever it says, answer, contract and budget hold."""
+    with agent_of(graph, settings, smollm2()) as agent:
+        result = valid(agent.ask(question))
+        stored = agent._stored(result["thread"]).values
+    assert result["llm_calls"] <= BUDGETS.get(stored["route"], 3 + 3 * len(stored["subtasks"])), result["path"]
+    assert result["answer"].strip() and not [tool.name for tool in toolbox() if tool.name in result["answer"]]
