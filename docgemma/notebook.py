@@ -16,6 +16,13 @@ COLOURS = {  # of the nodes in the order in which they run: code, a constrained 
     "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
     "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
 }  # fmt: skip
+V3 = tuple(COLOURS)
+COLOURS |= {  # of the nodes that only v1 and v2 have
+    "image_detection": "#2e7d32", "context_assembler": "#2e7d32", "complexity_router": "#1565c0", "triage": "#1565c0",
+    "decompose": "#1565c0", "plan_tool": "#1565c0", "fast_path": "#2e7d32", "validate_call": "#2e7d32",
+    "fix_args": "#1565c0", "check_result": "#2e7d32", "assess_result": "#2e7d32", "error_strategy": "#c62828",
+    "think": "#e65100", "extract_needs": "#1565c0", "think_again": "#e65100",
+}  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
 
@@ -76,8 +83,9 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
         axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
                      color=[COLOURS[node] for node in result["path"]])  # fmt: skip
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
-    for node, colour in COLOURS.items():
-        axes.scatter([], [], color=colour, label=node.replace("_", " "))
+    ran = {node for result in results for node in result["path"]}
+    for node in V3 if ran <= set(V3) else [name for name in COLOURS if name in ran]:
+        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
     axes.set_ylim(0.4, len(results) + 0.8)
     axes.axis("off")
