@@ -1,4 +1,4 @@
-"""A suite: one question, asked of labelled cases under several conditions. One YAML file each, under data/experiments."""
+"""A suite: one question, put to labelled cases under several conditions. A YAML file each, in data/experiments."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -27,10 +27,10 @@ class Condition(Block):
     """What is changed against the suite's base. `findings`: rows of reference/findings.yaml that it shows."""
 
     name: Text
-    options: dict[str, Any] = {}
-    where: dict[str, Any] = {}  # only cases with these values
+    options: dict[str, Any] = Field({})
+    where: dict[str, Any] = Field({})  # only cases with this value, or one of these values
     reported: Optional[Reported] = None
-    findings: list[str] = []
+    findings: list[str] = Field([])
 
 
 class Suite(Block):
@@ -43,8 +43,8 @@ class Suite(Block):
     cases: Text
     correct: list[str] = Field(min_length=1)
     base: Text
-    options: dict[str, Any] = {}
-    where: dict[str, Any] = {}
+    options: dict[str, Any] = Field({})
+    where: dict[str, Any] = Field({})
     conditions: list[Condition] = Field(min_length=1)
 
     def options_of(self, condition: Condition) -> dict[str, Any]:
@@ -53,8 +53,12 @@ class Suite(Block):
     def cases_of(self, condition: Condition, n: int | None = None) -> list[Case]:
         """The cases of a condition; with `n` every k-th of them, always the same."""
         wanted = {**self.where, **condition.where}
-        chosen = [case for case in read_cases(self.cases) if all(case.get(key) == wanted[key] for key in wanted)]
+        chosen = [case for case in read_cases(self.cases) if all(_fits(case.get(key), wanted[key]) for key in wanted)]
         return chosen if n is None or n >= len(chosen) else [chosen[at * len(chosen) // n] for at in range(n)]
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    return value in wanted if isinstance(wanted, list) else bool(value == wanted)
 
 
 def load_suites(folder: Path | None = None) -> dict[str, Suite]:

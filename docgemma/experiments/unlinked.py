@@ -46,7 +46,8 @@ def follow(state: AgentState, person: str = "somebody") -> list[Step]:
         searched = left[0].tool == "search_patient"
         made: Any = {
             "tool_name": left[0].tool, "args": left[0].args, "error": None, "error_type": None, "empty": False,
-            "writes": left[0].ask in WRITES, "result": {"patients": [{"id": person}]} if searched else {"medications": []},
+            "writes": left[0].ask in WRITES,
+            "result": {"patients": [{"id": person}]} if searched else {"medications": []},
         }  # fmt: skip
         state = {**state, "tool_results": [*state["tool_results"], made]}
     return calls

@@ -39,6 +39,8 @@ class LlamaCppLLM(ServerLLM):
         ConfigError: xllamacpp is not installed.
     """
 
+    slots = SLOTS
+
     def __init__(
         self, name: str, weights: Path, *, mmproj: Path | None = None, threads: int | None = None,
         context: int = CONTEXT,

@@ -24,6 +24,7 @@ class PoolLLM(LLM):
         self.copies = list(copies)
         first = self.copies[0]
         self.name, self.profile, self.vision = first.name, first.profile, first.vision
+        self.slots = len(self.copies)
         self.generations = [0] * len(self.copies)
         self._idle: PriorityQueue[int] = PriorityQueue()
         for number in range(len(self.copies)):

@@ -44,6 +44,7 @@ class ServerLLM(LLM):
 
     name = "server"
     profile = "full"
+    slots = 8  # a server batches what comes at a time
 
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):
         base = httpx.URL(url.strip())
