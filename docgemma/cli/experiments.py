@@ -17,7 +17,7 @@ def list_command(as_json: AsJson = False) -> None:
     """Every suite with its conditions, trials and the findings that it shows."""
     from docgemma.experiments.suites import load_suites
 
-    suites = [
+    suites: list[dict[str, Any]] = [
         {
             "name": suite.name, "part": suite.part, "question": suite.question,
             "conditions": [condition.name for condition in suite.conditions],
@@ -45,6 +45,7 @@ def run_command(
     seed: Annotated[int, typer.Option(help="Of what is sampled.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own copy of the model.")] = 1,
     ray: Annotated[Optional[str], typer.Option(help="Address of a Ray cluster; local for this machine.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run stored trials again: the code has changed.")] = False,
     save: Annotated[bool, typer.Option("--save", help="Keep the rows in data/results/experiments.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +64,7 @@ def run_command(
     with shown:
         task = shown.add_task(suite)
         rows = run_suites(
-            suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, ray=ray,
+            suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
@@ -97,7 +98,9 @@ def _save(model: str, measured: dict[str, list[dict[str, Any]]], **how: Any) -> 
     folder = data_root() / "results" / "experiments"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model.replace('/', '-')}.json"
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"model": model, "suites": {}}
+    kept: dict[str, Any] = (
+        json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"model": model, "suites": {}}
+    )
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=folder, capture_output=True, text=True)
     stamp = {"commit": git.stdout.strip() or None, "date": datetime.now(UTC).strftime("%Y-%m-%d"), **how}
     kept["suites"] |= {name: {**stamp, "rows": rows} for name, rows in measured.items()}

@@ -84,6 +84,7 @@ def run_suites(
     n: int | None = None,
     seed: int = 0,
     workers: int = 1,
+    fresh: bool = False,
     ray: str | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Rows:
@@ -92,6 +93,7 @@ def run_suites(
     Args:
         name: the model's, as `load_llm` takes it.
         n: cases a condition; None takes all.
+        fresh: run stored trials again, where the code has changed.
         workers: processes, each with its own copy of the model; with one, threads up to the model's slots.
         ray: address of a Ray cluster, "local" for this machine.
 
@@ -101,7 +103,7 @@ def run_suites(
     """  # fmt: skip
     jobs = list(jobs_of(suites, name == "edge", n))
     trials = Trials(settings.home / "experiments.sqlite", model_key(name, settings), seed)
-    rows = trials.of(jobs)
+    rows = {} if fresh else trials.of(jobs)
     left = [job for job in jobs if job.key not in rows]
     progress(len(rows), len(jobs))
     size = CHUNK if ray or workers > 1 else 1
@@ -185,9 +187,13 @@ def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iter
 
 def _end_with_parent() -> None:
     """A worker does not outlive the run, also where that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+    def wait() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _on_ray(chunks: list[list[Job]], address: str, *given: Any) -> Iterator[tuple[Job, Row]]:

@@ -22,5 +22,5 @@ def mcnemar(gained: int, lost: int) -> float:
     Source: McNemar, Psychometrika 1947;12:153-157, with the binomial distribution instead of its approximation.
     """
     differing = gained + lost
-    tail = sum(comb(differing, count) for count in range(min(gained, lost) + 1)) / 2**differing
-    return min(1.0, 2 * tail)
+    tail = sum(comb(differing, count) for count in range(min(gained, lost) + 1))
+    return min(1.0, float(2 * tail / 2**differing))

@@ -33,6 +33,7 @@ def _row(suite: Suite, condition: Condition, rows: Rows, edge: bool) -> dict[str
         "calls": calls, "tokens": {kind: sum(row[f"{kind}_tokens"] for row in every.values())
                                    for kind in ("prompt", "completion")},
         "seconds_a_call": round(spent / calls, 3) if calls else None,
+        "seconds_a_trial": round(spent / len(every), 3) if every else None,
         "checks": {name: _share([row["checks"][name] for row in own.values()]) for name in _checks(own)},
         "filled": _filled(list(own.values())),
         "note": NEEDS_A_MODEL if edge and not by_code(suite.options_of(condition)) else "",

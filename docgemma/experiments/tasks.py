@@ -26,11 +26,13 @@ from docgemma.rules.known import NOTHING
 from docgemma.rules.plan import missing, runnable
 from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
+from docgemma.text.words import plain
 from docgemma.tools import Tool
 
 COMPOSED = frozenset({"query", "condition", "note_text"})  # a model may word these otherwise
 ALIKE = 80  # of 100: how alike two such texts are
 STEPS = 5  # slots of a full plan, and most steps of a reactive one
+TAKEN = ("metformin", "lisinopril")  # by every patient of a plan
 DONE = "Done; what was asked for is here."
 FOUND = {"search_patient": "One patient matches. The id is abc-123."}
 REASON = "Which kind of look-up or entry does this need, and why? Think it through in a few sentences."
@@ -94,10 +96,10 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
     state, names = _read(case), tuple(tool.name for tool in TOOLS)
     got: list[str] = []
     if with_["way"] == "reader":
-        got = [step.tool for step in follow(state)]
+        got = [step.tool for step in follow(state, medicines=TAKEN)]
     elif with_["way"] == "full":
-        slots: dict[str, Any] = {f"step_{at}": (Optional[Literal[names]], None) for at in range(2, STEPS + 1)}
-        schema = create_model("TaskPlan", __base__=Schema, step_1=(Literal[names], ...), **slots)
+        slots: dict[str, Any] = {f"step_{at}": (Optional[Literal[names]], None) for at in range(1, STEPS + 1)}
+        schema = create_model("TaskPlan", __base__=Schema, **slots | {"step_1": (Literal[names], ...)})
         prompt = _selection(state, list(TOOLS), with_, llm).prompt
         prompt = replace(prompt, user=f"{prompt.user}\n\n{PLAN}", prefix="")
         value = llm.ask(Ask("tool_arguments", prompt, schema), with_).model_dump()
@@ -111,7 +113,8 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
             state["tool_results"] = [*state["tool_results"], result_of(TOOLS[name], FOUND.get(name, DONE))]
     wanted = case["steps"]
     right = sum(one == other for one, other in zip(got, wanted, strict=False))
-    return Outcome(got, {"plan": got == wanted}, {"steps_right": right / max(len(got), len(wanted))})
+    checks = {"plan": got == wanted, "tools": sorted(got) == sorted(wanted)}
+    return Outcome(got, checks, {"steps_right": right / max(len(got), len(wanted))})
 
 
 def classify(case: Case, with_: Options, llm: Metered) -> Outcome:
@@ -162,7 +165,8 @@ def ordered(args: type[BaseModel], back: bool, nullable: bool) -> type[BaseModel
 
 
 def _read(case: Case) -> AgentState:
-    state = situation(case["ask"], understood(case["ask"]), image=case.get("tool") == "analyze_medical_image")
+    image = "analyze_medical_image" in (case.get("tool"), *case.get("steps", []))
+    state = situation(case["ask"], understood(case["ask"]), image=image)
     return {**state, "task_summary": case["ask"][:200]}
 
 
@@ -211,7 +215,7 @@ def _alike(name: str, wanted: Any, got: Any) -> bool:
         left = [str(item) for item in got or []]
         return len(left) == len(wanted) and all(any(same_value(str(one), item) for item in left) for one in wanted)
     if name in COMPOSED:
-        return token_set_ratio(str(wanted).casefold(), str(got or "").casefold()) >= ALIKE
+        return token_set_ratio(plain(str(wanted)), plain(str(got or ""))) >= ALIKE
     return same_value(str(wanted), "" if got is None else str(got))
 
 

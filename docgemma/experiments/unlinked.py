@@ -1,5 +1,6 @@
 """What code understands of a request without a record store: a patient who is named is taken for found."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from docgemma.knowledge.drug_names import load_drug_names
@@ -38,16 +39,17 @@ def situation(message: str, request: Request, patient: ActivePatient | None = No
     )  # fmt: skip
 
 
-def follow(state: AgentState, person: str = "somebody") -> list[Step]:
-    """Every call of the turn, each with an empty result: a chart without medicines, a search that finds its patient."""
+def follow(state: AgentState, person: str = "somebody", medicines: Sequence[str] = ()) -> list[Step]:
+    """Every call of the turn, each with an empty result: a chart of `medicines`, a search that finds its patient."""
     calls: list[Step] = []
+    charted = [{"name": name} for name in medicines]
     while (left := missing(state)) and len(calls) < MOST_CALLS:
         calls.append(left[0])
         searched = left[0].tool == "search_patient"
         made: Any = {
             "tool_name": left[0].tool, "args": left[0].args, "error": None, "error_type": None, "empty": False,
             "writes": left[0].ask in WRITES,
-            "result": {"patients": [{"id": person}]} if searched else {"medications": []},
+            "result": {"patients": [{"id": person}]} if searched else {"medications": charted},
         }  # fmt: skip
         state = {**state, "tool_results": [*state["tool_results"], made]}
     return calls

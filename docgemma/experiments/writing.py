@@ -14,7 +14,7 @@ from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_think
 from docgemma.nodes.synthesize import MIN_WORDS
 from docgemma.prompts import BRIEF, SYNTHESIZE_SYSTEM, answer_prompt, ask_intent
 from docgemma.rules.grounding import ground
-from docgemma.state import AgentState, ToolResult
+from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import clinical
 
 LABELS = {tool.label: tool for tool in TOOLS}
@@ -28,7 +28,7 @@ def write_answer(case: Case, with_: Options, llm: Metered) -> Outcome:
     if with_.get("summary"):
         state["task_summary"] = llm.ask(ask_intent(state, list(TOOLS)), {}).task_summary
     if exchange := with_.get("exchange"):
-        state["history"] = [{**exchange, "tools": []}]
+        state["history"] = [Exchange(user=exchange["user"], assistant=exchange["assistant"], tools=[])]
     text, closed = _written(_prompt(state, with_), with_, llm)
     evidence = [case["ask"], *(result["formatted_result"] for result in state["tool_results"])]
     grounded = ground(text, evidence, load_drug_names(), {tool.name: tool.label for tool in TOOLS})
