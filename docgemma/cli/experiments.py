@@ -60,7 +60,8 @@ def run_command(
 
     settings, suites = read_settings(), find_suites(suite)
     name = named_model(model, settings)
-    shown = Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True))
+    screen, columns = Console(stderr=True), (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown = Progress(*columns, console=screen, disable=not screen.is_terminal)
     with shown:
         task = shown.add_task(suite)
         rows = run_suites(

@@ -15,7 +15,7 @@ from docgemma.nodes.synthesize import MIN_WORDS
 from docgemma.prompts import BRIEF, SYNTHESIZE_SYSTEM, answer_prompt, ask_intent
 from docgemma.rules.grounding import ground
 from docgemma.state import AgentState, Exchange, ToolResult
-from docgemma.text.words import clinical
+from docgemma.text.words import listed
 
 LABELS = {tool.label: tool for tool in TOOLS}
 
@@ -48,8 +48,7 @@ def write_answer(case: Case, with_: Options, llm: Metered) -> Outcome:
 
 def inside_words() -> list[str]:
     """What no clinician may read: tools' names and words of the system's inside."""
-    lists = clinical("claims")
-    return [*(tool.name for tool in TOOLS), *lists["inside"], *lists["raw_errors"]]
+    return [*(tool.name for tool in TOOLS), *listed("claims", "inside")]
 
 
 def _prompt(state: AgentState, with_: Options) -> Prompt:
