@@ -132,7 +132,8 @@ def trial(llm: ScriptedLLM, task: str, case: dict, correct: str, **options) -> d
 SAFETY = {"id": "1", "ask": "boxed warning for clozapine?", "tool": "check_drug_safety",
           "args": {"drug_name": "clozapine"}}  # fmt: skip
 ORDER = {"id": "2", "ask": "start abc-123 on ramipril 5 mg daily", "tool": "prescribe_medication",
-         "args": {"patient_id": "abc-123", "medication_name": "ramipril", "dosage": "5 mg", "frequency": "daily"}}  # fmt: skip
+         "args": {"patient_id": "abc-123", "medication_name": "ramipril", "dosage": "5 mg",
+                  "frequency": "daily"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,10 @@ def test_temperature_tokens_prefix_and_seed_reach_the_model() -> None:
     for options in ({}, {"temperature": 0.3, "max_tokens": 77, "prefix": False}):
         llm.enqueue("tool_select", {"tool_name": "none"})
         assert not trial(llm, "tool", SAFETY, "tool", **options)["correct"]
-    assert [(config.temperature, config.max_tokens, config.seed) for config in llm.configs] == [(0, 64, 3), (0.3, 77, 3)]
+    assert [(config.temperature, config.max_tokens, config.seed) for config in llm.configs] == [
+        (0, 64, 3),
+        (0.3, 77, 3),
+    ]
     assert [bool(prompt.prefix) for _, prompt, _ in llm.history] == [True, False]
 
 
@@ -306,7 +310,8 @@ def test_conditions_of_text_change_what_the_model_reads() -> None:
 
 
 @pytest.mark.parametrize(("text", "closed", "filled"), [
-    ("mmh", False, False), (f"mmh{CLOSE_THINKING}Potassium is 5.3 mmol/L.", True, True), (f"mmh{CLOSE_THINKING}", True, False),
+    ("mmh", False, False), (f"mmh{CLOSE_THINKING}Potassium is 5.3 mmol/L.", True, True),
+    (f"mmh{CLOSE_THINKING}", True, False),
 ])  # fmt: skip
 def test_a_thinking_span_that_is_never_closed_leaves_nothing(text: str, closed: bool, filled: bool) -> None:
     checks = written(text, prefix=f"{OPEN_THINKING}thought\n")[0]["checks"]

@@ -51,15 +51,16 @@ def run_command(
 ) -> None:
     """Run a suite. One that was stopped goes on; trials that are stored are not run again."""
     with quick_start():
-        from docgemma.experiments.runner import model_key, named_model, run_suites
+        from docgemma.experiments.runner import model_key, run_suites
         from docgemma.experiments.suites import QUICK, find_suites
         from docgemma.experiments.tables import table
+        from docgemma.llm.load import default_model
         from docgemma.settings import read_settings
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     settings, suites = read_settings(), find_suites(suite)
-    name = named_model(model, settings)
+    name = model or settings.model or default_model(settings)
     screen, columns = Console(stderr=True), (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     shown = Progress(*columns, console=screen, disable=not screen.is_terminal)
     with shown:

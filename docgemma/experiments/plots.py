@@ -1,6 +1,6 @@
 """Pictures of what was measured: bars with intervals, the null cascade, accuracy against latency.
 
-Each takes rows of `tables.table` and returns a matplotlib figure.
+Each takes rows of `tables.table` and returns a matplotlib figure; the same rows give the same picture.
 """
 
 from collections.abc import Sequence
@@ -18,66 +18,53 @@ MEASURED, REPORTED, EMPTY = "#2a6f97", "#c1121f", "#e9ecef"
 
 def bars(rows: Rows, title: str = "") -> "Figure":
     """A bar a condition with its 95 % interval; a mark where the specification reports a share."""
-    measured = [row for row in rows if row["n"]]
-    axes, places = _axes(measured, title), range(len(measured))
-    shares = [row["correct"] / row["n"] for row in measured]
-    below = [max(0.0, share - row["low"]) for share, row in zip(shares, measured, strict=True)]
-    above = [max(0.0, row["high"] - share) for share, row in zip(shares, measured, strict=True)]
-    axes.barh(places, shares, xerr=[below, above], color=MEASURED, ecolor="#333333", capsize=2, label="measured")
-    told = [(row["reported"], at) for at, row in enumerate(measured) if row["reported"] is not None]
-    if told:
-        axes.plot(*zip(*told, strict=True), "D", color=REPORTED, label="reported for MedGemma 4B")
-    axes.set_yticks(places, [f"{row['condition']}  (n {row['n']})" for row in measured])
+    rows = [row for row in rows if row["n"]]
+    figure, axes = _drawing([f"{row['condition']}  (n {row['n']})" for row in rows], title)
+    shares = [row["correct"] / row["n"] for row in rows]
+    ends = [[max(0, share - row["low"]), max(0, row["high"] - share)] for share, row in zip(shares, rows, strict=True)]
+    axes.barh(range(len(rows)), shares, xerr=list(zip(*ends, strict=True)) or None, color=MEASURED, capsize=2)
+    told = [(row["reported"], at) for at, row in enumerate(rows) if row["reported"] is not None]
+    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED)
     axes.set_xlim(0, 1)
-    axes.legend(loc="lower right", fontsize=8)
-    return _figure(axes)
+    axes.set_xlabel("share right, 95 % interval; diamond: reported for MedGemma 4B")
+    return figure
 
 
-def cascade(rows: Rows, title: str = "Arguments that were filled, by their place in the request's tool") -> "Figure":
-    """Each condition a line of cells, one an argument: the share that is not null. A cascade fades to the right."""
-    shown = [row for row in rows if row["filled"]]
-    axes = _axes(shown, title)
-    for at, row in enumerate(shown):
+def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
+    """A line a condition, a cell an argument: how many are not null. A cascade of nulls empties the cells."""
+    rows = [row for row in rows if row["filled"]]
+    figure, axes = _drawing([row["condition"] for row in rows], title)
+    for at, row in enumerate(rows):
         for place, (wanted, filled) in enumerate(row["filled"]):
             axes.barh(at, 0.94, left=place, color=EMPTY)
             axes.barh(at, 0.94 * filled / wanted, left=place, color=MEASURED)
             axes.text(place + 0.47, at, f"{filled}/{wanted}", ha="center", va="center", fontsize=7)
-    axes.set_yticks(range(len(shown)), [row["condition"] for row in shown])
-    most = max((len(row["filled"]) for row in shown), default=1)
-    axes.set_xticks([place + 0.47 for place in range(most)], [f"argument {place + 1}" for place in range(most)])
-    return _figure(axes)
+    axes.set_xticks([])
+    axes.set_xlabel("first argument of the tool, second, …")
+    return figure
 
 
 def plane(rows: Rows, title: str = "") -> "Figure":
-    """Accuracy against seconds a trial: better is up and left."""
-    measured = [row for row in rows if row["n"] and row["seconds_a_trial"]]
-    axes = _axes((), title)
-    for row in measured:
-        share = row["correct"] / row["n"]
-        axes.plot(row["seconds_a_trial"], share, "o", color=MEASURED)
-        axes.annotate(row["condition"], (row["seconds_a_trial"], share), xytext=(4, 3), textcoords="offset points",
-                      fontsize=7)  # fmt: skip
-    axes.set_xlabel("seconds a trial")
-    axes.set_ylabel("share right")
-    axes.set_ylim(-0.03, 1.03)
-    return _figure(axes)
+    """Share right against seconds a trial: better is up and left."""
+    figure, axes = _drawing([], title)
+    for row in (row for row in rows if row["n"] and row["seconds_a_trial"]):
+        place = (row["seconds_a_trial"], row["correct"] / row["n"])
+        axes.plot(*place, "o", color=MEASURED)
+        axes.annotate(row["condition"], place, xytext=(4, 3), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.03))
+    return figure
 
 
-def _axes(rows: Rows, title: str) -> "Axes":
+def _drawing(lines: list[str], title: str) -> "tuple[Figure, Axes]":
+    """A figure with a line of this name each, the first on top; without names a plane."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ConfigError("matplotlib is not installed.", hint="Run: pip install matplotlib") from error
-    axes: Axes = Figure(figsize=(7, 0.8 + 0.32 * len(rows) if rows else 4.2), layout="constrained").add_subplot()
-    axes.set_title(title, fontsize=10)
+    figure = Figure(figsize=(7, 1 + 0.32 * len(lines) if lines else 4.2), layout="constrained")
+    axes = figure.add_subplot(title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    if rows:
-        axes.invert_yaxis()  # the first condition on top
-    return axes
-
-
-def _figure(axes: "Axes") -> "Figure":
-    from matplotlib.figure import Figure
-
-    assert isinstance(axes.figure, Figure)
-    return axes.figure
+    if lines:
+        axes.set_yticks(range(len(lines)), lines)
+        axes.invert_yaxis()
+    return figure, axes

@@ -18,7 +18,6 @@ from docgemma.experiments.suites import Case, Suite
 from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome, Task
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.llm.load import default_model
 from docgemma.paths import private_file
 from docgemma.settings import Settings
 
@@ -27,6 +26,8 @@ TASKS: dict[str, Task] = {
     "decision": tasks.decide, "answer": writing.write_answer,
 }  # fmt: skip
 CHUNK = 4  # trials that go to another process at a time
+TABLE = """create table if not exists trials (suite, condition, case_id, model, seed, definition, row,
+ primary key (suite, condition, case_id, model, seed))"""
 Row = dict[str, Any]
 Rows = dict[tuple[str, str, str], Row]  # by suite, condition and case
 
@@ -48,27 +49,22 @@ class Job(NamedTuple):
     @property
     def definition(self) -> str:
         """Changes with the case and the condition: a stored row of an earlier wording is run again."""
-        said = json.dumps([self.task, self.correct, self.options, self.case], sort_keys=True, default=str)
-        return sha256(said.encode()).hexdigest()[:16]
+        return sha256(json.dumps(self[2:], sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 class Trials:
-    """The stored rows of one model and seed; one thread writes."""
+    """The stored rows of one model and seed."""
 
-    def __init__(self, path: Path, model: str, seed: int):
-        self.own = (model, seed)
-        self.database = sqlite3.connect(private_file(path), timeout=60)
-        self.database.execute(
-            "create table if not exists trials (suite, condition, case_id, model, seed, definition, row,"
-            " primary key (suite, condition, case_id, model, seed))"
-        )
+    def __init__(self, path: Path, *own: Any):
+        self.own, self.database = own, sqlite3.connect(private_file(path), timeout=60)
+        self.database.execute(TABLE)
 
     def of(self, jobs: Sequence[Job]) -> Rows:
         """The rows of these trials that were run."""
         found = self.database.execute("select * from trials where model = ? and seed = ?", self.own)
-        stored = {item[:3]: (item[5], item[6]) for item in found}
-        known = [job for job in jobs if stored.get(job.key, ("",))[0] == job.definition]
-        return {job.key: json.loads(stored[job.key][1]) for job in known}
+        stored = {(*item[:3], item[5]): item[6] for item in found}
+        keys = [(job.key, (*job.key, job.definition)) for job in jobs]
+        return {key: json.loads(stored[whole]) for key, whole in keys if whole in stored}
 
     def save(self, job: Job, row: Row) -> None:
         values = (*job.key, *self.own, job.definition, json.dumps(row, ensure_ascii=False))
@@ -88,13 +84,13 @@ def run_suites(
     ray: str | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Rows:
-    """Run what is not stored yet. Nothing is run again, whatever stopped an earlier run.
+    """Run what is not stored yet; nothing is run again, whatever stopped an earlier run.
 
     Args:
         name: the model's, as `load_llm` takes it.
         n: cases a condition; None takes all.
-        fresh: run stored trials again, where the code has changed.
         workers: processes, each with its own copy of the model; with one, threads up to the model's slots.
+        fresh: run stored trials again, where the code has changed.
         ray: address of a Ray cluster, "local" for this machine.
 
     Raises:
@@ -105,11 +101,11 @@ def run_suites(
     trials = Trials(settings.home / "experiments.sqlite", model_key(name, settings), seed)
     rows = {} if fresh else trials.of(jobs)
     left = [job for job in jobs if job.key not in rows]
-    progress(len(rows), len(jobs))
     size = CHUNK if ray or workers > 1 else 1
     chunks = [left[at : at + size] for at in range(0, len(left), size)]
     given = (name, settings.model_dump_json(), seed)
     ran = _on_ray(chunks, ray, *given) if ray else _on_this_machine(chunks, workers, *given)
+    progress(len(rows), len(jobs))
     for job, row in ran if left else ():
         trials.save(job, row)
         rows[job.key] = row
@@ -120,12 +116,10 @@ def run_suites(
 
 def jobs_of(suites: Sequence[Suite], edge: bool, n: int | None) -> Iterator[Job]:
     """Every trial; on the edge model those that code answers."""
-    for suite in suites:
-        for condition in suite.conditions:
-            options = suite.options_of(condition)
-            if not edge or by_code(options):
-                cases = suite.cases_of(condition, n)
-                yield from (Job(suite.name, condition.name, suite.task, suite.correct, options, case) for case in cases)
+    for suite, condition in ((one, condition) for one in suites for condition in one.conditions):
+        options = suite.options_of(condition)
+        for case in suite.cases_of(condition, n) if by_code(options) or not edge else ():
+            yield Job(suite.name, condition.name, suite.task, suite.correct, options, case)
 
 
 def by_code(options: Options) -> bool:
@@ -137,16 +131,11 @@ def model_key(name: str, settings: Settings) -> str:
     return f"server {settings.llm_name or ''}".strip() if name == "server" else Path(name).name.removesuffix(".gguf")
 
 
-def named_model(name: str | None, settings: Settings) -> str:
-    return name or settings.model or default_model(settings)
-
-
 def run_trial(job: Job, llm: LLM, seed: int) -> Row:
     """One trial as it is stored."""
     metered = Metered(llm, seed)
-    unparsed = False
     try:
-        outcome = TASKS[job.task](job.case, job.options, metered)
+        outcome, unparsed = TASKS[job.task](job.case, job.options, metered), False
     except (MalformedOutputError, OutOfTokensError):
         outcome, unparsed = Outcome(None, {}), True
     calls = metered.calls
@@ -164,9 +153,9 @@ def _model(name: str, settings_json: str) -> LLM:
     return load_llm(name, Settings.model_validate_json(settings_json))
 
 
-def _run_chunk(chunk: list[Job], name: str, settings: str, seed: int) -> list[tuple[Job, Row]]:
+def _run_chunk(chunk: list[Job], name: str, settings_json: str, seed: int) -> list[tuple[Job, Row]]:
     """In whatever thread or process: with the model that is loaded there, once."""
-    return [(job, run_trial(job, _model(name, settings), seed)) for job in chunk]
+    return [(job, run_trial(job, _model(name, settings_json), seed)) for job in chunk]
 
 
 def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iterator[tuple[Job, Row]]:
@@ -180,7 +169,7 @@ def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iter
             yield from done.result()
     finally:
         pool.shutdown(cancel_futures=True)
-        if workers < 2:
+        if workers == 1:
             _model(*given[:2]).close()
             _model.cache_clear()
 

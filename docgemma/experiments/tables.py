@@ -1,6 +1,5 @@
 """What was measured: a row a condition, with its interval, the reported figure and the comparison with the base."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from docgemma.experiments.runner import Row, Rows, by_code
@@ -17,50 +16,36 @@ def table(suite: Suite, rows: Rows, edge: bool) -> list[dict[str, Any]]:
 
 
 def _row(suite: Suite, condition: Condition, rows: Rows, edge: bool) -> dict[str, Any]:
-    every, base = _of(suite.name, condition.name, rows), _parsed(_of(suite.name, suite.base, rows))
-    own = _parsed(every)
-    correct, calls = sum(row["correct"] for row in own.values()), sum(row["calls"] for row in every.values())
-    low, high = wilson(correct, len(own))
-    pairs = [(own[case]["correct"], base[case]["correct"]) for case in own.keys() & base.keys()]
-    paired = condition.name != suite.base and pairs
-    spent = sum(row["seconds"] for row in every.values())
+    every = [row for key, row in rows.items() if key[:2] == (suite.name, condition.name)]
+    own, base = _right(suite.name, condition.name, rows), _right(suite.name, suite.base, rows)
+    low, high = wilson(sum(own.values()), len(own))
+    both = own.keys() & base.keys() if condition.name != suite.base else set()
+    gained, lost = (sum(one[case] > other[case] for case in both) for one, other in ((own, base), (base, own)))
+    calls, seconds = sum(row["calls"] for row in every), sum(row["seconds"] for row in every)
     reported = condition.reported
+    names: list[str] = next((list(row["checks"]) for row in every if row["checks"]), [])
     return {
-        "suite": suite.name, "condition": condition.name, "n": len(own), "correct": correct,
+        "suite": suite.name, "condition": condition.name, "n": len(own), "correct": sum(own.values()),
         "low": round(low, 4), "high": round(high, 4), "unparsed": len(every) - len(own),
-        "reported": reported.share if reported else None, "p_vs_base": round(_p(pairs), 4) if paired else None,
+        "reported": reported.share if reported else None,
+        "p_vs_base": round(mcnemar(gained, lost), 4) if both else None,
         "reported_text": f"{reported.text} ({reported.section})" if reported else "", "findings": condition.findings,
-        "calls": calls, "tokens": {kind: sum(row[f"{kind}_tokens"] for row in every.values())
-                                   for kind in ("prompt", "completion")},
-        "seconds_a_call": round(spent / calls, 3) if calls else None,
-        "seconds_a_trial": round(spent / len(every), 3) if every else None,
-        "checks": {name: _share([row["checks"][name] for row in own.values()]) for name in _checks(own)},
-        "filled": _filled(list(own.values())),
-        "note": NEEDS_A_MODEL if edge and not by_code(suite.options_of(condition)) else "",
+        "calls": calls, "seconds_a_call": round(seconds / calls, 3) if calls else None,
+        "seconds_a_trial": round(seconds / len(every), 3) if every else None,
+        "tokens": {kind: sum(row[f"{kind}_tokens"] for row in every) for kind in ("prompt", "completion")},
+        "checks": {name: sum(row["checks"].get(name, False) for row in every) for name in names},
+        "filled": _filled(every), "note": NEEDS_A_MODEL if edge and not by_code(suite.options_of(condition)) else "",
     }  # fmt: skip
 
 
-def _p(pairs: Sequence[tuple[bool, bool]]) -> float:
-    return mcnemar(sum(now and not then for now, then in pairs), sum(then and not now for now, then in pairs))
+def _right(suite: str, condition: str, rows: Rows) -> dict[str, bool]:
+    """Of the cases whose answer could be parsed, whether it was right."""
+    return {
+        key[2]: row["correct"] for key, row in rows.items() if key[:2] == (suite, condition) and not row["unparsed"]
+    }
 
 
-def _of(suite: str, condition: str, rows: Rows) -> dict[str, Row]:
-    return {key[2]: row for key, row in rows.items() if key[:2] == (suite, condition)}
-
-
-def _parsed(rows: dict[str, Row]) -> dict[str, Row]:
-    return {case: row for case, row in rows.items() if not row["unparsed"]}
-
-
-def _checks(rows: dict[str, Row]) -> list[str]:
-    return list(next(iter(rows.values()), {}).get("checks", {}))
-
-
-def _share(values: Sequence[bool]) -> float:
-    return round(sum(values) / len(values), 4)
-
-
-def _filled(rows: Sequence[Row]) -> list[list[int]]:
+def _filled(rows: list[Row]) -> list[list[int]]:
     """Of arguments: for each position, how many were wanted and how many were filled."""
     positions: list[list[int]] = []
     for row in rows:

@@ -6,22 +6,14 @@ from typing import Any, Literal, Optional
 from pydantic import BaseModel, Field, create_model
 from rapidfuzz.fuzz import token_set_ratio
 
+from docgemma import prompts
 from docgemma.experiments.checks import same_value
 from docgemma.experiments.suites import Case
 from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, result_of, sampling
 from docgemma.experiments.unlinked import follow, situation, understood
 from docgemma.llm.base import Prompt
 from docgemma.nodes.tool_select import COPIED, constrain, options
-from docgemma.prompts import (
-    ANALYTICAL_PREFIX,
-    SELECT_SYSTEM,
-    Ask,
-    ask_arguments,
-    ask_intent,
-    ask_quality,
-    ask_retry,
-    ask_tool,
-)  # fmt: skip
+from docgemma.prompts import ANALYTICAL_PREFIX, SELECT_SYSTEM, Ask
 from docgemma.rules.known import NOTHING
 from docgemma.rules.plan import missing, runnable
 from docgemma.schemas import NO_TOOL, Schema
@@ -46,19 +38,16 @@ def choose_tool(case: Case, with_: Options, llm: Metered) -> Outcome:
     if way == "reader":
         return _chosen(case, next((step.tool for step in missing(state)), NO_TOOL))
     if with_.get("narrowing"):
-        possible = runnable(state)
-        tools = [tool for tool in TOOLS if tool.name in possible]
+        tools = [tool for tool in TOOLS if tool.name in runnable(state)]
         if not tools:
             return _chosen(case, NO_TOOL)
     if way == "boolean":
-        schema = create_model("Suitability", __base__=Schema, suitable=(bool, ...))
-        marked = [tool.name for tool in tools if _suits(state, tool, schema, with_, llm)]
+        marked = [tool.name for tool in tools if _suits(tool, case, with_, llm)]
         only = marked[0] if len(marked) == 1 else "several" if marked else NO_TOOL
         return _chosen(case, only, marked=len(marked))
     ask = _selection(state, tools, with_, llm)
     if way == "joint":
-        value = llm.ask(Ask("tool_arguments", ask.prompt, joint_schema(tools)), with_).model_dump()
-        return _chosen(case, value.pop("tool_name"))
+        ask = replace(ask, node="tool_arguments", schema=joint_schema(tools))
     if way == "reason":
         thought = llm.text(replace(ask.prompt, user=f"{ask.prompt.user}\n\n{REASON}", prefix=""),
                            sampling("synthesize", with_), node="synthesize").value  # fmt: skip
@@ -74,9 +63,8 @@ def fill_arguments(case: Case, with_: Options, llm: Metered) -> Outcome:
         return _filled(case, steps[0].args if steps else {})
     back = bool(with_.get("reversed"))
     if way == "joint":
-        joint = joint_schema(list(TOOLS), back)
-        got = llm.ask(Ask("tool_arguments", _selection(state, list(TOOLS), with_, llm).prompt, joint), with_)
-        values = got.model_dump()
+        prompt = _selection(state, list(TOOLS), with_, llm).prompt
+        values = llm.ask(Ask("tool_arguments", prompt, joint_schema(list(TOOLS), back)), with_).model_dump()
         return _filled(case, values, right_tool=values.pop("tool_name") == tool.name)
     schema, settled = ordered(tool.args, back, bool(with_.get("nullable"))), dict[str, Any]()
     if with_.get("copied"):
@@ -86,7 +74,7 @@ def fill_arguments(case: Case, with_: Options, llm: Metered) -> Outcome:
             return _filled(case, settled)
         schema = left
     told: AgentState = state if with_.get("hints") else {**state, "request": NOTHING}
-    ask = ask_arguments(told, tool, schema)
+    ask = prompts.ask_arguments(told, tool, schema)
     prompt = replace(ask.prompt, prefix=ANALYTICAL_PREFIX if with_.get("prefix") else "")
     return _filled(case, {**settled, **llm.ask(replace(ask, prompt=prompt), with_).model_dump()})
 
@@ -120,7 +108,7 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
 def classify(case: Case, with_: Options, llm: Metered) -> Outcome:
     """How good a tool's result is."""
     state = AgentState(user_query=case["ask"], task_summary=case["ask"][:200])
-    got = llm.ask(ask_quality(state, result_of(TOOLS[case["tool"]], case["result"])), with_).quality
+    got = llm.ask(prompts.ask_quality(state, result_of(TOOLS[case["tool"]], case["result"])), with_).quality
     return Outcome(got, {"quality": got == case["quality"]})
 
 
@@ -134,7 +122,7 @@ def decide(case: Case, with_: Options, llm: Metered) -> Outcome:
         got = next((name for name, words in with_["words"].items() if any(word in text for word in words)), choices[-1])
     elif with_.get("way") == "node":  # as the error handler asks
         result = result_of(TOOLS[case["tool"]], case["error"], case["args"], case["error"])
-        got = llm.ask(ask_retry(AgentState(user_query=case["ask"]), result), with_).strategy
+        got = llm.ask(prompts.ask_retry(AgentState(user_query=case["ask"]), result), with_).strategy
     else:
         reason: dict[str, Any] = {"reasoning": (str, Field(min_length=1, max_length=400))}
         decision: dict[str, Any] = {"decision": (Literal[tuple(choices)], ...)}
@@ -157,10 +145,9 @@ def ordered(args: type[BaseModel], back: bool, nullable: bool) -> type[BaseModel
     """A tool's arguments in their order or reversed, optional ones first then; `nullable`: each may be null."""
     if not (back or nullable):
         return args
-    fields: dict[str, Any] = {
-        name: (Optional[item.annotation], None) if nullable else (item.annotation, item)
-        for name, item in args.model_fields.items()
-    }
+    kept = args.model_fields.items()
+    either = [(Optional[item.annotation], None) if nullable else (item.annotation, item) for _, item in kept]
+    fields: dict[str, Any] = dict(zip((name for name, _ in kept), either, strict=True))
     return create_model(args.__name__, __base__=Schema, **dict(reversed(fields.items())) if back else fields)
 
 
@@ -176,7 +163,7 @@ def _selection(state: AgentState, tools: list[Tool], with_: Options, llm: Metere
     examples = {tool.name: tool for tool in TOOLS}
     shots: Any = with_.get("shots", 0)
     if shots == "matched":
-        suggested = llm.ask(ask_intent(state, list(TOOLS)), {}).suggested_tool
+        suggested = llm.ask(prompts.ask_intent(state, list(TOOLS)), {}).suggested_tool
         shown = [examples[suggested]] if suggested else []
     else:
         shown = [list(examples.values())[at * len(examples) // shots] for at in range(shots)]
@@ -188,13 +175,14 @@ def _selection(state: AgentState, tools: list[Tool], with_: Options, llm: Metere
     role, list_, example, close = SELECT_SYSTEM.split("\n\n")
     system = [role, list_.format(full_desc_tool_list="\n\n".join(f"- {line}" for line in described))]
     system += [example.format(matched_example_query=tool.example, matched_example_tool=tool.name) for tool in shown]
-    ask = ask_tool(state, tools, none)
+    ask = prompts.ask_tool(state, tools, none)
     prefix = ask.prompt.prefix if with_.get("prefix", True) else ""
     return replace(ask, prompt=replace(ask.prompt, system="\n\n".join([*system, close]), prefix=prefix))
 
 
-def _suits(state: AgentState, tool: Tool, schema: type[BaseModel], with_: Options, llm: Metered) -> bool:
-    prompt = Prompt(f"Clinician's question: {state['user_query']}", SUITABLE + tool.full_description)
+def _suits(tool: Tool, case: Case, with_: Options, llm: Metered) -> bool:
+    prompt = Prompt(f"Clinician's question: {case['ask']}", SUITABLE + tool.full_description)
+    schema = create_model("Suitability", __base__=Schema, suitable=(bool, ...))
     return bool(llm.ask(Ask("tool_select", prompt, schema), with_).model_dump()["suitable"])
 
 

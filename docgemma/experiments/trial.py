@@ -35,8 +35,7 @@ class Metered(LLM):
     def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
         start = time.perf_counter()
         done = self.llm.complete(prompt, replace(config, seed=self.seed), node=node, **options)
-        spent = round(time.perf_counter() - start, 4)
-        self.calls.append(Call(node, done.prompt_tokens, done.completion_tokens, spent, done.truncated))
+        self.calls.append(Call(node, done.prompt_tokens, done.completion_tokens, time.perf_counter() - start))
         return done
 
     def ask(self, ask: Ask[S], options: Options) -> S:
@@ -50,8 +49,7 @@ Task = Callable[[Case, Options, Metered], Outcome]
 
 
 def sampling(node: str, options: Options) -> GenConfig:
-    changed = {key: options[key] for key in ("temperature", "max_tokens") if key in options}
-    return replace(GENERATION[node], **changed)
+    return replace(GENERATION[node], **{key: options[key] for key in ("temperature", "max_tokens") if key in options})
 
 
 def result_of(tool: Tool, text: str, args: dict[str, Any] | None = None, error: str | None = None) -> ToolResult:

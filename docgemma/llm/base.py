@@ -90,13 +90,12 @@ class LLM(ABC):
         name: what the user called it, "edge".
         profile: which prompt profile it was measured with, "full" or "edge".
         vision: whether it can look at images.
-        slots: generations that run at a time; more wait.
     """
 
     name: str
     profile: Literal["full", "edge"] = "full"
     vision: bool = False
-    slots: int = 1
+    slots: int = 1  # generations at a time; more wait
 
     @abstractmethod
     def complete(
