@@ -97,13 +97,25 @@ def test_a_condition_more_is_one_entry_in_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "word"),
-    [("base: nobody", "base"), ("part: V", "part"), ("colour: red", "colour"), ("name: other", "name"), ("a: [", "")],
+    [
+        ("base: nobody", "base"),
+        ("part: V", "part"),
+        ("colour: red", "colour"),
+        ("name: other", "name"),
+        ("task: magic", "task"),
+        ("options: {tempreature: 1}", "tempreature"),
+    ],
 )
 def test_a_suite_that_cannot_be_used_is_named_with_its_key(tmp_path: Path, wrong: str, word: str) -> None:
-    kept = [line for line in data_file("experiments", "retry.yaml").read_text("utf-8").splitlines()
-            if not line.startswith(wrong.split(":")[0] + ":")]  # fmt: skip
-    (tmp_path / "retry.yaml").write_text("\n".join([wrong, *kept]), "utf-8")
+    whole = yaml.safe_load(data_file("experiments", "retry.yaml").read_text("utf-8")) | yaml.safe_load(wrong)
+    (tmp_path / "retry.yaml").write_text(yaml.safe_dump(whole), "utf-8")
     with pytest.raises(CaseFileError, match=rf"retry\.yaml cannot be used.*{word}"):
+        load_suites(tmp_path)
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "retry.yaml").write_text("a: [", "utf-8")
+    with pytest.raises(CaseFileError, match=r"retry\.yaml cannot be used"):
         load_suites(tmp_path)
 
 

@@ -89,8 +89,10 @@ def _line(row: dict[str, Any]) -> str:
     share = f"{row['correct']}/{row['n']}" + (f" = {row['correct'] / row['n']:.0%}" if row["n"] else "")
     test = f"  p {row['p_vs_base']:.3f}" if row["p_vs_base"] is not None else ""
     unparsed = f"  {row['unparsed']} unparsed" if row["unparsed"] else ""
+    means = "".join(f"  {name} {value:.2g}" for name, value in row["means"].items())
     pace = f"  {row['seconds_a_call']:.2f} s a call" if row["calls"] else ""
-    return f"  {row['condition']:32} {share} ({row['low']:.0%} to {row['high']:.0%}){test}{unparsed}{pace}{reported}"
+    interval = f"{row['low']:.0%} to {row['high']:.0%}"
+    return f"  {row['condition']:32} {share} ({interval}){test}{unparsed}{means}{pace}{reported}"
 
 
 def _save(model: str, measured: dict[str, list[dict[str, Any]]], **how: Any) -> str:

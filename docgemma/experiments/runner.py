@@ -95,7 +95,7 @@ def run_suites(
 
     Raises:
         ModelError: the model could not be loaded or does not answer; what was run is stored.
-        ConfigError: Ray is not installed.
+        ConfigError: Ray is not installed, or not there.
     """  # fmt: skip
     jobs = list(jobs_of(suites, name == "edge", n))
     trials = Trials(settings.home / "experiments.sqlite", model_key(name, settings), seed)
@@ -190,7 +190,10 @@ def _on_ray(chunks: list[list[Job]], address: str, *given: Any) -> Iterator[tupl
         import ray
     except ImportError as error:
         raise ConfigError("Ray is not installed.", hint="Run: pip install ray. Or use --workers.") from error
-    ray.init(address=None if address == "local" else address)
+    try:
+        ray.init(address=None if address == "local" else address)
+    except Exception as error:  # Ray raises plain ones too
+        raise ConfigError(f"Ray cannot be reached at {address}.", hint="Start it: ray start --head") from error
     try:
         run = ray.remote(_run_chunk)
         left = [run.remote(chunk, *given) for chunk in chunks]

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from docgemma.errors import UsageError
 from docgemma.experiments.cases import Block, CaseFileError, Text
@@ -13,10 +13,23 @@ from docgemma.paths import data_file
 
 Case = dict[str, Any]
 QUICK = 8  # cases a condition
+OPTIONS = frozenset(
+    "temperature max_tokens way describe shots prefix narrowing reversed nullable hints copied instruction show "
+    "choices label reason words system add brief summary exchange errors headings ground reasoning_words".split()
+)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    if strange := options.keys() - OPTIONS:
+        raise ValueError(f"no task knows the option {sorted(strange)}")
+    return options
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_known)]
 
 
 class Reported(Block):
-    """A figure of the v3 specification. `share` only where it is a share of right answers, so that it can be drawn."""
+    """A figure of the v3 specification. `share` only where it counts what the suite counts, so that it can be drawn."""
 
     text: Text
     section: Text
@@ -27,7 +40,7 @@ class Condition(Block):
     """What is changed against the suite's base. `findings`: rows of reference/findings.yaml that it shows."""
 
     name: Text
-    options: dict[str, Any] = Field({})
+    options: Options = Field({})
     where: dict[str, Any] = Field({})  # only cases with this value, or one of these values
     reported: Optional[Reported] = None
     findings: list[str] = Field([])
@@ -39,11 +52,11 @@ class Suite(Block):
     name: Text
     part: Literal["I", "II", "III", "IV"]
     question: Text
-    task: Text
+    task: Literal["tool", "arguments", "plan", "quality", "decision", "answer"]
     cases: Text
     correct: list[str] = Field(min_length=1)
     base: Text
-    options: dict[str, Any] = Field({})
+    options: Options = Field({})
     where: dict[str, Any] = Field({})
     conditions: list[Condition] = Field(min_length=1)
 

@@ -1,5 +1,6 @@
 """What was measured: a row a condition, with its interval, the reported figure and the comparison with the base."""
 
+from statistics import fmean
 from typing import Any
 
 from docgemma.experiments.runner import Row, Rows, by_code
@@ -34,6 +35,7 @@ def _row(suite: Suite, condition: Condition, rows: Rows, edge: bool) -> dict[str
         "seconds_a_trial": round(seconds / len(every), 3) if every else None,
         "tokens": {kind: sum(row[f"{kind}_tokens"] for row in every) for kind in ("prompt", "completion")},
         "checks": {name: sum(row["checks"].get(name, False) for row in every) for name in names},
+        "means": _means(every),
         "filled": _filled(every), "note": NEEDS_A_MODEL if edge and not by_code(suite.options_of(condition)) else "",
     }  # fmt: skip
 
@@ -43,6 +45,13 @@ def _right(suite: str, condition: str, rows: Rows) -> dict[str, bool]:
     return {
         key[2]: row["correct"] for key, row in rows.items() if key[:2] == (suite, condition) and not row["unparsed"]
     }
+
+
+def _means(rows: list[Row]) -> dict[str, float]:
+    """Of what each trial counts: the share of facts in an answer, its words, the share of right steps of a plan."""
+    details: list[dict[str, Any]] = [row["detail"] for row in rows if row["detail"]]
+    names = [name for name, value in details[0].items() if isinstance(value, int | float)] if details else []
+    return {name: round(fmean(detail[name] for detail in details), 4) for name in names}
 
 
 def _filled(rows: list[Row]) -> list[list[int]]:

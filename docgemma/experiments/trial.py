@@ -12,7 +12,7 @@ from docgemma.state import ToolResult
 from docgemma.tools import Tool, toolbox
 
 Options = dict[str, Any]
-BY_CODE = ("reader", "words", "rules")  # values of the option `way` that ask no language model
+BY_CODE = ("reader", "words")  # values of the option `way` that ask no language model
 TOOLS = toolbox()
 
 
