@@ -80,6 +80,9 @@ def run_command(
         say(f"\n{item.name}: {item.question} (base: {item.base}; right: {' and '.join(item.correct)})")
         for row in measured[item.name]:
             say(_line(row))
+    ran = [row for part in measured.values() for row in part]
+    prompt, new = (sum(row["tokens"][kind] for row in ran) for kind in ("prompt", "completion"))
+    say(f"\n{sum(row['calls'] for row in ran)} calls, {prompt:,} tokens read and {new:,} written.")
 
 
 def _line(row: dict[str, Any]) -> str:

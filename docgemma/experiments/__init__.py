@@ -1,1 +1,1 @@
-"""Measurements: golden sets through the whole agent, and suites of conditions for what a model is asked at each step."""
+"""Measurements: golden sets through the whole agent, suites of conditions for what a model is asked at each step."""
