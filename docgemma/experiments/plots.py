@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Rows = Sequence[dict[str, Any]]
-MEASURED, REPORTED, EMPTY = "#2a6f97", "#c1121f", "#e9ecef"
+MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
 
 
 def bars(rows: Rows, title: str = "") -> "Figure":
@@ -26,7 +26,7 @@ def bars(rows: Rows, title: str = "") -> "Figure":
     told = [(row["reported"], at) for at, row in enumerate(rows) if row["reported"] is not None]
     axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED)
     axes.set_xlim(0, 1)
-    axes.set_xlabel("share right, 95 % interval; diamond: reported for MedGemma 4B")
+    axes.set_xlabel("share right; diamond: as reported")
     return figure
 
 
@@ -38,7 +38,7 @@ def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
         for place, (wanted, filled) in enumerate(row["filled"]):
             axes.barh(at, 0.94, left=place, color=EMPTY)
             axes.barh(at, 0.94 * filled / wanted, left=place, color=MEASURED)
-            axes.text(place + 0.47, at, f"{filled}/{wanted}", ha="center", va="center", fontsize=7)
+            axes.text(place + 0.9, at, f"{filled}/{wanted}", ha="right", va="center", fontsize=7, color=LETTERS)
     axes.set_xticks([])
     axes.set_xlabel("first argument of the tool, second, …")
     return figure
