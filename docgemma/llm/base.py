@@ -95,6 +95,7 @@ class LLM(ABC):
     name: str
     profile: Literal["full", "edge"] = "full"
     vision: bool = False
+    slots: int = 1  # generations at a time; more wait
 
     @abstractmethod
     def complete(
