@@ -18,6 +18,14 @@ COLOURS = {  # of the nodes in the order in which they run: code, a constrained 
 }  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
+turns: list[dict[str, Any]] = []  # each turn of this process's notebook agents: the report, with its question
+
+
+class _Noted(Agent):
+    def _report(self, thread: str, seconds: float) -> dict[str, Any]:
+        result = super()._report(thread, seconds)
+        turns.append({"question": self._stored(thread).values["message"], **result})
+        return result
 
 
 def start(model: str | None = None, **settings: Any) -> Agent:
@@ -33,7 +41,7 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
     home = tempfile.mkdtemp(prefix="docgemma-notebook-")
     given: Settings = read_settings(**{"home": home, **settings})
-    agent = Agent(given, llm=shared_model(model, given), on_progress=print)
+    agent = _Noted(given, llm=shared_model(model, given), on_progress=print)
     print(f"{agent.llm.name} is loaded.")
     return agent
 
@@ -44,6 +52,12 @@ def shared_model(name: str | None, settings: Settings) -> LLM:
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
     return _models[key]
+
+
+def release() -> None:
+    """Free the memory of the models that notebooks share; the next `start` loads anew."""
+    while _models:
+        _models.popitem()[1].close()
 
 
 def show(result: dict[str, Any]) -> Any:

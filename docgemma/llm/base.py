@@ -95,6 +95,7 @@ class LLM(ABC):
     name: str
     profile: Literal["full", "edge"] = "full"
     vision: bool = False
+    on_call: "Callable[[Call], object] | None" = None  # gets the record of each generation as it ends
 
     @abstractmethod
     def complete(
@@ -184,6 +185,8 @@ class LLM(ABC):
             Call(node, done.prompt_tokens, done.completion_tokens, round(time.perf_counter() - start, 4),
                  done.truncated, done.cached_tokens, done.forced_tokens)
         )  # fmt: skip
+        if self.on_call:
+            self.on_call(calls[-1])
         return done
 
 

@@ -18,33 +18,49 @@ import statistics
 import time
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from docgemma.experiments.statistics import wilson
 from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.llm.base import LLM
+from docgemma.nodes.context import Context, decided
+from docgemma.nodes.intent_classify import classify_intent
+from docgemma.nodes.tool_select import select_tool
 from docgemma.reading.reader import load_reader
 from docgemma.reading.request import read_request
 from docgemma.rules.follow import carried
-from docgemma.rules.plan import NOT_SPECIFIED, Step, missing
-from docgemma.state import AgentState, ImageRef, PatientRef, Request
+from docgemma.rules.plan import NOT_SPECIFIED, Step, complete, missing
+from docgemma.settings import Settings
+from docgemma.state import AgentState, ImageRef, PatientRef, Request, ToolResult
+from docgemma.tools import toolbox
+from docgemma.tools.base import Tool
 
 FOLDER = Path(__file__).parents[1]
 WEIGHTS = FOLDER / "reader.npz"
 KINDS = ("direct", "tool", "several")
 OPTIONAL = {"notes", "severity", "status"}  # an item need not name them
 MOST_CALLS = 8
+TOOLS = toolbox()
 Item = dict[str, Any]
 
 
 class Evaluation:
-    def __init__(self) -> None:
+    """`llm`: a language model that decides, with the nodes of the graph, in place of the plan alone."""
+
+    def __init__(self, llm: LLM | None = None) -> None:
         self.reader, self.drugs = load_reader(WEIGHTS), load_drug_names()
+        self.context = None
+        if llm and llm.profile == "full":
+            settings = Settings()
+            given = {"llm": llm, "toolbox": toolbox(settings), "drugs": self.drugs, "reader": self.reader}
+            self.context = Context(**given, store=None, knowledge=None, settings=settings, thread="heldout")
 
     def judge(self, item: Item) -> dict[str, Any]:
         """The calls planned for an item, and which of its decisions are right: [(capability, right)]."""
         start = time.perf_counter()
         state = self.state(item)
-        calls = follow(state, item)
+        calls = asked(state, item, self.context) if self.context else follow(state, item)
         seconds = time.perf_counter() - start
         tools, steps = [call.tool for call in calls], item.get("steps", [])
         marks = [("intent", bool(calls) == bool(steps))]
@@ -91,17 +107,33 @@ def follow(state: AgentState, item: Item) -> list[Step]:
     calls: list[Step] = []
     while (left := missing(state)) and len(calls) < MOST_CALLS:
         calls.append(left[0])
-        searched = left[0].tool == "search_patient"
-        result = {"patients": [{"id": person(item)}]} if searched else {"medications": []}
-        made = {
-            "tool_name": left[0].tool,
-            "args": left[0].args,
-            "result": result,
-            "error": None,
-            "error_type": None,
-            "empty": False,
-        }
+        made = outcome(TOOLS[left[0].tool], left[0].args, item)
         state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
+    return calls
+
+
+def outcome(tool: Tool, args: dict[str, Any], item: Item) -> ToolResult:
+    """What a call of the tool is taken to return."""
+    if tool.name == "search_patient":
+        return decided(tool, args, {"patients": [{"id": person(item)}]}, f"Found one patient, id {person(item)}.")
+    return decided(tool, args, {"medications": []}, "Done.")
+
+
+def asked(state: AgentState, item: Item, context: Context) -> list[Step]:
+    """As `follow`, with a model that is asked what the graph asks it: a look-up or not, which tool, which arguments."""
+    runtime = SimpleNamespace(context=context)
+    calls: list[Step] = []
+    state |= {"history": [], **classify_intent(state, runtime)}
+    while state["intent"] == "TOOL_NEEDED" and len(calls) < MOST_CALLS:
+        state |= select_tool(state, runtime)
+        if not state["current_tool"]:
+            break
+        tool, args = context.toolbox[state["current_tool"]], state["current_args"]
+        calls.append(Step(tool.name, args, ""))
+        results = [*state["tool_results"], outcome(tool, args, item)]
+        state |= {"tool_results": results, "step_count": len(results), "proposed_none": False}
+        if complete(state):
+            break
     return calls
 
 
@@ -139,13 +171,18 @@ def table(judged: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+def judge_all(name: str = "heldout", llm: LLM | None = None, sample: int | None = None) -> list[dict[str, Any]]:
+    """Every item of a set that has an answer, or the first `sample` of them."""
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    judge = Evaluation(llm).judge
+    return [judge(item) for item in [item for item in map(json.loads, lines) if item["kind"] in KINDS][:sample]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="heldout", choices=["heldout", "dev"], help="dev: for choosing; not saved")
     args = parser.parse_args()
-    lines = (FOLDER / f"{args.set}.jsonl").read_text(encoding="utf-8").splitlines()
-    judge = Evaluation().judge
-    judged = [judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
+    judged = judge_all(args.set)
     rows = table(judged)
     for row in (row for row in rows if row["difficulty"] == "all"):
         share = f"{row['right'] / row['n']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
@@ -156,7 +193,11 @@ def main() -> None:
         (FOLDER / "results" / "heldout.jsonl").write_text(saved, encoding="utf-8")
         digest = hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
         median = round(statistics.median(item["seconds"] for item in judged), 4)
-        summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
+        before = json.loads((FOLDER / "results" / "heldout.json").read_text(encoding="utf-8"))
+        summary = {
+            "items": len(judged), "scored": before["scored"] + 1, "reader_sha256": digest, "median_seconds": median,
+            "rows": rows,
+        }  # fmt: skip
         (FOLDER / "results" / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
