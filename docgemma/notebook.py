@@ -3,6 +3,7 @@
 import contextlib
 import html
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from docgemma.agent import Agent
@@ -79,7 +80,8 @@ def show(result: dict[str, Any]) -> Any:
 
 
 def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
-    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose."""
+    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose;
+    a dot is hollow where no model was called."""
     import matplotlib.pyplot as plt
 
     longest = max(len(result["path"]) for result in results)
@@ -87,8 +89,10 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
     for row, (result, title) in enumerate(zip(results, titles, strict=True)):
         y = len(results) - row
         axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
-        axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
-                     color=[COLOURS[node] for node in result["path"]])  # fmt: skip
+        colours = [COLOURS[node] for node in result["path"]]
+        called = [step.get("calls", result["llm_calls"]) for step in result["timeline"]]
+        filled = [colour if count else "white" for colour, count in zip_longest(colours, called[: len(colours)])]
+        axes.scatter(range(len(colours)), [y] * len(colours), s=140, zorder=2, color=filled, edgecolors=colours)
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
     for node, colour in COLOURS.items():
         axes.scatter([], [], color=colour, label=node.replace("_", " "))

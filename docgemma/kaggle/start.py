@@ -35,7 +35,8 @@ def ready() -> str:
     if notice:
         print(f"Notice: {notice} {ON_CPU}")
         name = "edge"
-    print(loaded(trial(shared_model(name, read_settings()))))
+    llm = shared_model(name, read_settings())
+    print(loaded(llm if name == "edge" else trial(llm)))
     return name
 
 
