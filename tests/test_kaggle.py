@@ -325,12 +325,12 @@ def test_fast_decoding_that_fails_is_found_by_one_trial_and_plain_decoding_goes_
         return type(scripted).complete(scripted, *args, **kwargs)
 
     scripted.complete = broken
-    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="")).enqueue("trial", "High")
+    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="A question")).enqueue("trial", "High")
     assert start.trial(scripted) is scripted and scripted.fast is False
 
 
 def test_a_model_that_says_nothing_is_not_taken(scripted) -> None:
-    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="")).enqueue("trial", "")
+    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="A question")).enqueue("trial", "")
     with pytest.raises(ModelError, match="says nothing"):
         start.trial(scripted)
 

@@ -24,10 +24,10 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from docgemma.agent import Agent
-from docgemma.demo.record import fresh_settings, record
 from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
 from docgemma.experiments.cases import load_cases
@@ -106,6 +106,8 @@ class Evidence:
 
     def scenarios(self) -> dict[str, Any]:
         """Films where a Chromium is there and every scenario can be played; else traces and pictures of the paths."""
+        from docgemma.demo.record import record  # needs the demo extra
+
         folder, why = self.out / "scenarios", ""
         chosen = load_scenarios()[: self.sample]
         said: list[str] = []
@@ -124,9 +126,11 @@ class Evidence:
 
     def _play(self, scenario: Scenario, folder: Path) -> list[str]:
         """Play it without a browser: its trace, and a picture of its paths. Returns what was not as promised."""
+        from docgemma.demo.record import fresh_settings
+
         done: list[dict[str, Any]] = []
         lines: list[str] = []
-        with Agent(fresh_settings(folder.parent / ".play" / scenario.id), llm=self.llm) as agent:
+        with TemporaryDirectory() as home, Agent(fresh_settings(Path(home)), llm=self.llm) as agent:
             for number, step in enumerate(scenario.steps):
                 try:
                     done.append(take(agent, scenario, number, scenario.id, done[-1] if done else None))
