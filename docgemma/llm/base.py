@@ -167,14 +167,9 @@ class LLM(ABC):
         return Generation(value.strip(), calls)
 
     def _record(
-        self,
-        calls: list[Call],
-        prompt: Prompt,
-        config: GenConfig,
-        node: str,
-        schema: type[BaseModel] | None = None,
+        self, calls: list[Call], prompt: Prompt, config: GenConfig, node: str, schema: type[BaseModel] | None = None,
         on_token: OnToken | None = None,
-    ) -> Completion:
+    ) -> Completion:  # fmt: skip
         if prompt.images and not self.vision:
             raise NoVisionError(
                 f"The model {self.name} cannot look at images.", hint="Load one that can: --model medgemma."
