@@ -148,8 +148,8 @@ def _opened(path: Path, header_only: bool = False) -> Iterator[tuple[Any, dict[s
     except NotImplementedError as error:
         raise UsageError("The DICOM file's compression cannot be decoded.", hint="Export it uncompressed.") from error
     except (
-        OSError, EOFError, SyntaxError, ValueError, RuntimeError, KeyError, AttributeError, zipfile.BadZipFile,
-        zlib.error,
+        OSError, EOFError, SyntaxError, ValueError, RuntimeError, LookupError, AttributeError, TypeError,
+        zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip
         raise UsageError("The image file is truncated or damaged.", hint="Export or attach it again.") from error
 
@@ -219,13 +219,10 @@ def _decode_picture(picture: "Image.Image") -> "Image.Image":
     return upright.convert("RGB")
 
 
-def _frames(dataset: "Dataset") -> int:
-    return min(int(dataset.get("NumberOfFrames") or 1), MAX_FRAMES)
-
-
 def _places(series: "list[Dataset]") -> "list[tuple[Dataset, int]]":
     """Every slice as its dataset and the number of its frame there."""
-    return [(dataset, frame) for dataset in series for frame in range(_frames(dataset))]
+    counts = [min(int(dataset.get("NumberOfFrames") or 1), MAX_FRAMES) for dataset in series]
+    return [(dataset, frame) for dataset, count in zip(series, counts, strict=True) for frame in range(count)]
 
 
 def _rescale(dataset: "Dataset", frame: int) -> tuple[float, float] | None:

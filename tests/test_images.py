@@ -315,6 +315,20 @@ def test_a_bad_zip_gets_one_clear_line(tmp_path, how):
         assert caught.value.hint and "\n" not in caught.value.line()
 
 
+@pytest.mark.parametrize("wrong", [{"RescaleSlope": None, "RescaleIntercept": 0}, {"NumberOfFrames": 3}])
+def test_a_ct_whose_scale_or_frames_are_wrong_gets_one_clear_line(tmp_path, wrong):
+    from pydicom.dataset import Dataset
+    from pydicom.sequence import Sequence
+
+    scale, frame = Dataset(), Dataset()
+    scale.RescaleSlope, scale.RescaleIntercept = 1, 0
+    frame.PixelValueTransformationSequence = Sequence([scale])  # of one frame, where there are three
+    groups = {} if "RescaleSlope" in wrong else {"PerFrameFunctionalGroupsSequence": Sequence([frame])}
+    path = dicom_file(tmp_path / "x.dcm", np.zeros((3, 4, 4), np.uint16), **wrong, **groups)
+    with pytest.raises(UsageError, match="truncated or damaged"):
+        load_slices(path)
+
+
 def test_a_header_that_claims_a_billion_frames_costs_no_memory(tmp_path):
     path = dicom_file(tmp_path / "x.dcm", RAMP, **HOUNSFIELD, NumberOfFrames=10**9)
     with pytest.raises(UsageError, match="truncated or damaged"):

@@ -14,7 +14,7 @@ A part that failed holds {"not_run": why} instead; the parts after it are run.
 import importlib.util
 import json
 import os
-import platform
+import runpy
 import subprocess
 import sys
 from collections import defaultdict
@@ -64,7 +64,7 @@ class Evidence:
         about = {key: value for key, value in self.llm.describe().items() if key in KEPT}
         self._write("manifest", {
             "format": FORMAT, "version": version("docgemma"), "model": self.llm.name, "sample": sample, "about": about,
-            "date": datetime.now(UTC).date().isoformat(), "python": platform.python_version(), "gpus": _gpus(),
+            "date": datetime.now(UTC).date().isoformat(), "gpus": [name for name, _ in _gpus()],
         })  # fmt: skip
 
     def run(self, part: str) -> None:
@@ -84,13 +84,9 @@ class Evidence:
 
     def heldout(self) -> dict[str, Any]:
         """The held-out requests, decided by the model: is a look-up needed, which tool, which arguments."""
-        kit = data_file("edge", "kit", "evaluate.py")
-        spec = importlib.util.spec_from_file_location("evaluate", kit)
-        assert spec and spec.loader
-        evaluate = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(evaluate)
-        judged = evaluate.judge_all("heldout", self.llm, self.sample)
-        rows = evaluate.table(judged)
+        kit = runpy.run_path(str(data_file("edge", "kit", "evaluate.py")))
+        judged = kit["judge_all"]("heldout", self.llm, self.sample)
+        rows = kit["table"](judged)
         right = {row["capability"]: f"{row['right']}/{row['n']}" for row in rows if row["difficulty"] == "all"}
         return {"items": len(judged), "rows": rows, "judged": judged, "says": f"{len(judged)} items, {right}"}
 
@@ -156,8 +152,9 @@ class Evidence:
              "completion_tokens": round(median(call.completion_tokens for call in calls))}
             for node, calls in sorted(nodes.items())
         ]  # fmt: skip
-        says = f"{len(self.calls)} generations; {loaded(self.llm)} Peak memory, GB: {_peaks() or 'no GPU'}"
-        return {"calls": rows, "generations": len(self.calls), "peak_gb": _peaks(), "says": says}
+        peaks = [peak for _, peak in _gpus()]
+        says = f"{len(self.calls)} generations; {loaded(self.llm)} Peak memory, GB: {peaks or 'no GPU'}"
+        return {"calls": rows, "generations": len(self.calls), "peak_gb": peaks, "says": says}
 
     def experiments(self) -> dict[str, Any]:
         """Every suite's quick form, each in a process of its own: the model here is closed first, to make room."""
@@ -189,20 +186,11 @@ class Evidence:
         (self.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _cuda() -> Any:
-    """torch's CUDA where a GPU can be used, else None."""
+def _gpus() -> list[tuple[str, float]]:
+    """Name and peak memory in GB of every GPU that torch can use."""
     if importlib.util.find_spec("torch") is None:
-        return None
-    import torch
+        return []
+    from torch import cuda
 
-    return torch.cuda if torch.cuda.is_available() else None
-
-
-def _gpus() -> list[str]:
-    cuda = _cuda()
-    return [cuda.get_device_name(number) for number in range(cuda.device_count())] if cuda else []
-
-
-def _peaks() -> list[float]:
-    cuda = _cuda()
-    return [round(cuda.max_memory_allocated(number) / 1e9, 2) for number in range(cuda.device_count())] if cuda else []
+    numbers = range(cuda.device_count())
+    return [(cuda.get_device_name(number), round(cuda.max_memory_allocated(number) / 1e9, 2)) for number in numbers]
