@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import runpy
 import shutil
 import sys
 import zipfile
@@ -333,6 +334,18 @@ def test_a_model_that_says_nothing_is_not_taken(scripted) -> None:
     scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="A question")).enqueue("trial", "")
     with pytest.raises(ModelError, match="says nothing"):
         start.trial(scripted)
+
+
+@pytest.mark.parametrize(("intent", "right"), [("TOOL_NEEDED", True), ("DIRECT", False)])
+def test_on_a_held_out_item_the_model_decides_and_not_the_plan(scripted, intent: str, right: bool) -> None:
+    kit = runpy.run_path(str(ROOT / "data" / "edge" / "kit" / "evaluate.py"))
+    step = {"tool": "check_drug_safety", "args": {"drug_name": "dofetilide"}}
+    item = {"id": "x", "difficulty": "easy", "question": "Check FDA warnings for dofetilide", "steps": [step]}
+    scripted.enqueue("intent_classify", IntentClassification(intent=intent, task_summary="Warnings."))
+    assert dict(kit["judge"](item, kit["asking"](scripted))["marks"]) == dict.fromkeys(
+        ("intent", "first tool", "exact set of tools", "arguments", "arguments check_drug_safety"), right
+    )
+    assert scripted.nodes() == ["intent_classify"]
 
 
 def test_a_part_that_fails_is_stored_with_its_reason_and_the_next_one_runs(tmp_path: Path, monkeypatch) -> None:
