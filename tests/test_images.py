@@ -293,6 +293,12 @@ def test_of_a_multi_frame_ct_every_frame_has_its_own_scale(tmp_path):
     assert header["slices"] == header["frames"] == 3
 
 
+def test_a_zipped_series_is_answered_about_like_any_image(edge_agent, tmp_path):
+    files = [ct(tmp_path / f"{number}.dcm", number, value=0) for number in range(3)]
+    result = edge_agent.ask("What do you see in this CT?", image=packed(tmp_path / "x.zip", *files))
+    assert "computed tomography (CT)" in result["answer"] and "3 frames" in result["answer"]
+
+
 @pytest.mark.parametrize("how", ["no image", "text", "cut off", "claims", "encrypted entry"])
 def test_a_bad_zip_gets_one_clear_line(tmp_path, how):
     path = packed(tmp_path / "x.zip", ct(tmp_path / "a.dcm"))

@@ -309,6 +309,7 @@ def test_a_step_that_fails_is_said_and_what_its_last_line_shows_is_shown(capsys:
     cell = "items = [1, 2]\n[\n    item\n    for item in items\n]"
     given = {"going_on": start.going_on, "display": print}
     exec(going_on(cell), given)
+    exec(going_on('text = """one\ntwo\n"""\nassert text.split("\\n") == ["one", "two", ""]'), given)
     exec(going_on("items[7]"), given)
     exec(going_on("assert items == []"), given)
     said = capsys.readouterr().out

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -116,14 +115,18 @@ def tagged(path: Path) -> Iterator[dict[str, Any]]:
 
 def going_on(code: str) -> str:
     """A cell that does not end the run where it fails; what its last line shows is still shown. Constants stay."""
+    code = code.strip()
     tree = ast.parse(code)
     if not any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in ast.walk(tree)):
         return code
-    lines, last = code.strip().splitlines(), ast.parse(code.strip()).body[-1]
+    lines, last = code.splitlines(), tree.body[-1]
     if isinstance(last, ast.Expr) and not ast.unparse(last).startswith("print("):
         lines[last.lineno - 1] = "display(" + lines[last.lineno - 1]
         lines[-1] += ")"
-    return "with going_on():\n" + textwrap.indent("\n".join(lines), "    ")
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    inside = {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}  # of a text: as is
+    indented = [line if number in inside or not line else f"    {line}" for number, line in enumerate(lines, 1)]
+    return "\n".join(["with going_on():", *indented])
 
 
 def build_wheel(folder: Path, root: Path = ROOT) -> Path:
