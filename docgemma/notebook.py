@@ -3,6 +3,7 @@
 import contextlib
 import html
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from docgemma.agent import Agent
@@ -25,6 +26,14 @@ COLOURS |= {  # of the nodes that only v1 and v2 have
 }  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
+turns: list[dict[str, Any]] = []  # each turn of this process's notebook agents: the report, with its question
+
+
+class _Noted(Agent):
+    def _report(self, thread: str, seconds: float) -> dict[str, Any]:
+        result = super()._report(thread, seconds)
+        turns.append({"question": self._stored(thread).values["message"], **result})
+        return result
 
 
 def start(model: str | None = None, **settings: Any) -> Agent:
@@ -40,7 +49,7 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
     home = tempfile.mkdtemp(prefix="docgemma-notebook-")
     given: Settings = read_settings(**{"home": home, **settings})
-    agent = Agent(given, llm=shared_model(model, given), on_progress=print)
+    agent = _Noted(given, llm=shared_model(model, given), on_progress=print)
     print(f"{agent.llm.name} is loaded.")
     return agent
 
@@ -51,6 +60,12 @@ def shared_model(name: str | None, settings: Settings) -> LLM:
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
     return _models[key]
+
+
+def release() -> None:
+    """Free the memory of the models that notebooks share; the next `start` loads anew."""
+    while _models:
+        _models.popitem()[1].close()
 
 
 def show(result: dict[str, Any]) -> Any:
@@ -72,7 +87,8 @@ def show(result: dict[str, Any]) -> Any:
 
 
 def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
-    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose."""
+    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose;
+    a dot is hollow where no model was called."""
     import matplotlib.pyplot as plt
 
     longest = max(len(result["path"]) for result in results)
@@ -80,8 +96,10 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
     for row, (result, title) in enumerate(zip(results, titles, strict=True)):
         y = len(results) - row
         axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
-        axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
-                     color=[COLOURS[node] for node in result["path"]])  # fmt: skip
+        colours = [COLOURS[node] for node in result["path"]]
+        called = [step.get("calls", result["llm_calls"]) for step in result["timeline"]]
+        filled = [colour if count else "white" for colour, count in zip_longest(colours, called[: len(colours)])]
+        axes.scatter(range(len(colours)), [y] * len(colours), s=140, zorder=2, color=filled, edgecolors=colours)
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
     ran = {node for result in results for node in result["path"]}
     for node in V3 if ran <= set(V3) else [name for name in COLOURS if name in ran]:

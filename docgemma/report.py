@@ -3,7 +3,7 @@
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
@@ -69,6 +69,8 @@ NEXT_WORDS = {
     "synthesize": "Ready to answer",
 }
 
+SHOWN: tuple[Literal["label", "detail", "seconds", "calls"], ...] = ("label", "detail", "seconds", "calls")
+
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
 
 
@@ -86,7 +88,8 @@ def traced(name: str, node: Node) -> Any:
         start = time.perf_counter()
         update = node(state, runtime)
         seconds = round(time.perf_counter() - start, 4)
-        step = Step(node=name, label=label, detail=detail(name, state, update, context), seconds=seconds)
+        calls = len(update.get("calls") or [])
+        step = Step(node=name, label=label, detail=detail(name, state, update, context), seconds=seconds, calls=calls)
         return {**update, "path": [name], "steps": [step]}
 
     return run
@@ -175,7 +178,7 @@ def report(
         "grounding": state.get("grounding") or {"supported": True, "removed": []},
         "sources": state.get("sources") or sources(state),
         "confidence": confidence(state) if graph == "v2" and not pending else None,
-        "timeline": [{key: step[key] for key in ("label", "detail", "seconds")} for step in state.get("steps", [])],
+        "timeline": [{key: step[key] for key in SHOWN if key in step} for step in state.get("steps", [])],
         "llm_calls": len(calls),
         "tokens": {kind: sum(call[f"{kind}_tokens"] for call in calls) for kind in ("prompt", "completion")},
         "seconds": round(seconds, 3),

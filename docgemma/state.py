@@ -153,6 +153,7 @@ class Step(TypedDict):
     label: str
     detail: str
     seconds: float
+    calls: NotRequired[int]  # generations of the model; 0: code alone
 
 
 class ImageRef(TypedDict):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Graph = Annotated[
     Optional[str], typer.Option(help="The graph to run: v3 (of a new conversation, if not given), v2 or v1.")
 ]
-Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file to look at.")]
+Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file, or a ZIP of a DICOM series.")]
 Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")]
 Thread = Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")]
 

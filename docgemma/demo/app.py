@@ -34,7 +34,7 @@ TAB = """(session, tab, ...more) => {
 }"""
 HELD = "tab => { try { sessionStorage.setItem('docgemma-tab', tab || '') } catch {} }"  # for this tab alone
 WELCOME = (
-    "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
+    "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM, a ZIP of a series).**\n\n"
     "Facts come from records and sources that are named with the answer. "
     "Nothing is written to a record without your approval. All patients here are synthetic."
 )

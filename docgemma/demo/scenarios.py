@@ -16,6 +16,7 @@ from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
 from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
+from docgemma.paths import data_file
 from docgemma.tools.base import Toolbox
 from docgemma.turns import Stop
 
@@ -31,7 +32,7 @@ class Step(BaseModel):
 
     caption: str
     ask: str = ""
-    image: str = ""  # a file that pydicom ships
+    image: str = ""  # a file of data/images
     choose: int = 0
     decide: Any = ""
     change: dict[str, Any] = {}
@@ -40,9 +41,7 @@ class Step(BaseModel):
 
     @property
     def image_path(self) -> Path | None:
-        from pydicom.data import get_testdata_file
-
-        return Path(str(get_testdata_file(self.image, download=False))) if self.image else None
+        return data_file("images", self.image) if self.image else None
 
     def unmet(self, result: Result) -> list[str]:
         """What `expect` promises and a result does not show, one line each."""

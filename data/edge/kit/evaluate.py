@@ -18,13 +18,22 @@ import statistics
 import time
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from docgemma.experiments.statistics import wilson
-from docgemma.experiments.unlinked import follow, situation, understood
+from docgemma.experiments.unlinked import MOST_CALLS, follow, situation, understood
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.llm.base import LLM
+from docgemma.nodes.context import Context, decided
+from docgemma.nodes.intent_classify import classify_intent
+from docgemma.nodes.tool_select import select_tool
+from docgemma.reading.reader import load_reader
 from docgemma.rules.follow import carried
-from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.rules.plan import NOT_SPECIFIED, Step, complete
+from docgemma.settings import Settings
 from docgemma.state import AgentState
+from docgemma.tools import toolbox
 
 FOLDER = Path(__file__).parents[1]
 WEIGHTS = FOLDER / "reader.npz"
@@ -33,10 +42,27 @@ OPTIONAL = {"notes", "severity", "status"}  # an item need not name them
 Item = dict[str, Any]
 
 
-def judge(item: Item) -> dict[str, Any]:
-    """The calls planned for an item, and which of its decisions are right: [(capability, right)]."""
+def judge_all(name: str = "heldout", llm: LLM | None = None, sample: int | None = None) -> list[dict[str, Any]]:
+    """Every item of a set that has an answer, or the first `sample` of them; `llm`: a language model that decides."""
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    items = [item for item in map(json.loads, lines) if item["kind"] in KINDS][:sample]
+    context = asking(llm) if llm and llm.profile == "full" else None
+    return [judge(item, context) for item in items]
+
+
+def asking(llm: LLM) -> Context:
+    """What the graph's nodes need to ask this model; there is no store."""
+    given = {"llm": llm, "toolbox": toolbox(), "drugs": load_drug_names(), "reader": load_reader(WEIGHTS)}
+    return Context(**given, store=None, knowledge=None, settings=Settings(), thread="heldout")
+
+
+def judge(item: Item, context: Context | None = None) -> dict[str, Any]:
+    """The calls planned for an item, and which of its decisions are right: [(capability, right)].
+
+    With a `context` its model decides, at the nodes of the graph, in place of the plan alone.
+    """
     start = time.perf_counter()
-    calls = follow(state_of(item), person(item))
+    calls = asked(state_of(item), item, context) if context else follow(state_of(item), person(item))
     seconds = time.perf_counter() - start
     tools, steps = [call.tool for call in calls], item.get("steps", [])
     marks = [("intent", bool(calls) == bool(steps))]
@@ -58,6 +84,25 @@ def state_of(item: Item) -> AgentState:
     last = understood(before, **about) if before else None
     request = carried(understood(item["question"], before=before, **about), last, "patient" in item)
     return situation(item["question"], request, item.get("patient"), bool(item.get("image")))
+
+
+def asked(state: AgentState, item: Item, context: Context) -> list[Step]:
+    """As `follow`, with a model that is asked what the graph asks it: a look-up or not, which tool, which arguments."""
+    runtime = SimpleNamespace(context=context)
+    calls: list[Step] = []
+    state |= {"history": [], **classify_intent(state, runtime)}
+    while state["intent"] == "TOOL_NEEDED" and len(calls) < MOST_CALLS and not (calls and complete(state)):
+        state |= select_tool(state, runtime)
+        if not state["current_tool"]:
+            break
+        tool, args = context.toolbox[state["current_tool"]], state["current_args"]
+        calls.append(Step(tool.name, args, ""))
+        data, text = {"medications": []}, "Done."
+        if tool.name == "search_patient":
+            data, text = {"patients": [{"id": person(item)}]}, f"Found one patient, id {person(item)}."
+        results = [*state["tool_results"], decided(tool, args, data, text)]
+        state |= {"tool_results": results, "step_count": len(results), "proposed_none": False}
+    return calls
 
 
 def person(item: Item) -> str:  # whom a search returns
@@ -102,8 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="heldout", choices=["heldout", "dev"], help="dev: for choosing; not saved")
     args = parser.parse_args()
-    lines = (FOLDER / f"{args.set}.jsonl").read_text(encoding="utf-8").splitlines()
-    judged = [judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
+    judged = judge_all(args.set)
     rows = table(judged)
     for row in (row for row in rows if row["difficulty"] == "all"):
         share = f"{row['right'] / row['n']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
@@ -114,7 +158,11 @@ def main() -> None:
         (FOLDER / "results" / "heldout.jsonl").write_text(saved, encoding="utf-8")
         digest = hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
         median = round(statistics.median(item["seconds"] for item in judged), 4)
-        summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
+        before = json.loads((FOLDER / "results" / "heldout.json").read_text(encoding="utf-8"))
+        summary = {
+            "items": len(judged), "scored": before["scored"] + 1, "reader_sha256": digest, "median_seconds": median,
+            "rows": rows,
+        }  # fmt: skip
         (FOLDER / "results" / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
