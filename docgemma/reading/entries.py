@@ -31,7 +31,8 @@ class Marked:
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
         if "rx.dose" in channels:
             others = tuple(clinical("request_words")["no_dose"])
-            free = [span for span in free if not span.text.casefold().endswith(others)]
+            # "5 mg/kg" is a dose
+            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:

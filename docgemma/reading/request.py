@@ -10,7 +10,7 @@ from docgemma.reading.entries import Marked, closed, loose_details, owners, read
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday
+from docgemma.reading.terms import everyday, refers_back
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
@@ -24,6 +24,8 @@ ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
+COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
+ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -47,7 +49,7 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = reader.read(message, before=before, patient=name)
+    reading = _in_context(message, before, name, reader)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)
@@ -78,6 +80,17 @@ def read_request(
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),
     )
+
+
+def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
+    """The message read with the one before it; alone where it stands alone, so that what was said before changes
+    nothing: "prescribe ibuprofen 400 mg tds" after "stop his metformin"."""
+    alone = reader.read(message, patient=patient)
+    if not before:
+        return alone
+    reading = reader.read(message, before=before, patient=patient)
+    leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
+    return reading if leans or not any(alone.asks[ask] > ALONE for ask in COMPLETE) else alone
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from docgemma.text.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, listed, phrases_in, plain
 
 SHORT = 4  # a fragment of so few characters is a whole word
 Entry = dict[str, Any]
@@ -41,6 +41,12 @@ def measures_in(text: str, *, sure: bool = False) -> list[str]:
     return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
 
 
+def measure_said(phrase: str) -> str:
+    """The single measure that these words are, "" if they are none, or one of a group."""
+    known = dict(reversed(_phrases("any measures")))
+    return known[phrase]["name"] if phrase in known and not known[phrase].get("group") else ""
+
+
 @lru_cache(maxsize=4000)
 def measure_named(name: str) -> str:
     """The measure that a chart entry of this name is; "" if none is known. What begins first in the name wins."""
@@ -55,6 +61,12 @@ def measure_named(name: str) -> str:
 def topics_in(text: str) -> list[str]:
     """The parts of a chart that a text names as a whole: "bloods", "meds"."""
     return [entry["topic"] for entry in said_in(text, "topics")]
+
+
+def refers_back(text: str) -> bool:
+    """Whether a message points at the one before it: "and for Souza?", "is it safe then?"."""
+    words = plain(text).replace("'s", "").split()
+    return bool(listed("request_words", "back") & set(words) or listed("request_words", "opening") & set(words[:1]))
 
 
 @lru_cache(maxsize=1)

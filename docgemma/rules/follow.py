@@ -3,6 +3,8 @@
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
+from docgemma.reading.terms import measures_in, refers_back, said_in
+from docgemma.rules.direct import definitions
 from docgemma.rules.known import replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
@@ -30,7 +32,15 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
-    return replaced(request, asks=_asks(request, somebody, patient_open))
+    meant = "asked" if _changes_order(request) else request["meant"]
+    return replaced(request, asks=_asks(request, somebody, patient_open), meant=meant)
+
+
+def _changes_order(request: Request) -> bool:
+    """Whether the orders are of what is taken already: "increase lisinopril to 40 mg". Where another drug is stopped
+    for it, the order is a new one."""
+    ordered = {order["said"] for order in request["orders"]}
+    return {"rx", "change"} <= set(request["asks"]) and {drug["said"] for drug in request["drugs"]} <= ordered
 
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
@@ -40,7 +50,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
-    if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief:
+    leans = refers_back(request["said"]) or not _own_subject(request)
+    if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
         ordered = [{"said": item["said"], "name": item["drug"], "how": item["how"]} for item in last["orders"]]
         new["drugs"] = last["drugs"] or ordered
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
@@ -50,11 +61,28 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     return new
 
 
+def _own_subject(request: Request) -> bool:
+    """Whether a message has a telling word of its own ("sepsis 6"), beside what labels are asked for ("max dose?")."""
+    asked = {word for topic in said_in(request["said"], "label_topics") for word in plain(topic["name"]).split()}
+    return bool(set(request["telling"]) - asked)
+
+
+def _treatment(request: Request) -> list[str]:
+    """The parts of the open chart that bear on a question of treatment, which itself is answered by no source."""
+    said = request["said"]
+    measures = measures_in(said, sure=True)
+    if definitions(said) or not (measures or said_in(said, "treating")):
+        return []
+    return ["labs"] if measures else ["alg", "prob", "meds"]
+
+
 def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     """The asks, with what a patient and a drug, or a pronoun, mean beside them."""
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
+    if "gk" in asks and about and (bearing := _treatment(request)):
+        return unique([*request["asks"], *bearing])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
