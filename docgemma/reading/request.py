@@ -61,7 +61,7 @@ def read_request(
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
     return Request(
-        asks=[*asked, *_of_clauses(message, asked, reader)],
+        asks=[*asked, *_of_clauses(marked, asked, reader)],
         meant=_meant(reading),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -90,7 +90,7 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
         return alone
     reading = reader.read(message, before=before, patient=patient)
     leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
-    return reading if leans or not any(alone.asks[ask] > ALONE for ask in COMPLETE) else alone
+    return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
@@ -127,14 +127,19 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
 
 
-def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]:
-    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone."""
-    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n")
+def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
+    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
+    order is a change of another."""
+    ended = marked.message.translate(CLAUSE_ENDS).replace(" and ", "\n")
     clauses = [clause for clause in ended.split("\n") if len(clause.split()) > 1]
     if not 1 < len(clauses) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
-    alone = [reader.read(clause).asks for clause in clauses]
-    return [ask for ask in LOOK_UPS if ask not in asked and any(asks[ask] > ALONE for asks in alone)]
+    orders = [any(span.text in clause for span in marked.spans("rx.drug")) for clause in clauses]
+    found = [
+        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (order and ask == "change")}
+        for score, order in zip((reader.read(clause).asks for clause in clauses), orders, strict=True)
+    ]
+    return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
 def _drug(link: DrugLink) -> dict[str, Any]:

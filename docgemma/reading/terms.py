@@ -102,8 +102,8 @@ def _phrases(kind: str) -> list[tuple[str, Entry]]:
 
 
 def _entries(kind: str) -> list[Entry]:
-    """`measures` (groups too), `any measures` (ambiguous words by their first reading), `topics`, `label_topics`, or
-    the kinds of a topic."""
+    """`measures` (groups too), `any measures` (ambiguous words by their first reading), `disturbances`, `topics`,
+    `label_topics`, `treating` (words by which treatment is asked for), or the kinds of a topic."""
     measures, topics = clinical("measures"), clinical("topics")["topics"]
     known = {entry["name"]: entry for entry in [*measures["measures"], *measures["groups"]]}
     usual = [
@@ -113,7 +113,8 @@ def _entries(kind: str) -> list[Entry]:
     ]
     lists: dict[str, list[Entry]] = {
         "measures": list(known.values()), "any measures": [*known.values(), *usual], "topics": topics,
-        "label_topics": clinical("label_topics")["topics"],
+        "label_topics": clinical("label_topics")["topics"], "disturbances": measures["disturbances"],
+        "treating": [{"said": clinical("request_words")["treating"]}],
         **{entry["topic"]: entry.get("kinds") or [] for entry in topics},
     }  # fmt: skip
     return lists[kind]

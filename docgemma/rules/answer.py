@@ -111,7 +111,8 @@ def _patient(
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
-    lines = [*typed_lines(request, chart, date.today()), f"Patient: {patient['label']}{years}, patient ID {patient['id']}."]
+    lines = typed_lines(request, chart, date.today())
+    lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
     cite = number(item, state)

@@ -32,6 +32,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
+    if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
+        return replaced(request, **bearing)
     meant = "asked" if _changes_order(request) else request["meant"]
     return replaced(request, asks=_asks(request, somebody, patient_open), meant=meant)
 
@@ -67,13 +69,15 @@ def _own_subject(request: Request) -> bool:
     return bool(set(request["telling"]) - asked)
 
 
-def _treatment(request: Request) -> list[str]:
+def _treatment(request: Request) -> dict[str, Any]:
     """The parts of the open chart that bear on a question of treatment, which itself is answered by no source."""
     said = request["said"]
-    measures = measures_in(said, sure=True)
+    disturbed = [entry["measure"] for entry in said_in(said, "disturbances")]
+    measures = [*measures_in(said, sure=True), *disturbed]
     if definitions(said) or not (measures or said_in(said, "treating")):
-        return []
-    return ["labs"] if measures else ["alg", "prob", "meds"]
+        return {}
+    parts = ["labs"] if measures else ["alg", "prob", "meds"]
+    return {"asks": unique([*request["asks"], *parts]), "measures": unique([*request["measures"], *disturbed])}
 
 
 def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
@@ -81,8 +85,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
-    if "gk" in asks and about and (bearing := _treatment(request)):
-        return unique([*request["asks"], *bearing])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes

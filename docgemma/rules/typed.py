@@ -13,7 +13,8 @@ YOU_WROTE = "You wrote"
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~"
 LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
-TYPED, NONE = "{you} {name} {typed}; the chart's latest is {value}{unit}{dated}.", "{you} {name} {typed}; the chart has none."
+TYPED = "{you} {name} {typed}; the chart's latest is {value}{unit}{dated}."
+NONE = "{you} {name} {typed}; the chart has none."
 
 
 def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list[str]:
@@ -32,14 +33,19 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
     return [*lines, *no_allergies_line(request, chart)]
 
 
-def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
-    """"NKDA" of somebody whose chart has allergies; a question for allergies says nothing of them."""
+def denies_allergies(request: Request) -> str:
+    """The words by which an order says that no allergy is known, "nkda"; "" where none are said, or asked for."""
     phrases = [(phrase, phrase) for phrase in sorted(listed("request_words", "no_allergies"), key=len, reverse=True)]
     said, _ = phrases_in(plain(request["said"]), phrases)
+    return said[0] if said and "alg" not in request["asks"] else ""
+
+
+def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
+    """ "NKDA" of somebody whose chart has allergies."""
     known = [item.short.rstrip(".") for item in lines_of(dict(chart), "alg") if item.item["active"]]
-    if not said or not known or "alg" in request["asks"]:
+    if not (said := denies_allergies(request)) or not known:
         return []
-    return [f"{YOU_WROTE} {said[0] if ' ' in said[0] else said[0].upper()}; the chart has: {'; '.join(known)}."]
+    return [f"{YOU_WROTE} {said if ' ' in said else said.upper()}; the chart has: {'; '.join(known)}."]
 
 
 def typed_values(said: str) -> Iterator[tuple[str, str]]:
