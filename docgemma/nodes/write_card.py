@@ -11,7 +11,7 @@ from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
-from docgemma.text.words import clinical, plain
+from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
 
@@ -67,11 +67,11 @@ def _shorthand(*kinds: str) -> dict[str, str]:
 
 
 def _expanded(text: str, *kinds: str) -> str:
-    """The text with each known shorthand in words: "bd prn", "PO"."""
-    known = _shorthand(*kinds)
+    """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
+    known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
     words = [(word, _undotted(word)) for word in text.split()]
     spelt = " ".join(known.get(word, said) if len(word) <= LETTERS else said for said, word in words)
-    return known.get(_undotted(text), spelt)
+    return _shorthand(*kinds).get(_undotted(text), spelt)
 
 
 def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None:

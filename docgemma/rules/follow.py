@@ -34,15 +34,21 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
     if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
         return replaced(request, **bearing)
-    meant = "asked" if _changes_order(request) else request["meant"]
-    return replaced(request, asks=_asks(request, somebody, patient_open), meant=meant)
+    asked = _asks(request, somebody, patient_open)
+    if request["meant"] == "ordered" and _changes_order(request):
+        return replaced(request, asks=unique([*asked, "change"]), meant="asked")
+    return replaced(request, asks=asked)
 
 
 def _changes_order(request: Request) -> bool:
     """Whether the orders are of what is taken already: "increase lisinopril to 40 mg". Where another drug is stopped
-    for it, the order is a new one."""
-    ordered = {order["said"] for order in request["orders"]}
-    return {"rx", "change"} <= set(request["asks"]) and {drug["said"] for drug in request["drugs"]} <= ordered
+    for it, the order is a new one; so is one that is to be increased later: "10 mg, increase to 20 after a week"."""
+    asks, said = set(request["asks"]), request["said"]
+    ordered = [order["said"] for order in request["orders"]]
+    if "rx" not in asks or not ordered or {drug["said"] for drug in request["drugs"]} - set(ordered):
+        return False
+    before = said.partition(ordered[0])[0] if len(ordered) == 1 else ""
+    return "change" in asks or bool(listed("request_words", "altering") & set(plain(before).split()))
 
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:

@@ -100,6 +100,7 @@ def follow(state: AgentState, item: Item) -> list[Step]:
             "error": None,
             "error_type": None,
             "empty": False,
+            "writes": False,
         }
         state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
     return calls
