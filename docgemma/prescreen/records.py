@@ -1,7 +1,7 @@
 """What the prescreen agent passes around: the patient's facts, searches, trials and candidates. Data only."""
 
 from dataclasses import dataclass, field
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 TOOLS = ("search_trials", "get_trial_details", "consult_medical_expert")
 ANY_STATUS = ("RECRUITING", "NOT_YET_RECRUITING", "ACTIVE_NOT_RECRUITING", "COMPLETED")
@@ -55,15 +55,25 @@ class Study(TypedDict):
     url: str
 
 
+class ToolCall(TypedDict):
+    """A call that an orchestrator asks for. `why`: in one line; "" where it does not say."""
+
+    tool: str
+    args: dict[str, Any]
+    why: str
+
+
 class Search(TypedDict):
     """One executed tool call. `returned`: ids; `new`: those that no call before had returned."""
 
     tool: str
-    args: dict[str, object]
+    args: dict[str, Any]
     returned: list[str]
     new: list[str]
     total: int | None  # as the registry counts
+    next_token: str  # of the next page, "" where there is none
     why: str  # why this call was made, in one line
+    answer: NotRequired[str]  # the expert's
     error: NotRequired[str]
 
 
@@ -97,6 +107,7 @@ class Evidence:
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOOLS, 0))
     tokens: dict[str, int] = field(default_factory=lambda: {"prompt": 0, "completion": 0})
     partial: str = ""  # why the list may be incomplete, in one line
+    memo: dict[str, Any] = field(default_factory=dict)  # what an orchestrator keeps for itself between its turns
 
     def found_by(self, trial: str) -> list[int]:
         """Numbers of the searches that returned it, from 1."""

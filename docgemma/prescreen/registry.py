@@ -65,7 +65,13 @@ class Registry:
     def __init__(self, settings: Settings):
         self._timeout = settings.tool_timeout
         self._service = Service(
-            "ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 30, 12 * HOUR, settings.home / "cache"
+            "ClinicalTrials.gov",
+            settings.ctgov_url,
+            "DOCGEMMA_CTGOV_URL",
+            1,
+            30,
+            12 * HOUR,
+            settings.home / "http-cache",
         )
 
     def search(self, args: SearchArgs) -> Found:
