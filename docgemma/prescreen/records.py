@@ -106,7 +106,9 @@ class Evidence:
     searches: list[Search] = field(default_factory=list)
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOOLS, 0))
     tokens: dict[str, int] = field(default_factory=lambda: {"prompt": 0, "completion": 0})
+    cost: float = 0.0  # US dollars, of a model that is paid for
     partial: str = ""  # why the list may be incomplete, in one line
+    answers: list[dict[str, Any]] = field(default_factory=list)  # of the executor to the calls of the last turn, in order
     memo: dict[str, Any] = field(default_factory=dict)  # what an orchestrator keeps for itself between its turns
 
     def found_by(self, trial: str) -> list[int]:

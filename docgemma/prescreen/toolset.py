@@ -85,7 +85,8 @@ class Source(Protocol):
 
 
 class Orchestrator(Protocol):
-    """Decides what is asked next. An empty list ends the search."""
+    """Decides what is asked next; an empty list ends the search. What the executor answered stands in
+    `evidence.answers`, one for each call of the last turn, also for those that could not be executed."""
 
     def next_calls(self, facts: Facts, evidence: Evidence, left: int) -> list[ToolCall]: ...
 
