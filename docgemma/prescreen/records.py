@@ -109,7 +109,7 @@ class Evidence:
     tokens: dict[str, int] = field(default_factory=lambda: {"prompt": 0, "completion": 0})
     cost: float = 0.0  # US dollars, of a model that is paid for
     partial: str = ""  # why the list may be incomplete, in one line
-    answers: list[dict[str, Any]] = field(default_factory=list)  # of the executor to the calls of the last turn, in order
+    answers: list[dict[str, Any]] = field(default_factory=list)  # the executor's, to the calls of the last turn
     memo: dict[str, Any] = field(default_factory=dict)  # what an orchestrator keeps for itself between its turns
 
     def found_by(self, trial: str) -> list[int]:

@@ -40,8 +40,8 @@ def _number(description: str) -> dict[str, Any]:
 DECLARATIONS = [
     _declared(
         "search_trials",
-        "Search ClinicalTrials.gov. One condition term per call; trials are indexed under many vocabulary terms, so use "
-        "diverse terms across calls.",
+        "Search ClinicalTrials.gov. One condition term per call; trials are indexed under many vocabulary terms, so "
+        "use diverse terms across calls.",
         [],
         condition=_text("Disease or condition. The primary search lever."),
         intervention=_text("Drug or therapy name."),
@@ -65,10 +65,10 @@ DECLARATIONS = [
     ),
     _declared(
         "consult_medical_expert",
-        "Ask a specialized medical AI (MedGemma) a clinical question when you need domain expertise: condition terms or "
-        "synonyms to search for a diagnosis, relevance of a biomarker, comorbidities or presentations of the diagnosis, "
-        "whether an intervention fits the treatment line, terminology of criteria. Each call takes about 8-15 seconds: "
-        "2-3 calls per patient are typical. Do not call it for every search result.",
+        "Ask a specialized medical AI (MedGemma) a clinical question when you need domain expertise: condition terms "
+        "or synonyms to search for a diagnosis, relevance of a biomarker, comorbidities or presentations of the "
+        "diagnosis, whether an intervention fits the treatment line, terminology of criteria. Each call takes "
+        "about 8-15 seconds: 2-3 calls per patient are typical. Do not call it for every search result.",
         ["question"],
         question=_text("The clinical question. Be specific and include patient context."),
     ),
