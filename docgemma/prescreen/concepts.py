@@ -74,7 +74,7 @@ class Concepts:
         while at < len(words):
             for behind in range(min(at + LONGEST, len(words)), at, -1):
                 name = tuple(part for word in keys[at:behind] for part in word)
-                found = self.named.get(name)
+                found = self.named.get(name) if all(keys[at:behind]) else None  # a comma ends a name
                 if found and not (name in self.abbreviated and not "".join(words[at:behind]).isupper()):
                     yield Mention(found, at, behind)
                     at = behind - 1

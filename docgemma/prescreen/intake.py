@@ -70,7 +70,7 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     age, sex = _age(split(text)), _sex(split(text))
     drugs = [mention for mention in load_drug_names().find(text)]
     denied = {key(term.text) for term in terms if term.denied}
-    medicines = list(dict.fromkeys(load_drug_names().generic(one.name) or one.name for one in drugs))
+    medicines = list(dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs))
     return Facts(
         age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if one.main and not one.past)][:3]],
         stage=_after(text, ("stage", "grade")), histology="", biomarkers=_biomarkers(sentences),
