@@ -68,6 +68,10 @@ class Concepts:
         for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it
             for said in one.lists["down"]:
                 self.named.setdefault(key(said), Concept(said, one.group, one.finding, {"up": (one.name,)}))
+        self._treated: dict[Key, list[str]] = {}
+        for one in {one.name: one for _, one in listed if one.lists.get("with")}.values():
+            for said in one.lists["with"]:
+                self._treated.setdefault(key(said), []).append(one.name)
         self.vocabulary = {word for name in self.named for word in name}
 
     def _abbreviations(self, names: list[str]) -> None:
@@ -123,6 +127,11 @@ class Concepts:
         add(term, "is", 1.0)
         walk(term, 1.0, depth)
         return list(found.values())
+
+    def treated_with(self, treatment: str) -> list[str]:
+        """The concepts that a treatment is listed for; [] where these are many."""
+        found = self._treated.get(key(treatment), [])
+        return found if len(found) < 4 else []
 
     def _by_ending(self, term: str) -> Concept | None:
         """A longer name is a kind of what it ends with: "spindle cell sarcoma", "angiosarcoma"."""

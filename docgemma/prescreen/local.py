@@ -36,11 +36,13 @@ SAID = {
 BELIEF = 4.0  # terms' worth of weight that a prior keeps beside what was observed
 UNMET, UNMET_BELIEF = 0.25, 8.0  # unseen relevant trials for each seen one that names a term, until it is observed
 MOST_UNMET = 3.0  # expected of one term that was learned from results
+ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
 BROADER = 0.97  # and where they do not
 NEAR_DUPLICATE = 92  # of 100
 LEAST = 0.25  # expected new relevant trials; below, the search ends
+OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
 EXPERT_TERMS = 15
 LEARNED = 120
 OUTAGE = 2  # searches that fail one after the other end the run
@@ -161,6 +163,10 @@ class State:
         for term in self.profile.terms.values():
             field: Field = "intervention" if by_treatment(term) else "condition"
             expected = PRIOR[term.relation] * term.nearness * self.scale.get(term.relation, 1.0)
+            if term.relation in ("said", "comorbidity", "finding") and (
+                term.term != term.of and (term.relation != "said" or key(term.term) in load_concepts().spelled)
+            ):
+                expected *= OTHER_NAME
             yield Option(term.term, field, term.relation, expected, term.of)
             if term.relation == "is" and [term.of] == main:
                 yield Option(term.term, "eligibility_keywords", "criteria", PRIOR["criteria"], term.of)
@@ -171,14 +177,18 @@ class State:
     def _learned(self) -> Iterator[Option]:
         """Conditions and keywords that relevant trials name, the more so if several searches met them."""
         weights: dict[str, float] = defaultdict(float)
+        met_by: dict[str, set[int]] = defaultdict(set)
+        first = {trial: number for number, search in enumerate(self.evidence.searches) for trial in search["new"]}
         spelled: dict[tuple[str, ...], str] = {}
         for trial, study in self.evidence.studies.items():
             for text in dict.fromkeys([*study["conditions"], *study["keywords"]]):
                 if self.relevance[trial] >= RELEVANT and key(text) not in self.profile.terms:
                     weights[spelled.setdefault(key(text), text)] += self.relevance[trial]
+                    met_by[spelled[key(text)]].add(first.get(trial, -1))
         main = "".join(self.profile.facts["diagnoses"][:1])
         for text, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]:
-            yield Option(text, "condition", "seen", min(MOST_UNMET, PRIOR["seen"] * self.unmet * weight), main)
+            once = ONE_SEARCH if len(met_by[text]) == 1 else 1.0
+            yield Option(text, "condition", "seen", min(MOST_UNMET, PRIOR["seen"] * self.unmet * weight) * once, main)
 
     def _rest(self, field: Field, words: frozenset[str]) -> float:
         """The share of what a term would bring that no earlier search returned: 0, 1, or half where pages are left."""

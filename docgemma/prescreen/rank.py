@@ -58,6 +58,8 @@ class Profile:
             self._add(Belongs(marker, "marks", 1.0, marker))
         for medicine in facts["prior_lines"]:
             self._add(Belongs(medicine, "medicine", 1.0, medicine))
+            for problem in load_concepts().treated_with(medicine):
+                self._add(Belongs(problem, "finding", 0.4, medicine))
         self.names = {name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1}
         self._known: dict[str, Told] = {}
 
