@@ -18,6 +18,7 @@ class Facts(TypedDict):
     biomarkers: list[str]
     prior_lines: list[str]  # treatments already given
     comorbidities: list[str]
+    findings: list[str]  # symptoms, signs and complications
     note: str  # without names, ids and addresses
 
 

@@ -15,6 +15,7 @@ HOUR = 3600.0
 PAGE_SIZE = 50
 LARGEST_PAGE = 100
 FIELDS = "NCTId,BriefTitle,OverallStatus,Condition,Keyword,StudyType,Phase,InterventionName,MinimumAge,MaximumAge,Sex"
+FIELDS += ",EligibilityCriteria"  # so that nothing is asked twice for ranking and screening
 YEARS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25, "hour": 1 / 8766, "minute": 1 / 525960}
 QUERIES = {"condition": "query.cond", "intervention": "query.intr", "location": "query.locn"}
 OPERATORS = re.compile(r"[^\w\s.,'/+-]|\b(?:AND|OR|NOT|AREA|SEARCH|RANGE|EXPANSION|COVER|MISSING)\b")
