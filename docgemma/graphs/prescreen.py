@@ -103,7 +103,11 @@ def build() -> StateGraph[PrescreenState, Tools, PrescreenState, PrescreenState]
 
 
 def run(
-    facts: Facts, tools: Tools, memory: "Memory", name: str = "local", on_search: Callable[[Search], object] | None = None
+    facts: Facts,
+    tools: Tools,
+    memory: "Memory",
+    name: str = "local",
+    on_search: Callable[[Search], object] | None = None,
 ) -> dict[str, Any]:
     """One run, or the rest of one that was cut off: the contract's JSON.
 

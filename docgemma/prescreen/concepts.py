@@ -62,14 +62,18 @@ class Concepts:
                 listed += [(said, one) for said in (one.name, *lists["said"])]
                 for said in lists["kin"]:
                     others = tuple(other for other in (one.name, *lists["kin"]) if other != said)
-                    listed.append((said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others})))
+                    listed.append(
+                        (said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others}))
+                    )
                 self._abbreviations([one.name, *lists["said"]])
                 self._abbreviations(list(lists["kin"]))
         for said, one in listed:
             known = self.named.get(key(said))
             if known and one.lay and said == one.name == known.name:  # what both say
                 lists = {kind: (*known.lists.get(kind, ()), *one.lists[kind]) for kind in LISTS if kind != "said"}
-                self.named[key(said)] = Concept(said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())})
+                self.named[key(said)] = Concept(
+                    said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())}
+                )
             elif known is None or (one.lay and known.name != said):
                 self.named[key(said)] = one
         for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it

@@ -7,6 +7,7 @@ so that the same note gives the same facts everywhere. What is denied, or is a r
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from docgemma.errors import UsageError
@@ -56,7 +57,8 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     text = without_identifiers(visible(note).strip(), names)
     if not text or len(text) > MOST_CHARS:
         raise UsageError(
-            f"The note has {len(text):,} characters.", hint=f"Give what is known of the patient, at most {MOST_CHARS:,}."
+            f"The note has {len(text):,} characters.",
+            hint=f"Give what is known of the patient, at most {MOST_CHARS:,}.",
         )
     sentences = _sentences(text)
     terms = [term for number, words in enumerate(sentences) for term in _terms(words, number)]
@@ -71,7 +73,9 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     age, sex = _age(split(text)), _sex(split(text))
     drugs = [mention for mention in load_drug_names().find(text)]
     denied = {key(term.text) for term in terms if term.denied}
-    medicines = list(dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs))
+    medicines = list(
+        dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs)
+    )
     return Facts(
         age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if _also_main(one))][:3]],
         stage=_after(text, ("stage", "grade")), histology="", biomarkers=_biomarkers(sentences),
@@ -84,16 +88,19 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
 def read_chart(chart: "Chart") -> Facts:
     """The facts of a patient of the record store: problems in the chart's order, active ones before resolved ones."""
     from docgemma.ehr.summary import summarize
-    from docgemma.text.births import age_on
 
     told: dict[str, Any] = summarize(chart)
     problems = sorted(told["problems"], key=lambda item: bool(item.get("resolved")))
     patient = told["patient"]
-    lines = [f"{age_on(patient['birth_date'])}-year-old {patient['sex']}." if patient["birth_date"] else patient["sex"]]
+    born, today = patient["birth_date"], date.today().isoformat()
+    years = f"{int(today[:4]) - int(born[:4]) - (today[5 : len(born)] < born[5:])}-year-old " if born else ""
+    lines = [f"{years}{patient['sex']}."]
     lines += ["Diagnosis: " + "; ".join(item["name"] for item in problems) + "."]
     lines += ["Medicines: " + "; ".join(item["name"] for item in told["medications"]) + "."]
     lines += [item["text"] for item in told["notes"]]
-    return read_note("\n".join(lines)[:MOST_CHARS], [*patient["name"].split(), patient["id"], *chart.patient.identifiers])
+    return read_note(
+        "\n".join(lines)[:MOST_CHARS], [*patient["name"].split(), patient["id"], *chart.patient.identifiers]
+    )
 
 
 def without_identifiers(text: str, names: Iterable[str] = ()) -> str:
@@ -115,7 +122,12 @@ def without_identifiers(text: str, names: Iterable[str] = ()) -> str:
             )  # fmt: skip
             initial = len(bare) == 1 and piece.endswith(".") and bare.isupper()
             shouted = after_title and bare.isalpha() and bare.isupper() and len(bare) > 2 and not _medical(bare)
-            if set(key(bare)) & given or shouted or (hidden and any(map(str.isalpha, bare))) or (initial and GONE in pieces[at - 1 : at]):
+            if (
+                set(key(bare)) & given
+                or shouted
+                or (hidden and any(map(str.isalpha, bare)))
+                or (initial and GONE in pieces[at - 1 : at])
+            ):
                 pieces[at] = piece.replace(bare, GONE, 1) if bare else piece
             after_title = word in lists["titles"] or (after_title and GONE in pieces[at])
         out.append(" ".join(pieces))
@@ -181,7 +193,12 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
     found, at = [], 0
     while at < len(words):
         if mention := mentions.get(at):
-            behind, text, known, finding = mention.behind, " ".join(words[at : mention.behind]), True, mention.concept.finding
+            behind, text, known, finding = (
+                mention.behind,
+                " ".join(words[at : mention.behind]),
+                True,
+                mention.concept.finding,
+            )
             text = mention.concept.name if mention.concept.lay else load_concepts().spelled.get(key(text), text)
         else:
             behind = at
@@ -277,7 +294,9 @@ def _age(words: Sequence[str]) -> int | None:
         rest = "".join(words[at + 1 : at + 4]).casefold().replace("-", "").replace("/", "")
         digits = "".join(char for char in word if char.isdigit())
         glued = word[len(digits) :].casefold() in ("yo", "y", "m", "f", "yom", "yof")
-        named = rest.startswith(("yearold", "yearsold", "yo", "yr", "years", "yearsof")) or (at and words[at - 1].casefold() in ("aged", "age"))
+        named = rest.startswith(("yearold", "yearsold", "yo", "yr", "years", "yearsof")) or (
+            at and words[at - 1].casefold() in ("aged", "age")
+        )
         if digits and word.startswith(digits) and int(digits) < 120 and (named if word == digits else glued):
             return int(digits)
         if word == digits and word and rest.startswith(("month", "m o", "mo", "weekold", "dayold")):

@@ -137,7 +137,9 @@ class State:
 
     def _met(self, field: Field, words: Iterable[str]) -> list[float]:
         """Relevance of the seen trials that a search for the words would return."""
-        sets = [self.naming.get(("intervention" if field == "intervention" else "condition", word), set()) for word in words]
+        sets = [
+            self.naming.get(("intervention" if field == "intervention" else "condition", word), set()) for word in words
+        ]
         return [self.relevance[trial] for trial in sorted(set.intersection(*sets))] if sets else []
 
     def _scales(self) -> dict[str, float]:
@@ -146,7 +148,9 @@ class State:
         for name, term in self.profile.terms.items():
             field: Field = "intervention" if by_treatment(term) else "condition"
             if self._rest(field, frozenset(name)) == 0:
-                brought[self._kind(term)].append(min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness))
+                brought[self._kind(term)].append(
+                    min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness)
+                )
         return {name: min(1.6, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
 
     def _kind(self, term: Belongs) -> str:
@@ -231,7 +235,8 @@ class State:
         """Whether a search for nearly the same was made."""
         text = " ".join(sorted(words))
         return self._rest(field, words) == 0 or any(
-            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE for done, other, _ in self.tried
+            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE
+            for done, other, _ in self.tried
         )
 
     def search(self, query: str, field: Field, covered: Sequence[Option], gain: float) -> ToolCall:
