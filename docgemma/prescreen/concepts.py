@@ -10,7 +10,7 @@ from docgemma.paths import data_file
 from docgemma.text.words import clinical, plain
 
 Key = tuple[str, ...]  # words in one spelling, for comparing
-LISTS = ("said", "up", "down", "signs", "leads", "with", "marks")
+LISTS = ("said", "kin", "up", "down", "signs", "leads", "with", "marks")
 FAR = 0.6  # what an inherited relation is worth, of a direct one
 LONGEST = 7  # words of a term
 
@@ -49,6 +49,7 @@ class Concepts:
         self._care: dict[str, list[str]] = {}
         self._up: dict[str, list[str]] = {}
         self.abbreviated: set[Key] = set()  # names that are read only as they are written, in capitals
+        self.spelled: dict[Key, str] = {}  # abbreviation -> the name that stands before it
         listed: list[tuple[str, Concept]] = []
         for group in groups:
             name = group["group"]
@@ -57,13 +58,30 @@ class Concepts:
                 lists = {kind: tuple(map(str, line.get(kind, ()))) for kind in LISTS}
                 one = Concept(str(line["is"]), name, bool(group.get("findings")), lists)
                 listed += [(said, one) for said in (one.name, *lists["said"])]
-                self.abbreviated |= {key(said) for said in lists["said"] if said.isupper() and len(said) < 4}
+                for said in lists["kin"]:
+                    others = tuple(other for other in (one.name, *lists["kin"]) if other != said)
+                    listed.append((said, Concept(said, name, one.finding, lists | {"said": (), "kin": others})))
+                self._abbreviations([one.name, *lists["said"]])
+                self._abbreviations(list(lists["kin"]))
         for said, one in listed:
             self.named.setdefault(key(said), one)
         for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it
             for said in one.lists["down"]:
                 self.named.setdefault(key(said), Concept(said, one.group, one.finding, {"up": (one.name,)}))
+        self._treated: dict[Key, list[str]] = {}
+        for one in {one.name: one for _, one in listed if one.lists.get("with")}.values():
+            for said in one.lists["with"]:
+                self._treated.setdefault(key(said), []).append(one.name)
         self.vocabulary = {word for name in self.named for word in name}
+
+    def _abbreviations(self, names: list[str]) -> None:
+        full = names[0] if names else ""
+        for said in names:
+            if said[-1].isupper() and sum(map(str.isupper, said)) > 1 and " " not in said:
+                self.spelled[key(said)] = full
+                self.abbreviated |= {key(said)} if len(said) < 4 else set()
+            else:
+                full = said
 
     def get(self, term: str) -> Concept | None:
         return self.named.get(key(term))
@@ -110,6 +128,11 @@ class Concepts:
         walk(term, 1.0, depth)
         return list(found.values())
 
+    def treated_with(self, treatment: str) -> list[str]:
+        """The concepts that a treatment is listed for; [] where these are many."""
+        found = self._treated.get(key(treatment), [])
+        return found if len(found) < 4 else []
+
     def _by_ending(self, term: str) -> Concept | None:
         """A longer name is a kind of what it ends with: "spindle cell sarcoma", "angiosarcoma"."""
         words = key(term)
@@ -123,9 +146,10 @@ class Concepts:
 
 def split(text: str) -> list[str]:
     """Words as they are written; hyphens and slashes part words, marks between words stand alone."""
-    spaced = "".join(char if char.isalnum() or char in "'’+%.[]" else f" {char} " for char in text)
+    spaced = "".join(char if char.isalnum() or char in "'’+%.[]-" else f" {char} " for char in text)
+    codes = (word if word.replace(".", "").isupper() else word.replace("-", " ") for word in spaced.split())  # PD-L1
     words = []
-    for word in spaced.replace(" - ", " ").replace(" – ", " ").split():
+    for word in " ".join(codes).split():
         bare = word.rstrip(".")
         words += [part for part in (bare, "." if bare != word and len(word) > 2 else "") if part]
     return words

@@ -63,7 +63,7 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     there = _distinct([term for term in terms if not term.denied])
     ranked = sorted(
         (term for term in there if not term.finding),
-        key=lambda term: (term.past, not term.main, not term.known, term.at),
+        key=lambda term: term.at - 3 * term.main + 3 * term.past + (not term.known) + 5 * _common(term.text),
     )
     main = ranked[:1] or [term for term in there if term.known][:1] or there[:1]
     others = [term for term in ranked if term not in main]
@@ -129,6 +129,12 @@ def _medical(word: str) -> bool:
     )
 
 
+def _common(text: str) -> bool:
+    """Whether it is a problem that many patients have beside the one that they are seen for."""
+    concept = load_concepts().get(text)
+    return concept is not None and concept.name in _lists()["common"]
+
+
 def _ends(word: str) -> bool:
     return len(word) > 4 and word.endswith(_lists()["endings_"])
 
@@ -150,6 +156,9 @@ def _sentences(text: str) -> list[list[str]]:
     for line in text.splitlines():
         words: list[str] = []
         for word in split(line):
+            if word == ")" and words[-2:-1] == ["("] and words[-1].isupper():
+                words = words[:-2]  # "light chain (AL) amyloidosis"
+                continue
             words.append(word)
             if word in (".", ";"):
                 found, words = [*found, words], []
@@ -167,14 +176,13 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
     while at < len(words):
         if mention := mentions.get(at):
             behind, text, known, finding = mention.behind, " ".join(words[at : mention.behind]), True, mention.concept.finding
-            if text.isupper() or len(text) < 5:
-                text = mention.concept.name
+            text = load_concepts().spelled.get(key(text), text)
         else:
             behind = at
             while behind < min(at + 5, len(words)) and behind not in mentions and _goes_on(words[behind]):
                 behind += 1
             text, known, finding = " ".join(words[at:behind]), False, False
-            last = key(words[behind - 1])[-1:] if behind > at else ()
+            last = key(words[behind - 1])[-1:] if behind > at and behind not in mentions else ()
             if not last or not (_ends(last[0]) or last[0] in lists["heads"]):
                 at = max(behind, at + 1)
                 continue
@@ -276,7 +284,8 @@ def _sex(words: Sequence[str]) -> Literal["", "MALE", "FEMALE"]:
     lowered = [word.casefold() for word in words]
     for kinds in (("male_words", "female_words"), ("male_pronouns", "female_pronouns")):
         for at, word in enumerate(lowered):
-            ending = words[at][-1:] if words[at][:-1].isdigit() else words[at] if at and words[at - 1].isdigit() else ""
+            after = at > 0 and (words[at - 1].isdigit() or lowered[at - 1] in ("yo", "o", "old", "y"))
+            ending = words[at][-1:] if words[at][:-1].isdigit() else words[at] if after else ""
             if word in said[kinds[0]] or (ending == "M" and kinds[0] == "male_words"):
                 return "MALE"
             if word in said[kinds[1]] or (ending == "F" and kinds[0] == "male_words"):

@@ -1,42 +1,50 @@
 """The local orchestrator: code owns the strategy, the concept graph and the results supply the vocabulary.
 
-Each next search is the unexplored term that promises most NEW relevant trials: a prior by how the term belongs to the
-patient, scaled by what such terms have brought so far, plus the relevant trials already seen that name it (where four
-have been met in passing, more are likely). It keeps nothing between turns, so that a resumed run chooses the same.
+Every term of the patient is expected to bring some new relevant trials: a prior by how it belongs to the patient, scaled
+by what such terms have brought so far. A search finds every trial that names all of its words, so "failure" also finds
+"heart failure" and "renal failure": the next search is the words whose unexplored terms promise most together. Terms that
+relevant trials name join the others. Nothing is kept between turns, so that a resumed run chooses the same.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from rapidfuzz import fuzz
 
 from docgemma.errors import RETRYABLE
-from docgemma.prescreen.concepts import Key, key, load_concepts, within, words_file
-from docgemma.prescreen.rank import Profile
+from docgemma.prescreen.concepts import key, load_concepts, split, words_file
+from docgemma.prescreen.rank import Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Facts, Search, Study, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
 
 Field = Literal["condition", "intervention", "eligibility_keywords"]
-# relevant trials that a first search of such a term is expected to bring, before anything is known
+# new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
 PRIOR = {
-    "is": 30.0, "criteria": 14.0, "up": 9.0, "said": 7.0, "leads": 6.0, "signs": 6.0, "care": 5.0, "comorbidity": 6.0,
-    "finding": 6.0, "marks": 4.0, "with": 4.0, "medicine": 4.0, "expert": 6.0, "down": 2.5, "shorter": 5.0, "seen": 0.0,
+    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 2.0, "leads": 1.4, "signs": 1.4, "care": 1.0, "comorbidity": 4.0,
+    "finding": 3.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 1.0,
 }  # fmt: skip
 SAID = {
-    "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "a broader term of", "said": "a synonym of",
-    "leads": "a complication of", "signs": "a presentation of", "care": "what is treated in patients with",
+    "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
+    "leads": "a complication of", "signs": "a presentation of", "care": "treated in patients with",
     "comorbidity": "a problem of the note", "finding": "a finding of the note", "marks": "a biomarker of",
     "with": "a treatment of", "medicine": "a medicine of the note", "expert": "named by the expert for",
-    "down": "a narrower term of", "shorter": "the broader form of", "seen": "named by trials found for",
+    "down": "narrower than", "kin": "a disease like", "seen": "named by trials found for",
 }  # fmt: skip
-BELIEF = 2.0  # searches' worth of weight that a prior keeps beside what was observed
-UNMET = 1.0  # unseen relevant trials for each seen one that names a term
+BELIEF = 4.0  # terms' worth of weight that a prior keeps beside what was observed
+UNMET, UNMET_BELIEF = 0.25, 8.0  # unseen relevant trials for each seen one that names a term, until it is observed
+MOST_UNMET = 3.0  # expected of one term that was learned from results
+ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
+CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
+BROADER = 0.97  # and where they do not
 NEAR_DUPLICATE = 92  # of 100
-LEAST = 0.3  # expected new relevant trials; below, the search ends
+LEAST = 0.25  # expected new relevant trials; below, the search ends
+OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
 EXPERT_TERMS = 15
+LEARNED = 120
 OUTAGE = 2  # searches that fail one after the other end the run
 QUESTION = """\
 Which condition terms should be searched on ClinicalTrials.gov for this patient? Give broader categories, presentations,
@@ -44,19 +52,19 @@ complications and comorbid conditions under which trials that would take the pat
 Age {age}, sex {sex}. Diagnoses: {diagnoses}. Biomarkers: {biomarkers}. Other problems: {others}."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Option:
-    """A term that may be searched next."""
+    """A term that relevant trials may be registered under. `expected`: new ones that it alone should bring."""
 
     term: str
     field: Field
     relation: str
-    nearness: float
+    expected: float
     of: str
 
     @property
-    def words(self) -> Key:
-        return key(self.term)
+    def words(self) -> frozenset[str]:
+        return frozenset(key(self.term))
 
 
 class Local:
@@ -74,14 +82,15 @@ class Local:
         self._profile: Profile | None = None
 
     def next_calls(self, facts: Facts, evidence: Evidence, left: int) -> list[ToolCall]:
-        """The next call, alone; [] where nothing promising is left."""
+        """The next call, alone; [] where nothing promising is left, or where the registry is down."""
         if self._profile is None or self._profile.facts != facts:
             self._profile = Profile(facts)
-        if [search.get("error") for search in evidence.searches[-OUTAGE:] if search.get("error", "").split(":")[0] in RETRYABLE][OUTAGE - 1 :]:
-            return []  # the registry is down
+        last = [search.get("error", "").partition(":")[0] for search in evidence.searches[-OUTAGE:]]
+        if len(last) == OUTAGE and all(error in RETRYABLE for error in last):
+            return []
         if self.expert and not self.flat and not any(s["tool"] == "consult_medical_expert" for s in evidence.searches):
             return [_ask_expert(facts)]
-        call = self._checklist(facts, evidence) if self.flat else self._best(facts, evidence)
+        call = self._checklist(facts, evidence) if self.flat else self._best(self._profile, evidence)
         if call and self.filters:
             call["args"] |= {"age": facts["age"], "sex": facts["sex"]}
         return [call] if call else []
@@ -89,157 +98,199 @@ class Local:
     def _checklist(self, facts: Facts, evidence: Evidence) -> ToolCall | None:
         """The next of a fixed list: each diagnosis, what it is also called, its kinds, its treatments."""
         terms = [
-            (related.term, related.relation) for diagnosis in facts["diagnoses"]
-            for wanted in ("is", "said", "down", "with") for related in load_concepts().related(diagnosis, depth=0)
-            if related.relation == wanted
+            (related.term, "intervention" if relation == "with" else "condition")
+            for diagnosis in facts["diagnoses"] for relation in ("is", "said", "down", "with")
+            for related in load_concepts().related(diagnosis, depth=0) if related.relation == relation
         ]  # fmt: skip
-        terms = list(dict.fromkeys(terms))[len(evidence.searches) :][:1]
-        field = {"with": "intervention"}
-        return next((
-            ToolCall(tool="search_trials", args={field.get(relation, "condition"): term, "page_size": LARGEST_PAGE},
-                     why="next of the checklist") for term, relation in terms), None)  # fmt: skip
+        for term, field in list(dict.fromkeys(terms))[len(evidence.searches) :]:
+            return ToolCall(tool="search_trials", args={field: term, "page_size": LARGEST_PAGE}, why="of the checklist")
+        return None
 
-    def _best(self, facts: Facts, evidence: Evidence) -> ToolCall | None:
+    def _best(self, profile: Profile, evidence: Evidence) -> ToolCall | None:
         """The call with the highest expected gain; of equals the first by name."""
-        state = _State(self._profile or Profile(facts), evidence)
-        options = [*self._options(facts, evidence), *(state.learned() if self.feedback else ())]
-        best: tuple[float, str, ToolCall] | None = None
-        for option in options:
-            gain, because = state.expected(option)
-            if best is None or (-gain, option.term) < (-best[0], best[1]):
-                of = f" {option.of}" if option.of and option.of != option.term else ""
-                args: dict[str, Any] = {option.field: option.term, "page_size": LARGEST_PAGE}
-                why = f"{SAID[option.relation]}{of}; {because}"
-                best = (gain, option.term, ToolCall(tool="search_trials", args=args, why=why))
-        for search in evidence.searches:
-            gain = state.next_page(search)
-            if gain and (best is None or gain > best[0]):
-                args = search["args"] | {"page_token": search["next_token"]}
-                why = f"the next page of a term that brought relevant trials; about {gain:.0f} more are expected"
-                best = (gain, "", ToolCall(tool="search_trials", args=args, why=why))
-        return best[2] if best and best[0] >= LEAST else None
-
-    def _options(self, facts: Facts, evidence: Evidence) -> Iterator[Option]:
-        """Terms from the note and the concept graph, from the expert, and what they end with."""
-        profile = self._profile or Profile(facts)
-        main = facts["diagnoses"][0] if facts["diagnoses"] else ""
-        for name, term in profile.terms.items():
-            field: Field = "intervention" if term.relation in ("with", "medicine") else "condition"
-            yield Option(term.term, field, term.relation, term.nearness, term.of)
-            if term.relation in ("is", "said") and term.of == main and term.nearness == 1:
-                yield Option(term.term, "eligibility_keywords", "criteria", 1.0 if term.relation == "is" else 0.3, main)
-            for size in range(len(name) - 1, 0, -1) if field == "condition" else ():
-                if size > 1 or name[-1] in load_concepts().vocabulary:
-                    yield Option(" ".join(name[-size:]), "condition", "shorter", term.nearness * 0.7, term.term)
-        for search in evidence.searches:
-            for said in _listed(search.get("answer", "")):
-                yield Option(said, "condition", "expert", 1.0, main)
+        state = State(profile, evidence, self.feedback)
+        gains = [(gain, state.search(query, field, covered, gain)) for query, field, covered, gain in state.queries()]
+        gains += [(gain, state.page(search, gain)) for search in evidence.searches if (gain := state.next_page(search))]
+        best = min(gains, key=lambda item: (-round(item[0], 6), str(item[1]["args"])), default=None)
+        return best[1] if best and best[0] >= LEAST else None
 
 
-class _State:
-    """What the searches so far say about terms: which are done, and what each kind of term has brought."""
+class State:
+    """What the searches so far say: what is explored, and what each kind of term has brought."""
 
-    def __init__(self, profile: Profile, evidence: Evidence):
+    def __init__(self, profile: Profile, evidence: Evidence, feedback: bool):
         self.profile, self.evidence = profile, evidence
-        self.studies = [(study, profile.of(study).relevance) for study in evidence.studies.values()]
-        self.by_word: dict[Field, dict[str, set[int]]] = {"condition": defaultdict(set), "intervention": defaultdict(set)}
-        for number, (study, _) in enumerate(self.studies):
-            for field, texts in _named(study).items():
-                for word in {word for text in texts for word in key(text)}:
-                    self.by_word[field][word].add(number)
-        self.done = [search for search in evidence.searches if search["tool"] == "search_trials" and "error" not in search]
-        self.tried = [_asked(search) for search in evidence.searches if search["tool"] == "search_trials"]
+        self.relevance = {trial: profile.of(study).relevance for trial, study in evidence.studies.items()}
+        self.naming: dict[tuple[Field, str], set[str]] = defaultdict(set)
+        for study in evidence.studies.values():
+            for field, words in _words(study).items():
+                for word in words:
+                    self.naming[field, word].add(study["id"])
+        searches = [search for search in evidence.searches if search["tool"] == "search_trials"]
+        self.tried = [_asked(search) for search in searches]
+        full = [bool(search["next_token"]) for search in searches if not search["args"].get("page_token")]
+        self.keep = BROADER - CROWDED * sum(full) / max(4, len(full))
         self.scale = self._scales()
+        self.unmet = self._unmet(searches)
+        self.options = [option for option in (*self._known(), *(self._learned() if feedback else ())) if option.words]
+
+    def _met(self, field: Field, words: Iterable[str]) -> list[float]:
+        """Relevance of the seen trials that a search for the words would return."""
+        sets = [self.naming.get(("intervention" if field == "intervention" else "condition", word), set()) for word in words]
+        return [self.relevance[trial] for trial in sorted(set.intersection(*sets))] if sets else []
 
     def _scales(self) -> dict[str, float]:
-        """What terms of each relation brought, of what was expected of them."""
-        got: dict[str, list[float]] = defaultdict(list)
-        for search in self.done:
-            relation = search["why"].partition(";")[0]
-            name = next((name for name, said in SAID.items() if relation.startswith(said)), "")
-            if name and not search["args"].get("page_token"):
-                got[name].append(sum(self.profile.of(self.evidence.studies[trial]).relevance for trial in search["new"]))
-        return {
-            name: (sum(brought) + BELIEF * PRIOR[name]) / ((len(brought) + BELIEF) * PRIOR[name])
-            for name, brought in got.items() if PRIOR[name]
-        }  # fmt: skip
+        """What explored terms of each relation brought, of what was expected of them."""
+        brought: dict[str, list[float]] = defaultdict(list)
+        for name, term in self.profile.terms.items():
+            field: Field = "intervention" if by_treatment(term) else "condition"
+            if self._rest(field, frozenset(name)) == 0:
+                brought[term.relation].append(min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness))
+        return {name: min(2.0, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
 
-    def expected(self, option: Option) -> tuple[float, str]:
-        """New relevant trials that a search is expected to bring, and why in words."""
-        if not option.words or self._explored(option):
-            return 0.0, ""
-        known = self._naming(option)
-        met = sum(relevance for relevance in known if relevance >= RELEVANT)
-        prior = PRIOR[option.relation] * option.nearness * self.scale.get(option.relation, 1.0)
-        precision = (sum(known) + 2.0) / (len(known) + 3.0)  # of the trials that name it; 2/3 where none is known
-        gain = (prior + UNMET * met) * min(1.0, precision * 1.5)
-        because = f"{len([one for one in known if one >= RELEVANT])} relevant trials found so far name it, about {gain:.0f} new expected"
-        return gain, because
+    def _unmet(self, searches: Sequence[Search]) -> float:
+        """New relevant trials for each that was known before, over the searches that met some again."""
+        old = new = 0.0
+        for search in searches:
+            was = sum(self.relevance[trial] for trial in search["returned"] if trial not in search["new"])
+            if was >= 1:
+                old, new = old + was, new + sum(self.relevance[trial] for trial in search["new"])
+        return (new + UNMET * UNMET_BELIEF) / (old + UNMET_BELIEF)
 
-    def _naming(self, option: Option) -> list[float]:
-        """Relevance of the seen trials that a search for the term would return."""
-        field: Field = "intervention" if option.field == "intervention" else "condition"
-        if option.field == "eligibility_keywords":
-            return []
-        sets = [self.by_word[field].get(word, set()) for word in option.words]
-        return [self.studies[number][1] for number in sorted(set.intersection(*sets))]
+    def _known(self) -> Iterator[Option]:
+        """Terms of the note, the concept graph and the expert."""
+        main = self.profile.facts["diagnoses"][:1]
+        for term in self.profile.terms.values():
+            field: Field = "intervention" if by_treatment(term) else "condition"
+            expected = PRIOR[term.relation] * term.nearness * self.scale.get(term.relation, 1.0)
+            if term.relation in ("said", "comorbidity", "finding") and (
+                term.term != term.of and (term.relation != "said" or key(term.term) in load_concepts().spelled)
+            ):
+                expected *= OTHER_NAME
+            yield Option(term.term, field, term.relation, expected, term.of)
+            if term.relation == "is" and [term.of] == main:
+                yield Option(term.term, "eligibility_keywords", "criteria", PRIOR["criteria"], term.of)
+        for search in self.evidence.searches:
+            for said in _listed(search.get("answer", "")):
+                yield Option(said, "condition", "expert", PRIOR["expert"], "".join(main))
 
-    def _explored(self, option: Option) -> bool:
-        """Whether an earlier search returned all that this one could, or was for nearly the same."""
-        for field, words, whole in self.tried:
-            if field == option.field and (words == option.words or (whole and within(words, option.words))):
-                return True
-            alike = fuzz.token_sort_ratio(" ".join(words), " ".join(option.words)) >= NEAR_DUPLICATE
-            if field == option.field and alike:
-                return True
-        return False
+    def _learned(self) -> Iterator[Option]:
+        """Conditions and keywords that relevant trials name, the more so if several searches met them."""
+        weights: dict[str, float] = defaultdict(float)
+        met_by: dict[str, set[int]] = defaultdict(set)
+        first = {trial: number for number, search in enumerate(self.evidence.searches) for trial in search["new"]}
+        spelled: dict[tuple[str, ...], str] = {}
+        for trial, study in self.evidence.studies.items():
+            for text in dict.fromkeys([*study["conditions"], *study["keywords"]]):
+                if self.relevance[trial] >= RELEVANT and key(text) not in self.profile.terms:
+                    weights[spelled.setdefault(key(text), text)] += self.relevance[trial]
+                    met_by[spelled[key(text)]].add(first.get(trial, -1))
+        main = "".join(self.profile.facts["diagnoses"][:1])
+        for text, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]:
+            once = ONE_SEARCH if len(met_by[text]) == 1 else 1.0
+            yield Option(text, "condition", "seen", min(MOST_UNMET, PRIOR["seen"] * self.unmet * weight) * once, main)
+
+    def _rest(self, field: Field, words: frozenset[str]) -> float:
+        """The share of what a term would bring that no earlier search returned: 0, 1, or half where pages are left."""
+        rest = 1.0
+        for done, said, whole in self.tried:
+            if done == field and said and said <= words:
+                rest = min(rest, 0.0 if whole or said == words else 0.5)
+        return rest
+
+    def queries(self) -> Iterator[tuple[str, Field, list[Option], float]]:
+        """Words to search for, the terms that they cover, and the new relevant trials that are expected."""
+        left = [(option, rest) for option in self.options if (rest := self._rest(option.field, option.words))]
+        index: dict[tuple[Field, str], list[tuple[Option, float]]] = defaultdict(list)
+        for option, rest in left:
+            for word in option.words:
+                index[option.field, word].append((option, rest))
+        seen = set()
+        for option, _ in left:
+            for said in _parts(option.term) if option.field == "condition" else [option.term]:
+                words = frozenset(key(said))
+                if not words or (option.field, words) in seen or self._like_before(option.field, said, words):
+                    continue
+                seen.add((option.field, words))
+                covered = [pair for pair in index[option.field, min(words, key=lambda word: (len(index[option.field, word]), word))]
+                           if words <= pair[0].words]  # fmt: skip
+                dropped = min(len(one.words) for one, _ in covered) - len(words)
+                met = self._met(option.field, words)
+                precision = (sum(met) + 2.0) / (len(met) + 2.5)
+                gain = sum(_distinct(covered)) * self.keep**dropped * min(1.0, 1.3 * precision)
+                yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
+
+    def _like_before(self, field: Field, said: str, words: frozenset[str]) -> bool:
+        """Whether a search for nearly the same was made."""
+        text = " ".join(sorted(words))
+        return self._rest(field, words) == 0 or any(
+            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE for done, other, _ in self.tried
+        )
+
+    def search(self, query: str, field: Field, covered: Sequence[Option], gain: float) -> ToolCall:
+        best = max(covered, key=lambda option: (option.expected, option.term))
+        of = f" {best.of}" if best.of and best.of != best.term else ""
+        more = f", and {len(covered) - 1} more terms" if len(covered) > 1 else ""
+        why = f"{best.term}: {SAID[best.relation]}{of}{more}; about {gain:.1f} new relevant trials expected"
+        return ToolCall(tool="search_trials", args={field: query, "page_size": LARGEST_PAGE}, why=why)
+
+    def page(self, search: Search, gain: float) -> ToolCall:
+        args: dict[str, Any] = search["args"] | {"page_token": search["next_token"]}
+        why = f"the next page of a search that brought relevant trials; about {gain:.1f} more expected"
+        return ToolCall(tool="search_trials", args=args, why=why)
 
     def next_page(self, search: Search) -> float:
         """New relevant trials on the page behind one that was fetched; 0 where it was fetched, or is none."""
         later = any(other["args"].get("page_token") == search["next_token"] for other in self.evidence.searches)
         if not search["next_token"] or later or not search["returned"]:
             return 0.0
-        relevance = [self.profile.of(self.evidence.studies[trial]).relevance for trial in search["new"]]
-        rest = min(LARGEST_PAGE, (search["total"] or 2 * LARGEST_PAGE) - LARGEST_PAGE)
-        return 0.8 * rest * sum(one for one in relevance if one >= RELEVANT) / len(search["returned"])
-
-    def learned(self) -> Iterator[Option]:
-        """Conditions, keywords and treatments that relevant trials name, and what those end with."""
-        weights: dict[tuple[Field, str], float] = defaultdict(float)
-        for study, relevance in self.studies:
-            if relevance >= RELEVANT:
-                for field, texts in _named(study).items():
-                    for text in dict.fromkeys(texts[1:]):  # without the title
-                        for term in _endings(text) if field == "condition" else [" ".join(text.split()[:3])]:
-                            weights[field, term] += relevance
-        main = self.profile.facts["diagnoses"][:1]
-        best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:150]
-        for (field, term), _ in best:
-            if key(term) not in self.profile.terms:
-                yield Option(term, field, "seen", 1.0, main[0] if main else "")
+        relevant = sum(one for trial in search["new"] if (one := self.relevance[trial]) >= RELEVANT)
+        rest = min(LARGEST_PAGE, search["total"] - LARGEST_PAGE if search["total"] else LARGEST_PAGE)
+        return 0.6 * rest * relevant / len(search["returned"])
 
 
-def _named(study: Study) -> dict[Field, list[str]]:
-    return {
+def _words(study: Study) -> dict[Field, set[str]]:
+    texts: dict[Field, list[str]] = {
         "condition": [study["title"], *study["conditions"], *study["keywords"]],
-        "intervention": [study["title"], *study["interventions"]],
+        "intervention": [study["title"], *study["keywords"], *study["interventions"]],
     }
+    return {field: {word for text in listed for word in key(text)} for field, listed in texts.items()}
 
 
-def _endings(text: str) -> list[str]:
-    """ "malignant pleural effusion" -> itself, "pleural effusion", "effusion": each finds more. No bare adjectives."""
-    words = text.split()
+def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
+    """What each covered term adds: a term that holds all words of another one adds little."""
+    kept: list[frozenset[str]] = []
+    gains = []
+    for option, rest in sorted(covered, key=lambda pair: (len(pair[0].words), -pair[0].expected, pair[0].term)):
+        within_other = any(words <= option.words for words in kept)
+        gains.append(option.expected * rest * (0.3 if within_other else 1.0))
+        kept.append(option.words)
+    return gains
+
+
+@lru_cache(maxsize=20_000)
+def _parts(term: str) -> tuple[str, ...]:
+    """A term and the runs of words in it that still mean something: "heart failure", "heart", "failure"."""
+    words = [word for word in split(term) if key(word)]
+    runs = [words[first:behind] for first in range(len(words)) for behind in range(len(words), first, -1)]
+    return tuple(dict.fromkeys([term, *(" ".join(run) for run in runs if _means(run))]))
+
+
+def _means(run: Sequence[str]) -> bool:
+    """Whether words name something: not only generic ones, none of them a stop word at an end, none too short."""
+    vague = set(map(str, (*words_file()["generic"], *words_file()["stops"])))
     stops = set(map(str, words_file()["stops"]))
-    shorter = [" ".join(words[at:]) for at in range(1, len(words))]
-    return [text, *(one for one in shorter if len(one) > 4 and one.split()[0].casefold() not in stops)] if len(words) < 7 else []
+    lowered = [word.casefold() for word in run]
+    telling = [word for word in lowered if word not in vague and len(word) > 3 and not word.isdigit()]
+    return bool(telling) and lowered[0] not in stops and lowered[-1] not in stops
 
 
-def _asked(search: Search) -> tuple[str, Key, bool]:
+def _asked(search: Search) -> tuple[str, frozenset[str], bool]:
     """The field and the words of a search, and whether all that it could return was returned."""
     for field in ("condition", "intervention", "eligibility_keywords"):
         if said := search["args"].get(field):
-            return field, key(str(said)), not search["next_token"] and "error" not in search
-    return "", (), False
+            return field, frozenset(key(str(said))), not search["next_token"] and "error" not in search
+    return "", frozenset(), False
 
 
 def _listed(answer: str) -> Iterable[str]:

@@ -10,7 +10,7 @@ from docgemma.prescreen.toolset import split_criteria
 
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
-    "is": 0.9, "said": 0.9, "down": 0.6, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6, "care": 0.4,
+    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6, "care": 0.4,
     "comorbidity": 0.6, "finding": 0.55, "medicine": 0.3, "expert": 0.5,
 }  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
@@ -58,6 +58,8 @@ class Profile:
             self._add(Belongs(marker, "marks", 1.0, marker))
         for medicine in facts["prior_lines"]:
             self._add(Belongs(medicine, "medicine", 1.0, medicine))
+            for problem in load_concepts().treated_with(medicine):
+                self._add(Belongs(problem, "finding", 0.4, medicine))
         self.names = {name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1}
         self._known: dict[str, Told] = {}
 
@@ -85,7 +87,7 @@ class Profile:
         named = {word for text in (study["title"], *study["keywords"], *study["conditions"]) for word in key(text)}
         treated = {word for text in study["interventions"] for word in key(text)}
         hits = sorted(
-            (term for name, term in self.terms.items() if set(name) <= (treated if _by_treatment(term) else named)),
+            (term for name, term in self.terms.items() if set(name) <= (treated if by_treatment(term) else named)),
             key=lambda term: (-_weight(term), term.term),
         )
         missed, told, covered = 1.0, [], set[str]()
@@ -166,7 +168,7 @@ def _weight(term: Belongs) -> float:
     return WEIGHTS[term.relation] * term.nearness
 
 
-def _by_treatment(term: Belongs) -> bool:
+def by_treatment(term: Belongs) -> bool:
     return term.relation in ("with", "medicine")
 
 
