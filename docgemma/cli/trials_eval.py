@@ -118,10 +118,8 @@ def _judged(file: Path, judge: "LLM | None", settings: "Settings") -> dict[str, 
     cases = read_criteria(file)
     if judge is None or judge.profile == "edge":
         return {"n": 0, "not_judged": sum(len(case["criteria"]) for case in cases), "why": NO_JUDGE}
-    verdicts = {}
-    for case in cases:
-        verdicts |= screen(case["note"], [as_study(case)], judge, settings)
-    return judged(cases, verdicts)
+    verdicts = [screen(case["note"], [as_study(case)], judge, settings) for case in cases]
+    return judged(cases, {trial: items for one in verdicts for trial, items in one.items()})
 
 
 def _show(told: dict[str, Any]) -> None:
