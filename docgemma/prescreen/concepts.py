@@ -33,11 +33,13 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True)
 class Concept:
-    """One line of concepts.yaml. `finding`: a symptom or sign, which is nobody's main diagnosis."""
+    """One line of concepts.yaml. `finding`: a symptom or sign, nobody's main diagnosis. `lay`: registries use its name,
+    notes use others."""
 
     name: str
     group: str = ""
     finding: bool = False
+    lay: bool = False
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False, compare=False)
 
 
@@ -56,18 +58,27 @@ class Concepts:
             self._care[name], self._up[name] = group.get("care", []), group.get("up", [])
             for line in group["concepts"]:
                 lists = {kind: tuple(map(str, line.get(kind, ()))) for kind in LISTS}
-                one = Concept(str(line["is"]), name, bool(group.get("findings")), lists)
+                one = Concept(str(line["is"]), name, bool(group.get("findings")), bool(group.get("lay")), lists)
                 listed += [(said, one) for said in (one.name, *lists["said"])]
                 for said in lists["kin"]:
                     others = tuple(other for other in (one.name, *lists["kin"]) if other != said)
-                    listed.append((said, Concept(said, name, one.finding, lists | {"said": (), "kin": others})))
+                    listed.append((said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others})))
                 self._abbreviations([one.name, *lists["said"]])
                 self._abbreviations(list(lists["kin"]))
         for said, one in listed:
-            self.named.setdefault(key(said), one)
+            known = self.named.get(key(said))
+            if known and one.lay and said == one.name == known.name:  # what both say
+                lists = {kind: (*known.lists.get(kind, ()), *one.lists[kind]) for kind in LISTS if kind != "said"}
+                self.named[key(said)] = Concept(said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())})
+            elif known is None or (one.lay and known.name != said):
+                self.named[key(said)] = one
         for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it
             for said in one.lists["down"]:
-                self.named.setdefault(key(said), Concept(said, one.group, one.finding, {"up": (one.name,)}))
+                self.named.setdefault(key(said), Concept(said, one.group, one.finding, lists={"up": (one.name,)}))
+        for one in {id(one): one for _, one in listed}.values():  # what is listed is known where a note says it
+            for kind in ("signs", "leads", "up"):
+                for said in one.lists.get(kind, ()):
+                    self.named.setdefault(key(said), Concept(said, finding=True))
         self._treated: dict[Key, list[str]] = {}
         for one in {one.name: one for _, one in listed if one.lists.get("with")}.values():
             for said in one.lists["with"]:
@@ -114,7 +125,7 @@ class Concepts:
                 return
             if concept.name != name:
                 add(concept.name, "said" if key(name) in map(key, concept.lists.get("said", ())) else "up", nearness)
-            for relation in LISTS:
+            for relation in LISTS if nearness == 1 else ("up", "signs", "leads", "with"):
                 for said in concept.lists.get(relation, ()):
                     add(said, relation, nearness)
             for said in self._up.get(concept.group, []):

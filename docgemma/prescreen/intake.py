@@ -60,6 +60,7 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
         )
     sentences = _sentences(text)
     terms = [term for number, words in enumerate(sentences) for term in _terms(words, number)]
+    terms = [term for term in terms if term.text not in load_drug_names()]
     there = _distinct([term for term in terms if not term.denied])
     ranked = sorted(
         (term for term in there if not term.finding),
@@ -72,10 +73,10 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     denied = {key(term.text) for term in terms if term.denied}
     medicines = list(dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs))
     return Facts(
-        age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if one.main and not one.past)][:3]],
+        age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if _also_main(one))][:3]],
         stage=_after(text, ("stage", "grade")), histology="", biomarkers=_biomarkers(sentences),
         prior_lines=[name for name in medicines if key(name) not in denied][:12],
-        comorbidities=[term.text for term in others if term.past or not term.main][:20],
+        comorbidities=[term.text for term in others if not _also_main(term)][:20],
         findings=[term.text for term in there if term.finding and term not in main][:FINDINGS], note=text,
     )  # fmt: skip
 
@@ -129,6 +130,10 @@ def _medical(word: str) -> bool:
     )
 
 
+def _also_main(term: Term) -> bool:
+    return term.main and not term.past and not _common(term.text)
+
+
 def _common(text: str) -> bool:
     """Whether it is a problem that many patients have beside the one that they are seen for."""
     concept = load_concepts().get(text)
@@ -143,6 +148,7 @@ def _lists() -> dict[str, Any]:
     """The word lists as sets; `endings_` as a tuple for str.endswith."""
     if not _READ:
         _READ.update({name: set(map(str, words)) for name, words in words_file().items() if name != "source"})
+        _READ["generic_"] = {part for word in words_file()["generic"] for part in key(str(word))} | {"tumor", "cancer"}
         _READ["endings_"] = tuple(words_file()["endings"])
     return _READ
 
@@ -176,7 +182,7 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
     while at < len(words):
         if mention := mentions.get(at):
             behind, text, known, finding = mention.behind, " ".join(words[at : mention.behind]), True, mention.concept.finding
-            text = load_concepts().spelled.get(key(text), text)
+            text = mention.concept.name if mention.concept.lay else load_concepts().spelled.get(key(text), text)
         else:
             behind = at
             while behind < min(at + 5, len(words)) and behind not in mentions and _goes_on(words[behind]):
@@ -185,6 +191,9 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
             last = key(words[behind - 1])[-1:] if behind > at and behind not in mentions else ()
             if not last or not (_ends(last[0]) or last[0] in lists["heads"]):
                 at = max(behind, at + 1)
+                continue
+            if {part for word in words[at:behind] for part in key(word)} <= lists["generic_"]:
+                at = behind
                 continue
             finding = not _ends(last[0]) and last[0] not in ("disease", "syndrome", "cancer", "disorder", "tumor")
         gone = denied[at] or family[at] or _denied_behind(lowered[behind:])

@@ -16,15 +16,15 @@ from rapidfuzz import fuzz
 
 from docgemma.errors import RETRYABLE
 from docgemma.prescreen.concepts import key, load_concepts, split, words_file
-from docgemma.prescreen.rank import Profile, by_treatment
+from docgemma.prescreen.rank import Belongs, Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Facts, Search, Study, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
 
 Field = Literal["condition", "intervention", "eligibility_keywords"]
 # new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
 PRIOR = {
-    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 2.0, "leads": 1.4, "signs": 1.4, "care": 1.0, "comorbidity": 4.0,
-    "finding": 3.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 1.0,
+    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.4, "signs": 1.4, "care": 1.0, "comorbidity": 5.0,
+    "finding": 5.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 1.0,
 }  # fmt: skip
 SAID = {
     "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
@@ -33,13 +33,13 @@ SAID = {
     "with": "a treatment of", "medicine": "a medicine of the note", "expert": "named by the expert for",
     "down": "narrower than", "kin": "a disease like", "seen": "named by trials found for",
 }  # fmt: skip
-BELIEF = 4.0  # terms' worth of weight that a prior keeps beside what was observed
+BELIEF = 8.0  # terms' worth of weight that a prior keeps beside what was observed
 UNMET, UNMET_BELIEF = 0.25, 8.0  # unseen relevant trials for each seen one that names a term, until it is observed
 MOST_UNMET = 3.0  # expected of one term that was learned from results
 ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
-BROADER = 0.97  # and where they do not
+TAIL, BROADER = 1.06, 0.92  # what a word that is left out changes where they do not: at the front, elsewhere
 NEAR_DUPLICATE = 92  # of 100
 LEAST = 0.25  # expected new relevant trials; below, the search ends
 OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
@@ -129,7 +129,7 @@ class State:
         searches = [search for search in evidence.searches if search["tool"] == "search_trials"]
         self.tried = [_asked(search) for search in searches]
         full = [bool(search["next_token"]) for search in searches if not search["args"].get("page_token")]
-        self.keep = BROADER - CROWDED * sum(full) / max(4, len(full))
+        self.keep = 1 - CROWDED * sum(full) / max(4, len(full))
         self.scale = self._scales()
         self.unmet = self._unmet(searches)
         self.options = [option for option in (*self._known(), *(self._learned() if feedback else ())) if option.words]
@@ -145,8 +145,12 @@ class State:
         for name, term in self.profile.terms.items():
             field: Field = "intervention" if by_treatment(term) else "condition"
             if self._rest(field, frozenset(name)) == 0:
-                brought[term.relation].append(min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness))
-        return {name: min(2.0, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
+                brought[self._kind(term)].append(min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness))
+        return {name: min(1.6, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
+
+    def _kind(self, term: Belongs) -> str:
+        """Terms are measured by how they belong, those of the main diagnosis apart."""
+        return f"{term.relation} {[term.of] == self.profile.facts['diagnoses'][:1]}"
 
     def _unmet(self, searches: Sequence[Search]) -> float:
         """New relevant trials for each that was known before, over the searches that met some again."""
@@ -162,7 +166,7 @@ class State:
         main = self.profile.facts["diagnoses"][:1]
         for term in self.profile.terms.values():
             field: Field = "intervention" if by_treatment(term) else "condition"
-            expected = PRIOR[term.relation] * term.nearness * self.scale.get(term.relation, 1.0)
+            expected = PRIOR[term.relation] * term.nearness * self.scale.get(self._kind(term), 1.0)
             if term.relation in ("said", "comorbidity", "finding") and (
                 term.term != term.of and (term.relation != "said" or key(term.term) in load_concepts().spelled)
             ):
@@ -217,7 +221,8 @@ class State:
                 dropped = min(len(one.words) for one, _ in covered) - len(words)
                 met = self._met(option.field, words)
                 precision = (sum(met) + 2.0) / (len(met) + 2.5)
-                gain = sum(_distinct(covered)) * self.keep**dropped * min(1.0, 1.3 * precision)
+                factor = TAIL if _wider(option.term, said) else BROADER
+                gain = sum(_distinct(covered)) * (self.keep * factor) ** dropped * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
 
     def _like_before(self, field: Field, said: str, words: frozenset[str]) -> bool:
@@ -266,6 +271,14 @@ def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
         gains.append(option.expected * rest * (0.3 if within_other else 1.0))
         kept.append(option.words)
     return gains
+
+
+@lru_cache(maxsize=20_000)
+def _wider(term: str, said: str) -> bool:
+    """Whether the shorter words are a name as well: "dyspnea" of "exertional dyspnea", "lung" of "lung diseases"."""
+    left_out = set(key(term)) - set(key(said))
+    vague = {part for word in words_file()["generic"] for part in key(str(word))}
+    return left_out <= vague or (term.endswith(said) and load_concepts().get(said) is not None)
 
 
 @lru_cache(maxsize=20_000)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.prescreen.concepts import Key, key, load_concepts, split, within
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
 from docgemma.prescreen.toolset import split_criteria
@@ -11,10 +12,11 @@ from docgemma.prescreen.toolset import split_criteria
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
     "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6, "care": 0.4,
-    "comorbidity": 0.6, "finding": 0.55, "medicine": 0.3, "expert": 0.5,
+    "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
 }  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
 FOREIGN = 0.35  # where the trial names only diseases that are none of the patient's
+ASIDE = 0.6  # what goes with a comorbid disease, of what goes with a symptom or a medicine
 STATUSES = {"RECRUITING": 1.0, "NOT_YET_RECRUITING": 0.97, "ENROLLING_BY_INVITATION": 0.95, "ACTIVE_NOT_RECRUITING": 0.9}
 ENDED = 0.85
 SHORTLIST = 500
@@ -60,15 +62,19 @@ class Profile:
             self._add(Belongs(medicine, "medicine", 1.0, medicine))
             for problem in load_concepts().treated_with(medicine):
                 self._add(Belongs(problem, "finding", 0.4, medicine))
+            self._around(medicine, 0.8)
         self.names = {name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1}
         self._known: dict[str, Told] = {}
 
     def _around(self, term: str, near: float) -> None:
         """What a problem of the patient is also called, and is a kind of."""
         relation = "comorbidity" if near < 0.8 else "finding"
+        concept = load_concepts().get(term)
         for related in load_concepts().related(term, depth=0):
-            if related.relation in ("said", "up", "is") and related.nearness == 1:
-                self._add(Belongs(related.term, relation, near * (0.7 if related.relation == "up" else 1), term))
+            if related.relation in ("up", "leads") and related.nearness == 1:
+                self._add(Belongs(related.term, related.relation, near * (1 if near > 0.7 else ASIDE), term))
+            elif related.relation == "said" and related.nearness == 1 and not (concept and concept.lay):
+                self._add(Belongs(related.term, relation, near, term))
 
     def _add(self, term: Belongs) -> None:
         name = key(term.term)
