@@ -23,7 +23,7 @@ from tests.prescreen_records import study, write
 KEY = "test-key-of-nobody"
 FACTS = Facts(
     age=61, sex="MALE", diagnoses=["pulmonary sarcoidosis"], stage="", histology="", biomarkers=[],
-    prior_lines=["prednisone"], comorbidities=[], note="61-year-old man with sarcoidosis of the lungs.",
+    prior_lines=["prednisone"], comorbidities=[], findings=[], note="61-year-old man with sarcoidosis of the lungs.",
 )  # fmt: skip
 STUDIES = [
     study(1, "Drug A", ["Sarcoidosis"]),
@@ -48,12 +48,9 @@ def search(
     tools = Toolset(registry, budget=budget, trace=traced.append)
     with playing(*script) as (url, server):
         agent = Gemini(Settings(gemini_url=url, google_api_key=KEY), budget=budget, timeout_s=timeout_s)
-        try:
-            while (left := tools.left(evidence)) and (asked := agent.next_calls(FACTS, evidence, left)):
-                evidence.answers = [tools.execute(call, evidence) for call in asked]
-                evidence = Evidence(**json.loads(json.dumps(vars(evidence))))  # as a checkpoint keeps it
-        finally:
-            agent.close()
+        while (left := tools.left(evidence)) and (asked := agent.next_calls(FACTS, evidence, left)):
+            evidence.answers = [tools.execute(call, evidence) for call in asked]
+            evidence = Evidence(**json.loads(json.dumps(vars(evidence))))  # as a checkpoint keeps it
     return evidence, server, traced
 
 
@@ -164,7 +161,6 @@ def test_a_server_that_is_not_there_is_one_clear_line() -> None:
     agent = Gemini(Settings(gemini_url="http://127.0.0.1:9", google_api_key=KEY))
     with pytest.raises(ModelError, match="could not be reached"):
         agent.next_calls(FACTS, Evidence(), 25)
-    agent.close()
 
 
 def test_a_long_conversation_loses_old_trials_and_no_call() -> None:

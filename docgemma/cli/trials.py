@@ -11,6 +11,7 @@ from docgemma.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from docgemma.prescreen.records import Facts, Search
+    from docgemma.prescreen.toolset import Orchestrator, Toolset
     from docgemma.settings import Settings
 
 SHOWN = 20  # candidates in the terminal
@@ -24,25 +25,25 @@ def search(
     patient_file: Annotated[Optional[Path], typer.Option(help="A text file of it.")] = None,
     patient: Annotated[Optional[str], typer.Option(help="Id of a patient of the record store.")] = None,
     budget: Annotated[int, typer.Option(min=1, max=100, help="Calls at most.")] = 25,
+    orchestrator: Annotated[str, typer.Option(help="local, or gemini (or a Gemini model's name).")] = "local",
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
     """Search ClinicalTrials.gov for trials that the patient may be eligible for; a run that was cut off goes on."""
     from docgemma.graphs.prescreen import Tools, run
     from docgemma.memory import open_memory
-    from docgemma.prescreen.local import Local
     from docgemma.prescreen.registry import Registry
     from docgemma.prescreen.toolset import Toolset
     from docgemma.settings import read_settings
 
     settings = read_settings()
     facts = _facts(settings, note, patient_file, patient)
-    judge = _medical_model(model, settings)
+    judge = medical_model(model, settings)
     memory = open_memory(settings.db_location)
     with closing(Registry(settings)) as registry, closing(memory.conn):
         toolset = Toolset(registry, judge, budget)
-        tools = Tools(toolset, Local(expert=toolset.expert is not None), settings, judge)
-        told = run(facts, tools, memory, on_search=_told)
+        tools = Tools(toolset, orchestrated(orchestrator, settings, toolset), settings, judge)
+        told = run(facts, tools, memory, orchestrator, on_search=_told)
     print_json(told) if as_json else _show(told)
 
 
@@ -65,7 +66,22 @@ def _facts(settings: "Settings", note: str | None, file: Path | None, patient: s
         raise UsageError(f"{file} cannot be read as text.", hint="Give a text file in UTF-8.") from error
 
 
-def _medical_model(model: str | None, settings: "Settings") -> Any:
+def orchestrated(
+    name: str, settings: "Settings", toolset: "Toolset", switches: dict[str, bool] | None = None
+) -> "Orchestrator":
+    """The orchestrator of that name. `switches`: of the local one's ablations."""
+    from docgemma.prescreen.local import Local
+
+    if name == "local":
+        return Local(**({"expert": toolset.expert is not None} | (switches or {})))
+    if name != "gemini" and not name.startswith("gemini-"):
+        raise UsageError(f"There is no orchestrator {name!r}.", hint="Choose local or gemini.")
+    from docgemma.prescreen.gemini import MODEL, Gemini
+
+    return Gemini(settings, MODEL if name == "gemini" else name, toolset.budget)
+
+
+def medical_model(model: str | None, settings: "Settings") -> Any:
     """The model that is loaded as expert and judge; None where only the edge model runs, which is neither."""
     from docgemma.llm import load_llm
 

@@ -1,4 +1,4 @@
-"""The concept graph of `data/prescreen`: what a diagnosis is also called, is a kind of, shows as, leads to, is treated by."""
+"""The concept graph of `data/prescreen`: other names of a diagnosis, what it is a kind of, shows as and leads to."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ LONGEST = 7  # words of a term
 
 
 class Related(NamedTuple):
-    """A term and how it belongs to a concept: one of LISTS, "is", or "care" (symptoms that a whole specialty treats)."""
+    """A term and how it belongs to a concept: one of LISTS, "is", or "care" (what a whole specialty treats)."""
 
     term: str
     relation: str

@@ -13,7 +13,7 @@ from docgemma.errors import ConfigError, UsageError
 from docgemma.experiments.statistics import wilson
 from docgemma.prescreen.rank import ndcg
 from docgemma.prescreen.records import TOOLS, Criterion, Study
-from docgemma.prescreen.screen import macro_f1
+from docgemma.prescreen.screen import macro_f1, pairs
 
 ELIGIBLE = 2
 ABLATIONS: dict[str, dict[str, bool]] = {  # switches of the local orchestrator
@@ -172,8 +172,7 @@ def as_study(case: dict[str, Any]) -> Study:
 def judged(cases: Sequence[dict[str, Any]], verdicts: dict[str, list[Criterion]]) -> dict[str, Any]:
     """Accuracy, each class, and macro-F1 beside that of the best answer that is always the same."""
     truth = {(case["id"], item["text"]): item["verdict"] for case in cases for item in case["criteria"]}
-    said = {(trial, item["text"]): item["verdict"] for trial, items in verdicts.items() for item in items}
-    both: list[tuple[str, str]] = [(true, said[at]) for at, true in truth.items() if at in said]
+    both = list(pairs(verdicts, truth))
     right = sum(true == told for true, told in both)
     low, high = wilson(right, len(both))
     classes = {}

@@ -6,6 +6,7 @@ Source: ai.google.dev/gemini-api/docs/function-calling.
 """
 
 import json
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ConfigError, ModelError
@@ -82,15 +83,13 @@ class Gemini:
             base_url=settings.gemini_url, api_version="v1beta", timeout=int(timeout_s * 1000), retry_options=retry
         )  # function calling of preview models is in v1beta
         self._client = genai.Client(api_key=settings.google_api_key, vertexai=False, http_options=http)
+        weakref.finalize(self, self._client.close)
         declared: list[Any] = [types.FunctionDeclaration(**tool) for tool in DECLARATIONS]
         self._config = types.GenerateContentConfig(
             system_instruction=SYSTEM.format(budget=budget),
             tools=[types.Tool(function_declarations=declared)],
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
-
-    def close(self) -> None:
-        self._client.close()
 
     def next_calls(self, facts: Facts, evidence: Evidence, left: int) -> list[ToolCall]:
         """The calls of Gemini's next turn; [] where it is done, or where it fails half-way (`evidence.partial`).

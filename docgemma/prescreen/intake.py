@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from docgemma.errors import UsageError
@@ -26,9 +27,10 @@ GONE = "[removed]"
 # e-mail and web addresses, dates, numbers of five and more digits, phone numbers, codes of letters and digits
 IDENTIFIERS = re.compile(
     r"\[\*\*.*?\*\*\]|\S+@\S+|https?://\S+|\bwww\.\S+|\b\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b[A-Z]{0,4}-?\d{6,}\w*|"
-    r"\+?\(?\d{2,4}\)?[ -]\d{3,4}[ -]\d{2,4}(?:[ -]\d{2,4})?|\b\d+ [A-Z]\w+ (?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|"
-    r"Drive|Dr|Blvd|Way|Court)\b\.?|\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)"
-    r"[a-z]*\.? (?:\d{1,2},? )?(?:19|20)\d\d\b|(?i:\b(?:mrn|ssn|id|nhs|dob|account)\b(?: ?(?:no|number))?[:#. ]{1,3})\S*\d\S*"
+    r"\+?\(?\d{2,4}\)?[ -]\d{3,4}[ -]\d{2,4}(?:[ -]\d{2,4})?|\b\d+ [A-Z]\w+ (?:Street|St|Road|Rd|Avenue|Ave|Lane|"
+    r"Ln|Drive|Dr|Blvd|Way|Court)\b\.?|\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|"
+    r"Nov|Dec)[a-z]*\.? (?:\d{1,2},? )?(?:19|20)\d\d\b|"
+    r"(?i:\b(?:mrn|ssn|id|nhs|dob|account)\b(?: ?(?:no|number))?[:#. ]{1,3})\S*\d\S*"
 )
 
 
@@ -225,22 +227,20 @@ def _goes_on(word: str) -> bool:
 
 def _scope(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand behind a negation (up to a word that ends it) or behind a relative."""
-    inside, found, joined = False, [], " ".join(words)
-    cues = _lists()[kind]
+    inside, found = False, []
     for at, word in enumerate(words):
-        two = " ".join(words[at : at + 2])
-        if word in cues or two in cues or " ".join(words[at : at + 3]) in cues:
+        if any(" ".join(words[at : at + size]) in _lists()[kind] for size in (1, 2, 3)):
             inside = True
         elif kind == "negations" and (word in _lists()["ends"] or word in (".", ":")):
             inside = False
         found.append(inside)
-    return found if joined else []
+    return found
 
 
 def _cue(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand shortly behind a cue."""
     cues, reach, found = _lists()[kind], 0, []
-    for at, word in enumerate(words):
+    for at in range(len(words)):
         hit = any(" ".join(words[at : at + size]) in cues for size in (1, 2, 3, 4))
         long = kind == "past"  # a heading or "history of" holds for the whole sentence
         reach = (len(words) if long else SENTENCES_OF_CUE) if hit else reach - 1
@@ -266,7 +266,7 @@ def _distinct(terms: Sequence[Term]) -> list[Term]:
 def _after(text: str, cues: tuple[str, ...]) -> str:
     """What follows "stage": "IV", "3b"."""
     words = split(text)
-    for cue, value in zip(words, words[1:], strict=False):
+    for cue, value in pairwise(words):
         if cue.casefold() in cues and (value[0].isdigit() or set(value[:3].upper()) <= set("IVXABC")):
             return f"{cue.casefold()} {value}"
     return ""
@@ -281,9 +281,8 @@ def _biomarkers(sentences: Sequence[Sequence[str]]) -> list[str]:
             rest = [other.casefold() for other in words[at + 1 : at + 5]]
             shaped = 2 < len(word) < 9 and word[:2].isupper() and word.isalnum() and word.isupper()
             concept = load_concepts().get(word)
-            told = {"positive", "mutation", "mutant", "mutated", "expression", "fusion", "rearrangement", "variant",
-                    "amplification", "amplified", "antibody", "antibodies", "carrier", "deletion", "receptor", "gene"}  # fmt: skip
-            if shaped and concept is None and not denied[at] and set(rest) & told and not _denied_behind(rest):
+            told = set(rest) & _lists()["markers"]
+            if shaped and concept is None and not denied[at] and told and not _denied_behind(rest):
                 found.append(word)
     return list(dict.fromkeys(found))[:8]
 

@@ -11,37 +11,27 @@ from typing import Any
 
 from docgemma.prescreen.registry import years
 
-SECTION = "protocolSection"
+MODULES = {  # data elements of the API: their names, and where they stand in a module of a study
+    "protocolSection.identificationModule": "NCTId:nctId Acronym:acronym BriefTitle:briefTitle "
+    "OfficialTitle:officialTitle",
+    "protocolSection.statusModule": "OverallStatus:overallStatus",
+    "protocolSection.sponsorCollaboratorsModule": "LeadSponsorName:leadSponsor.name",
+    "protocolSection.descriptionModule": "BriefSummary:briefSummary DetailedDescription:detailedDescription",
+    "protocolSection.conditionsModule": "Condition:conditions Keyword:keywords",
+    "protocolSection.designModule": "StudyType:studyType Phase:phases",
+    "protocolSection.armsInterventionsModule.interventions": "InterventionType:type InterventionName:name "
+    "InterventionOtherName:otherNames InterventionDescription:description",
+    "protocolSection.outcomesModule": "PrimaryOutcomeMeasure:primaryOutcomes.measure",
+    "protocolSection.eligibilityModule": "EligibilityCriteria:eligibilityCriteria Sex:sex MinimumAge:minimumAge "
+    "MaximumAge:maximumAge",
+    "protocolSection.contactsLocationsModule.locations": "LocationFacility:facility LocationCity:city "
+    "LocationState:state LocationCountry:country",
+    "derivedSection.conditionBrowseModule": "ConditionMeshTerm:meshes.term ConditionAncestorTerm:ancestors.term",
+    "derivedSection.interventionBrowseModule": "InterventionMeshTerm:meshes.term",
+}
 PIECES = {
-    "NCTId": f"{SECTION}.identificationModule.nctId",
-    "Acronym": f"{SECTION}.identificationModule.acronym",
-    "BriefTitle": f"{SECTION}.identificationModule.briefTitle",
-    "OfficialTitle": f"{SECTION}.identificationModule.officialTitle",
-    "OverallStatus": f"{SECTION}.statusModule.overallStatus",
-    "LastUpdatePostDate": f"{SECTION}.statusModule.lastUpdatePostDateStruct.date",
-    "LeadSponsorName": f"{SECTION}.sponsorCollaboratorsModule.leadSponsor.name",
-    "BriefSummary": f"{SECTION}.descriptionModule.briefSummary",
-    "DetailedDescription": f"{SECTION}.descriptionModule.detailedDescription",
-    "Condition": f"{SECTION}.conditionsModule.conditions",
-    "Keyword": f"{SECTION}.conditionsModule.keywords",
-    "StudyType": f"{SECTION}.designModule.studyType",
-    "Phase": f"{SECTION}.designModule.phases",
-    "InterventionType": f"{SECTION}.armsInterventionsModule.interventions.type",
-    "InterventionName": f"{SECTION}.armsInterventionsModule.interventions.name",
-    "InterventionOtherName": f"{SECTION}.armsInterventionsModule.interventions.otherNames",
-    "InterventionDescription": f"{SECTION}.armsInterventionsModule.interventions.description",
-    "PrimaryOutcomeMeasure": f"{SECTION}.outcomesModule.primaryOutcomes.measure",
-    "EligibilityCriteria": f"{SECTION}.eligibilityModule.eligibilityCriteria",
-    "Sex": f"{SECTION}.eligibilityModule.sex",
-    "MinimumAge": f"{SECTION}.eligibilityModule.minimumAge",
-    "MaximumAge": f"{SECTION}.eligibilityModule.maximumAge",
-    "LocationFacility": f"{SECTION}.contactsLocationsModule.locations.facility",
-    "LocationCity": f"{SECTION}.contactsLocationsModule.locations.city",
-    "LocationState": f"{SECTION}.contactsLocationsModule.locations.state",
-    "LocationCountry": f"{SECTION}.contactsLocationsModule.locations.country",
-    "ConditionMeshTerm": "derivedSection.conditionBrowseModule.meshes.term",
-    "ConditionAncestorTerm": "derivedSection.conditionBrowseModule.ancestors.term",
-    "InterventionMeshTerm": "derivedSection.interventionBrowseModule.meshes.term",
+    name: f"{module}.{path}"
+    for module, pairs in MODULES.items() for name, path in (pair.split(":") for pair in pairs.split())
 }  # fmt: skip
 TITLES = {"BriefTitle": 0.6, "OfficialTitle": 0.55}
 AREAS: dict[str, dict[str, float]] = {  # field: weight in the order of the results
@@ -49,9 +39,7 @@ AREAS: dict[str, dict[str, float]] = {  # field: weight in the order of the resu
     "query.intr": {"InterventionName": 0.95, "InterventionOtherName": 0.75, **TITLES, "InterventionMeshTerm": 0.5,
                    "Keyword": 0.3, "InterventionDescription": 0.2},
     "query.titles": {**TITLES, "Acronym": 1.0},
-    "query.outc": {"PrimaryOutcomeMeasure": 1.0},
-    "query.spons": {"LeadSponsorName": 1.0},
-    "query.lead": {"LeadSponsorName": 1.0},
+    "query.lead": {"LeadSponsorName": 1.0}, "query.outc": {"PrimaryOutcomeMeasure": 1.0},
     "query.locn": dict.fromkeys(("LocationFacility", "LocationCity", "LocationState", "LocationCountry"), 1.0),
     "query.id": {"NCTId": 1.0},
     "query.term": dict.fromkeys(PIECES, 0.2) | {"NCTId": 1.0, "Condition": 0.8, "Keyword": 0.6, **TITLES},

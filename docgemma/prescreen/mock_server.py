@@ -17,13 +17,22 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from docgemma.errors import ConfigError
-from docgemma.prescreen.mock_query import AREAS, ENUMS, PIECES, SECTION, Indexed, QueryError, Score, parse, values
+from docgemma.prescreen.mock_query import AREAS, ENUMS, PIECES, Indexed, QueryError, Score, parse, values
 
 BASE = "/api/v2"
 PAGE_SIZE, LARGEST_PAGE = 10, 1000
 FILTERS = ("filter.overallStatus", "filter.ids", "filter.advanced")
 SHAPE = ("fields", "pageSize", "pageToken", "countTotal", "format")
-REFUSED = ("query.patient", "filter.geo", "filter.synonyms", "aggFilters", "sort", "geoDecay", "markupFormat")
+REFUSED = (
+    "query.patient",
+    "query.spons",
+    "filter.geo",
+    "filter.synonyms",
+    "aggFilters",
+    "sort",
+    "geoDecay",
+    "markupFormat",
+)
 NAMES = {"query.cond": "Conditions or disease", "query.intr": "Intervention / treatment", "query.term": "Other terms"}
 
 
@@ -203,7 +212,7 @@ def _fields(text: str) -> list[str]:
 
 def _projected(raw: dict[str, Any], fields: list[str]) -> dict[str, Any]:
     """The study with the wanted fields only; a field without a value is absent."""
-    return _cut(raw, fields) or {SECTION: {}} if fields else raw
+    return _cut(raw, fields) or {"protocolSection": {}} if fields else raw
 
 
 def _cut(raw: Any, fields: list[str]) -> Any:

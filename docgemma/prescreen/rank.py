@@ -10,8 +10,8 @@ from docgemma.prescreen.toolset import split_criteria
 
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
-    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6, "care": 0.4,
-    "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
+    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6,
+    "care": 0.4, "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
 }  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
 FOREIGN = 0.35  # where the trial names only diseases that are none of the patient's
@@ -131,7 +131,7 @@ class Profile:
         )  # fmt: skip
 
     def _by_criteria(self, relevance: float, criteria: str) -> float:
-        """Whom a trial takes is said best by its criteria: up where they name the diagnosis, down where they exclude it."""
+        """Criteria say best whom a trial takes: up where they name the diagnosis, down where they exclude it."""
         included, excluded = (_runs(part) for part in split_criteria(criteria))
         if any(" ".join(name) in included for name in self.names):
             return max(relevance, 0.85)

@@ -85,7 +85,7 @@ def screen(
                 judged[study["id"]] = json.loads(file.read_text(encoding="utf-8"))
             elif criteria := split_criteria(study["criteria"]):
                 try:
-                    verdicts = list(pool.map(lambda item: _judge(parts, *item, llm), criteria))
+                    verdicts = list(pool.map(lambda item: _judge(parts, item[0], item[1], llm), criteria))
                 except ModelError as error:
                     failed = error
                     continue
@@ -109,11 +109,13 @@ def prompt(parts: Sequence[str], kind: str, text: str) -> Prompt:
 
 
 def _judge(parts: Sequence[str], kind: Literal["inclusion", "exclusion"], text: str, llm: LLM) -> Criterion:
-    numbers = tuple([*(str(number) for number in range(1, len(parts) + 1)), NO_SENTENCE])
+    numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(parts) + 1)), NO_SENTENCE])]
     verdict: Any = Literal["met", "not_met", "unknown"]
-    schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(Literal[numbers], ...))  # type: ignore[valid-type]
+    schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
     value: Any = llm.structured(prompt(parts, kind, text), schema, GENERATION, node="screen").value
-    decided = value.verdict if value.sentence != NO_SENTENCE else "unknown"  # nothing is decided without a sentence
+    decided: Any = (
+        value.verdict if value.sentence != NO_SENTENCE else "unknown"
+    )  # nothing is decided without a sentence
     sentence = parts[int(value.sentence) - 1] if decided != "unknown" else ""
     return Criterion(text=text, kind=kind, verdict=decided, sentence=sentence)
 

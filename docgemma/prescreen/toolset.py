@@ -191,10 +191,10 @@ def _wrong(tool: str, args: dict[str, Any]) -> str:
         return f"{tool} has no argument {', '.join(unknown)}. Arguments: {', '.join(known)}."
     for name, value in args.items():
         kind = known[name]["type"]
-        fits = {"string": str, "integer": int, "array": list}[kind]
+        fits: type = {"string": str, "integer": int, "array": list}[kind]
         if not isinstance(value, fits) or isinstance(value, bool):
             return f"{name} must be {kind}."
-        if kind == "array" and not all(isinstance(item, str) for item in value):
+        if kind == "array" and not all(isinstance(item, str) for item in cast(list[Any], value)):
             return f"{name} must be a list of texts."
     needed = next(one["parameters"]["required"] for one in DECLARATIONS if one["name"] == tool)
     if missing := [name for name in needed if name not in args]:
