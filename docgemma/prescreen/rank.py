@@ -178,7 +178,7 @@ def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = F
 
 
 def _gain(grades: Sequence[int]) -> float:
-    return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
 def _weight(term: Belongs) -> float:
