@@ -189,6 +189,13 @@ def test_main_diagnosis_age_and_sex(note: str, diagnosis: str, age: int | None, 
     assert (facts["diagnoses"][0], facts["age"], facts["sex"]) == (diagnosis, age, sex)
 
 
+def test_an_unknown_diagnosis_is_searched_for_by_the_company_it_keeps(tmp_path: Path) -> None:
+    note = "A 31-year-old man with Zellner-Koch syndrome, with muscle weakness, foot drop, spasticity and dysarthria."
+    told = terms_of(found(Source(), tmp_path, note=note))
+    assert "zellner" in told and "spasticity" in told and "dysarthria" in told
+    assert "nervous" in told or "neuro" in told  # the specialty of what he has
+
+
 HOSTILE = [
     "x",
     "No no no. Denies everything.",
