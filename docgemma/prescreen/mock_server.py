@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, {"apiVersion": "2.0.5", "dataTimestamp": "2026-01-01T00:00:00"})
             else:
                 self._send(404, "Not found")
-        except QueryError as error:
+        except (QueryError, RecursionError) as error:
             self._send(400, str(error))
 
     def _study(self, trial: str, asked: dict[str, str]) -> None:
