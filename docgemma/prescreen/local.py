@@ -24,7 +24,7 @@ Field = Literal["condition", "intervention", "eligibility_keywords"]
 # new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
 PRIOR = {
     "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.4, "signs": 1.4, "care": 1.0, "comorbidity": 5.0,
-    "finding": 5.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 1.0,
+    "finding": 5.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.7,
 }  # fmt: skip
 SAID = {
     "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
@@ -36,6 +36,7 @@ SAID = {
 BELIEF = 8.0  # terms' worth of weight that a prior keeps beside what was observed
 UNMET, UNMET_BELIEF = 0.25, 8.0  # unseen relevant trials for each seen one that names a term, until it is observed
 MOST_UNMET = 3.0  # expected of one term that was learned from results
+KEYWORD = 0.5  # what a keyword tells, of a condition
 ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
@@ -187,7 +188,8 @@ class State:
         for trial, study in self.evidence.studies.items():
             for text in dict.fromkeys([*study["conditions"], *study["keywords"]]):
                 if self.relevance[trial] >= RELEVANT and key(text) not in self.profile.terms:
-                    weights[spelled.setdefault(key(text), text)] += self.relevance[trial]
+                    worth = 1.0 if text in study["conditions"] else KEYWORD
+                    weights[spelled.setdefault(key(text), text)] += worth * self.relevance[trial]
                     met_by[spelled[key(text)]].add(first.get(trial, -1))
         main = "".join(self.profile.facts["diagnoses"][:1])
         for text, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]:
@@ -221,7 +223,7 @@ class State:
                 dropped = min(len(one.words) for one, _ in covered) - len(words)
                 met = self._met(option.field, words)
                 precision = (sum(met) + 2.0) / (len(met) + 2.5)
-                factor = TAIL if _wider(option.term, said) else BROADER
+                factor = TAIL if _wider(option.term, said, key(said) in self.profile.terms) else BROADER
                 gain = sum(_distinct(covered)) * (self.keep * factor) ** dropped * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
 
@@ -274,11 +276,11 @@ def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
 
 
 @lru_cache(maxsize=20_000)
-def _wider(term: str, said: str) -> bool:
-    """Whether the shorter words are a name as well: "dyspnea" of "exertional dyspnea", "lung" of "lung diseases"."""
+def _wider(term: str, said: str, known: bool) -> bool:
+    """Whether the shorter words are the patient's as well: "dyspnea" of "exertional dyspnea", "lung" of "lung diseases"."""
     left_out = set(key(term)) - set(key(said))
     vague = {part for word in words_file()["generic"] for part in key(str(word))}
-    return left_out <= vague or (term.endswith(said) and load_concepts().get(said) is not None)
+    return left_out <= vague or (known and term.endswith(said))
 
 
 @lru_cache(maxsize=20_000)

@@ -17,6 +17,7 @@ WEIGHTS = {
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
 FOREIGN = 0.35  # where the trial names only diseases that are none of the patient's
 ASIDE = 0.6  # what goes with a comorbid disease, of what goes with a symptom or a medicine
+FOLLOWS = 0.5  # what a medicine or a phrase of a note leads to, of a finding
 STATUSES = {"RECRUITING": 1.0, "NOT_YET_RECRUITING": 0.97, "ENROLLING_BY_INVITATION": 0.95, "ACTIVE_NOT_RECRUITING": 0.9}
 ENDED = 0.85
 SHORTLIST = 500
@@ -71,7 +72,9 @@ class Profile:
         relation = "comorbidity" if near < 0.8 else "finding"
         concept = load_concepts().get(term)
         for related in load_concepts().related(term, depth=0):
-            if related.relation in ("up", "leads") and related.nearness == 1:
+            if concept and concept.lay and related.relation == "leads":
+                self._add(Belongs(related.term, "finding", FOLLOWS, term))
+            elif related.relation in ("up", "leads") and related.nearness == 1:
                 self._add(Belongs(related.term, related.relation, near * (1 if near > 0.7 else ASIDE), term))
             elif related.relation == "said" and related.nearness == 1 and not (concept and concept.lay):
                 self._add(Belongs(related.term, relation, near, term))
