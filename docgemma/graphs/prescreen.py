@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -75,9 +75,9 @@ def screen_shortlist(state: PrescreenState, runtime: Runtime[Tools]) -> Prescree
         return {"screened": "The criteria are not judged: that needs a medical model, and none is loaded."}
     shortlist = [evidence.studies[item["nct_id"]] for item in state["candidates"][:SCREENED]]
     judged = screen(state["facts"]["note"], shortlist, judge, runtime.context.settings)
-    candidates = [item | {"criteria": judged.get(item["nct_id"], [])} for item in state["candidates"]]
+    candidates: list[Any] = [item | {"criteria": judged.get(item["nct_id"], [])} for item in state["candidates"]]
     best = sorted(candidates[:SCREENED], key=lambda item: -item["score"] * fitness(item["criteria"]))
-    return {"candidates": cast(list[Candidate], best + candidates[SCREENED:]), "screened": ""}
+    return {"candidates": best + candidates[SCREENED:], "screened": ""}
 
 
 def after_choice(state: PrescreenState) -> str:
@@ -103,7 +103,11 @@ def build() -> StateGraph[PrescreenState, Tools, PrescreenState, PrescreenState]
 
 
 def run(
-    facts: Facts, tools: Tools, memory: "Memory", name: str = "local", on_search: Callable[[Search], object] | None = None
+    facts: Facts,
+    tools: Tools,
+    memory: "Memory",
+    name: str = "local",
+    on_search: Callable[[Search], object] | None = None,
 ) -> dict[str, Any]:
     """One run, or the rest of one that was cut off: the contract's JSON.
 
@@ -112,8 +116,8 @@ def run(
         on_search: called with every call as it was executed.
 
     Raises:
-        StoreError, ModelError: what failed, and what to do. An outage of the registry is no error: what was found before
-            is returned, marked as partial.
+        StoreError, ModelError: what failed, and what to do. After an outage of the registry what was found before is
+            returned, marked as partial.
     """
     if on_search:
         tools.toolset.trace = on_search

@@ -1,4 +1,4 @@
-"""The concept graph of `data/prescreen`: what a diagnosis is also called, is a kind of, shows as, leads to, is treated by."""
+"""The concept graph of `data/prescreen`: other names of a diagnosis, what it is a kind of, shows as and leads to."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ LONGEST = 7  # words of a term
 
 
 class Related(NamedTuple):
-    """A term and how it belongs to a concept: one of LISTS, "is", or "care" (symptoms that a whole specialty treats)."""
+    """A term and how it belongs to a concept: one of LISTS, "is", or "care" (what a whole specialty treats)."""
 
     term: str
     relation: str
@@ -62,14 +62,18 @@ class Concepts:
                 listed += [(said, one) for said in (one.name, *lists["said"])]
                 for said in lists["kin"]:
                     others = tuple(other for other in (one.name, *lists["kin"]) if other != said)
-                    listed.append((said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others})))
+                    listed.append(
+                        (said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others}))
+                    )
                 self._abbreviations([one.name, *lists["said"]])
                 self._abbreviations(list(lists["kin"]))
         for said, one in listed:
             known = self.named.get(key(said))
             if known and one.lay and said == one.name == known.name:  # what both say
                 lists = {kind: (*known.lists.get(kind, ()), *one.lists[kind]) for kind in LISTS if kind != "said"}
-                self.named[key(said)] = Concept(said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())})
+                self.named[key(said)] = Concept(
+                    said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())}
+                )
             elif known is None or (one.lay and known.name != said):
                 self.named[key(said)] = one
         for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it

@@ -7,6 +7,8 @@ so that the same note gives the same facts everywhere. What is denied, or is a r
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from docgemma.errors import UsageError
@@ -25,9 +27,10 @@ GONE = "[removed]"
 # e-mail and web addresses, dates, numbers of five and more digits, phone numbers, codes of letters and digits
 IDENTIFIERS = re.compile(
     r"\[\*\*.*?\*\*\]|\S+@\S+|https?://\S+|\bwww\.\S+|\b\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b[A-Z]{0,4}-?\d{6,}\w*|"
-    r"\+?\(?\d{2,4}\)?[ -]\d{3,4}[ -]\d{2,4}(?:[ -]\d{2,4})?|\b\d+ [A-Z]\w+ (?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|"
-    r"Drive|Dr|Blvd|Way|Court)\b\.?|\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)"
-    r"[a-z]*\.? (?:\d{1,2},? )?(?:19|20)\d\d\b|(?i:\b(?:mrn|ssn|id|nhs|dob|account)\b(?: ?(?:no|number))?[:#. ]{1,3})\S*\d\S*"
+    r"\+?\(?\d{2,4}\)?[ -]\d{3,4}[ -]\d{2,4}(?:[ -]\d{2,4})?|\b\d+ [A-Z]\w+ (?:Street|St|Road|Rd|Avenue|Ave|Lane|"
+    r"Ln|Drive|Dr|Blvd|Way|Court)\b\.?|\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|"
+    r"Nov|Dec)[a-z]*\.? (?:\d{1,2},? )?(?:19|20)\d\d\b|"
+    r"(?i:\b(?:mrn|ssn|id|nhs|dob|account)\b(?: ?(?:no|number))?[:#. ]{1,3})\S*\d\S*"
 )
 
 
@@ -56,7 +59,8 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     text = without_identifiers(visible(note).strip(), names)
     if not text or len(text) > MOST_CHARS:
         raise UsageError(
-            f"The note has {len(text):,} characters.", hint=f"Give what is known of the patient, at most {MOST_CHARS:,}."
+            f"The note has {len(text):,} characters.",
+            hint=f"Give what is known of the patient, at most {MOST_CHARS:,}.",
         )
     sentences = _sentences(text)
     terms = [term for number, words in enumerate(sentences) for term in _terms(words, number)]
@@ -71,7 +75,9 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     age, sex = _age(split(text)), _sex(split(text))
     drugs = [mention for mention in load_drug_names().find(text)]
     denied = {key(term.text) for term in terms if term.denied}
-    medicines = list(dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs))
+    medicines = list(
+        dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs)
+    )
     return Facts(
         age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if _also_main(one))][:3]],
         stage=_after(text, ("stage", "grade")), histology="", biomarkers=_biomarkers(sentences),
@@ -84,16 +90,19 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
 def read_chart(chart: "Chart") -> Facts:
     """The facts of a patient of the record store: problems in the chart's order, active ones before resolved ones."""
     from docgemma.ehr.summary import summarize
-    from docgemma.text.births import age_on
 
     told: dict[str, Any] = summarize(chart)
     problems = sorted(told["problems"], key=lambda item: bool(item.get("resolved")))
     patient = told["patient"]
-    lines = [f"{age_on(patient['birth_date'])}-year-old {patient['sex']}." if patient["birth_date"] else patient["sex"]]
+    born, today = patient["birth_date"], date.today().isoformat()
+    years = f"{int(today[:4]) - int(born[:4]) - (today[5 : len(born)] < born[5:])}-year-old " if born else ""
+    lines = [f"{years}{patient['sex']}."]
     lines += ["Diagnosis: " + "; ".join(item["name"] for item in problems) + "."]
     lines += ["Medicines: " + "; ".join(item["name"] for item in told["medications"]) + "."]
     lines += [item["text"] for item in told["notes"]]
-    return read_note("\n".join(lines)[:MOST_CHARS], [*patient["name"].split(), patient["id"], *chart.patient.identifiers])
+    return read_note(
+        "\n".join(lines)[:MOST_CHARS], [*patient["name"].split(), patient["id"], *chart.patient.identifiers]
+    )
 
 
 def without_identifiers(text: str, names: Iterable[str] = ()) -> str:
@@ -115,7 +124,12 @@ def without_identifiers(text: str, names: Iterable[str] = ()) -> str:
             )  # fmt: skip
             initial = len(bare) == 1 and piece.endswith(".") and bare.isupper()
             shouted = after_title and bare.isalpha() and bare.isupper() and len(bare) > 2 and not _medical(bare)
-            if set(key(bare)) & given or shouted or (hidden and any(map(str.isalpha, bare))) or (initial and GONE in pieces[at - 1 : at]):
+            if (
+                set(key(bare)) & given
+                or shouted
+                or (hidden and any(map(str.isalpha, bare)))
+                or (initial and GONE in pieces[at - 1 : at])
+            ):
                 pieces[at] = piece.replace(bare, GONE, 1) if bare else piece
             after_title = word in lists["titles"] or (after_title and GONE in pieces[at])
         out.append(" ".join(pieces))
@@ -181,7 +195,12 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
     found, at = [], 0
     while at < len(words):
         if mention := mentions.get(at):
-            behind, text, known, finding = mention.behind, " ".join(words[at : mention.behind]), True, mention.concept.finding
+            behind, text, known, finding = (
+                mention.behind,
+                " ".join(words[at : mention.behind]),
+                True,
+                mention.concept.finding,
+            )
             text = mention.concept.name if mention.concept.lay else load_concepts().spelled.get(key(text), text)
         else:
             behind = at
@@ -208,22 +227,20 @@ def _goes_on(word: str) -> bool:
 
 def _scope(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand behind a negation (up to a word that ends it) or behind a relative."""
-    inside, found, joined = False, [], " ".join(words)
-    cues = _lists()[kind]
+    inside, found = False, []
     for at, word in enumerate(words):
-        two = " ".join(words[at : at + 2])
-        if word in cues or two in cues or " ".join(words[at : at + 3]) in cues:
+        if any(" ".join(words[at : at + size]) in _lists()[kind] for size in (1, 2, 3)):
             inside = True
         elif kind == "negations" and (word in _lists()["ends"] or word in (".", ":")):
             inside = False
         found.append(inside)
-    return found if joined else []
+    return found
 
 
 def _cue(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand shortly behind a cue."""
     cues, reach, found = _lists()[kind], 0, []
-    for at, word in enumerate(words):
+    for at in range(len(words)):
         hit = any(" ".join(words[at : at + size]) in cues for size in (1, 2, 3, 4))
         long = kind == "past"  # a heading or "history of" holds for the whole sentence
         reach = (len(words) if long else SENTENCES_OF_CUE) if hit else reach - 1
@@ -249,7 +266,7 @@ def _distinct(terms: Sequence[Term]) -> list[Term]:
 def _after(text: str, cues: tuple[str, ...]) -> str:
     """What follows "stage": "IV", "3b"."""
     words = split(text)
-    for cue, value in zip(words, words[1:], strict=False):
+    for cue, value in pairwise(words):
         if cue.casefold() in cues and (value[0].isdigit() or set(value[:3].upper()) <= set("IVXABC")):
             return f"{cue.casefold()} {value}"
     return ""
@@ -264,9 +281,8 @@ def _biomarkers(sentences: Sequence[Sequence[str]]) -> list[str]:
             rest = [other.casefold() for other in words[at + 1 : at + 5]]
             shaped = 2 < len(word) < 9 and word[:2].isupper() and word.isalnum() and word.isupper()
             concept = load_concepts().get(word)
-            told = {"positive", "mutation", "mutant", "mutated", "expression", "fusion", "rearrangement", "variant",
-                    "amplification", "amplified", "antibody", "antibodies", "carrier", "deletion", "receptor", "gene"}  # fmt: skip
-            if shaped and concept is None and not denied[at] and set(rest) & told and not _denied_behind(rest):
+            told = set(rest) & _lists()["markers"]
+            if shaped and concept is None and not denied[at] and told and not _denied_behind(rest):
                 found.append(word)
     return list(dict.fromkeys(found))[:8]
 
@@ -277,7 +293,9 @@ def _age(words: Sequence[str]) -> int | None:
         rest = "".join(words[at + 1 : at + 4]).casefold().replace("-", "").replace("/", "")
         digits = "".join(char for char in word if char.isdigit())
         glued = word[len(digits) :].casefold() in ("yo", "y", "m", "f", "yom", "yof")
-        named = rest.startswith(("yearold", "yearsold", "yo", "yr", "years", "yearsof")) or (at and words[at - 1].casefold() in ("aged", "age"))
+        named = rest.startswith(("yearold", "yearsold", "yo", "yr", "years", "yearsof")) or (
+            at and words[at - 1].casefold() in ("aged", "age")
+        )
         if digits and word.startswith(digits) and int(digits) < 120 and (named if word == digits else glued):
             return int(digits)
         if word == digits and word and rest.startswith(("month", "m o", "mo", "weekold", "dayold")):

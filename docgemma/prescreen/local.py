@@ -1,9 +1,9 @@
 """The local orchestrator: code owns the strategy, the concept graph and the results supply the vocabulary.
 
-Every term of the patient is expected to bring some new relevant trials: a prior by how it belongs to the patient, scaled
-by what such terms have brought so far. A search finds every trial that names all of its words, so "failure" also finds
-"heart failure" and "renal failure": the next search is the words whose unexplored terms promise most together. Terms that
-relevant trials name join the others. Nothing is kept between turns, so that a resumed run chooses the same.
+Every term of the patient is expected to bring some new relevant trials: a prior by how it belongs to the patient,
+scaled by what such terms have brought so far. A search finds every trial that names all of its words, so "failure" also
+finds "heart failure" and "renal failure": the next search is the words whose unexplored terms promise most together.
+Terms that relevant trials name join the others. Nothing is kept between turns: a resumed run chooses the same.
 """
 
 from collections import defaultdict
@@ -137,7 +137,9 @@ class State:
 
     def _met(self, field: Field, words: Iterable[str]) -> list[float]:
         """Relevance of the seen trials that a search for the words would return."""
-        sets = [self.naming.get(("intervention" if field == "intervention" else "condition", word), set()) for word in words]
+        sets = [
+            self.naming.get(("intervention" if field == "intervention" else "condition", word), set()) for word in words
+        ]
         return [self.relevance[trial] for trial in sorted(set.intersection(*sets))] if sets else []
 
     def _scales(self) -> dict[str, float]:
@@ -146,7 +148,9 @@ class State:
         for name, term in self.profile.terms.items():
             field: Field = "intervention" if by_treatment(term) else "condition"
             if self._rest(field, frozenset(name)) == 0:
-                brought[self._kind(term)].append(min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness))
+                brought[self._kind(term)].append(
+                    min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness)
+                )
         return {name: min(1.6, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
 
     def _kind(self, term: Belongs) -> str:
@@ -218,8 +222,8 @@ class State:
                 if not words or (option.field, words) in seen or self._like_before(option.field, said, words):
                     continue
                 seen.add((option.field, words))
-                covered = [pair for pair in index[option.field, min(words, key=lambda word: (len(index[option.field, word]), word))]
-                           if words <= pair[0].words]  # fmt: skip
+                rarest = min((index[option.field, word] for word in words), key=len)
+                covered = [pair for pair in rarest if words <= pair[0].words]
                 dropped = min(len(one.words) for one, _ in covered) - len(words)
                 met = self._met(option.field, words)
                 precision = (sum(met) + 2.0) / (len(met) + 2.5)
@@ -231,7 +235,8 @@ class State:
         """Whether a search for nearly the same was made."""
         text = " ".join(sorted(words))
         return self._rest(field, words) == 0 or any(
-            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE for done, other, _ in self.tried
+            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE
+            for done, other, _ in self.tried
         )
 
     def search(self, query: str, field: Field, covered: Sequence[Option], gain: float) -> ToolCall:
@@ -277,7 +282,7 @@ def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
 
 @lru_cache(maxsize=20_000)
 def _wider(term: str, said: str, known: bool) -> bool:
-    """Whether the shorter words are the patient's as well: "dyspnea" of "exertional dyspnea", "lung" of "lung diseases"."""
+    """Whether shorter words are the patient's as well: "dyspnea" of "exertional dyspnea", "lung" of "lung disease"."""
     left_out = set(key(term)) - set(key(said))
     vague = {part for word in words_file()["generic"] for part in key(str(word))}
     return left_out <= vague or (known and term.endswith(said))

@@ -4,21 +4,25 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.prescreen.concepts import Key, key, load_concepts, split, within
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
 from docgemma.prescreen.toolset import split_criteria
 
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
-    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6, "care": 0.4,
-    "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
+    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6,
+    "care": 0.4, "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
 }  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
 FOREIGN = 0.35  # where the trial names only diseases that are none of the patient's
 ASIDE = 0.6  # what goes with a comorbid disease, of what goes with a symptom or a medicine
 FOLLOWS = 0.5  # what a medicine or a phrase of a note leads to, of a finding
-STATUSES = {"RECRUITING": 1.0, "NOT_YET_RECRUITING": 0.97, "ENROLLING_BY_INVITATION": 0.95, "ACTIVE_NOT_RECRUITING": 0.9}
+STATUSES = {
+    "RECRUITING": 1.0,
+    "NOT_YET_RECRUITING": 0.97,
+    "ENROLLING_BY_INVITATION": 0.95,
+    "ACTIVE_NOT_RECRUITING": 0.9,
+}
 ENDED = 0.85
 SHORTLIST = 500
 
@@ -64,7 +68,9 @@ class Profile:
             for problem in load_concepts().treated_with(medicine):
                 self._add(Belongs(problem, "finding", 0.4, medicine))
             self._around(medicine, 0.8)
-        self.names = {name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1}
+        self.names = {
+            name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1
+        }
         self._known: dict[str, Told] = {}
 
     def _around(self, term: str, near: float) -> None:
@@ -101,7 +107,9 @@ class Profile:
         )
         missed, told, covered = 1.0, [], set[str]()
         for term in hits:
-            if not set(key(term.term)) <= covered:  # "pulmonary fibrosis" after "idiopathic pulmonary fibrosis" is no second
+            if (
+                not set(key(term.term)) <= covered
+            ):  # "pulmonary fibrosis" after "idiopathic pulmonary fibrosis" is no second
                 missed *= 1 - _weight(term)
                 told.append(term.term)
                 covered |= set(key(term.term))
@@ -123,7 +131,7 @@ class Profile:
         )  # fmt: skip
 
     def _by_criteria(self, relevance: float, criteria: str) -> float:
-        """Whom a trial takes is said best by its criteria: up where they name the diagnosis, down where they exclude it."""
+        """Criteria say best whom a trial takes: up where they name the diagnosis, down where they exclude it."""
         included, excluded = (_runs(part) for part in split_criteria(criteria))
         if any(" ".join(name) in included for name in self.names):
             return max(relevance, 0.85)
@@ -170,7 +178,7 @@ def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = F
 
 
 def _gain(grades: Sequence[int]) -> float:
-    return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
 def _weight(term: Belongs) -> float:
