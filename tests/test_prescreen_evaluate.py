@@ -178,6 +178,12 @@ def test_the_command_measures_a_registry_that_it_serves_itself(small: list[str],
     assert not (tmp_path / "home" / "http-cache").exists()  # answers of a stand-in are kept for nobody
 
 
+def test_a_registry_that_is_down_is_no_measured_zero(small: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCGEMMA_CTGOV_URL", "http://127.0.0.1:9")
+    done = CliRunner().invoke(app, ["trials", "eval", *small[:4], "--ablation", "full"], catch_exceptions=False)
+    assert "1 incomplete" in done.stdout and "could not be reached" in done.stdout
+
+
 def test_the_edge_model_judges_no_criteria_and_says_so(small: list[str]) -> None:
     result = run("eval", "--criteria", str(data_file("prescreen", "criteria.jsonl")))
     assert result["criteria"]["n"] == 0 and "medical model" in result["criteria"]["why"]

@@ -4,12 +4,15 @@ import base64
 import builtins
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from docgemma.errors import ConfigError, ModelError
+from docgemma.graphs.prescreen import Tools, run
+from docgemma.memory import open_memory
 from docgemma.prescreen import gemini
 from docgemma.prescreen.gemini import Gemini
 from docgemma.prescreen.mock_server import serving
@@ -193,3 +196,21 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch: pyte
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     settings = Settings()
     assert settings.google_api_key == KEY and KEY not in repr(settings)
+
+
+def test_a_run_that_was_killed_between_parallel_calls_goes_on_with_the_same_conversation(
+    registry: Registry, tmp_path: Path
+) -> None:
+    def killed(done: Search) -> None:
+        if done["args"]["condition"] == "cough":
+            raise KeyboardInterrupt
+
+    memory = open_memory(str(tmp_path / "memory.sqlite"))
+    with playing(condition("sarcoidosis", "cough", "lung"), DONE) as (url, server), closing(memory.conn):
+        settings = Settings(home=tmp_path, gemini_url=url, google_api_key=KEY)
+        with pytest.raises(KeyboardInterrupt):
+            run(FACTS, Tools(Toolset(registry), Gemini(settings), settings), memory, "gemini", killed)
+        done = run(FACTS, Tools(Toolset(registry), Gemini(settings), settings), memory, "gemini")
+    assert done["resumed"] and not done["partial"] and done["calls"]["search_trials"] == 3
+    assert [item["args"]["condition"] for item in done["searches"]] == ["sarcoidosis", "cough", "lung"]
+    assert len(server.requests) == 2 and [one["id"] for one in answers(server, 1)] == ["call-0", "call-1", "call-2"]

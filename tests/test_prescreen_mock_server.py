@@ -95,6 +95,7 @@ def test_a_query_finds_what_the_api_would(url: str, asked: dict[str, str], found
             "Allowed values for enum field `protocolSection.designModule.phases`",
         ),
         ({"filter.advanced": "AREA[Nonsense]x"}, "Error parsing query in advanced filter"),
+        ({"query.cond": "(" * 5000}, ""),
         ({"pageToken": "bogus"}, "incorrect format"),
         ({"pageSize": "-1"}, "incorrect format"),
         ({"filter.geo": "distance(1,2,50mi)"}, "not emulated"),

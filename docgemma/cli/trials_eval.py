@@ -134,6 +134,9 @@ def _show(told: dict[str, Any]) -> None:
             f"{mean['seconds']:.1f} s, ${mean['cost']:.2f}; nDCG {mean['ndcg_judged']:.2f} judged, "
             f"{mean['ndcg_all']:.2f} all" + (f"; {line['partial']} incomplete" if line["partial"] else "")
         )
+    for row in told.get("rows", []):
+        if row["partial"]:
+            say(f"Incomplete, and so no measure of the search: {row['ablation']} {row['query']}: {row['partial']}")
     if told.get("summary") and not told["model"]:
         say("No medical model is loaded: there is no expert, and so no ablation without it.")
     if not (criteria := told.get("criteria")):

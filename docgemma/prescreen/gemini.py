@@ -78,7 +78,9 @@ class Gemini:
         if not settings.google_api_key:
             raise ConfigError("Gemini needs a key.", hint="Set GOOGLE_API_KEY, or use the local orchestrator.")
         self.model, self._types = model, types
-        retry = types.HttpRetryOptions(attempts=ATTEMPTS, initial_delay=0.5, max_delay=8, http_status_codes=TRANSIENT)
+        retry = types.HttpRetryOptions(
+            attempts=ATTEMPTS, initial_delay=0.5, max_delay=8, jitter=0.25, http_status_codes=TRANSIENT
+        )
         http = types.HttpOptions(
             base_url=settings.gemini_url, api_version="v1beta", timeout=int(timeout_s * 1000), retry_options=retry
         )  # function calling of preview models is in v1beta

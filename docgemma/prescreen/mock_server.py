@@ -4,8 +4,6 @@ A record is a study as the API gives it (`protocolSection`, `derivedSection`), o
 What the API knows and this server does not (geography, sort, aggregations) is refused, never ignored.
 """
 
-import base64
-import binascii
 import gzip
 import json
 import threading
@@ -21,6 +19,7 @@ from docgemma.prescreen.mock_query import AREAS, ENUMS, PIECES, Indexed, QueryEr
 
 BASE = "/api/v2"
 PAGE_SIZE, LARGEST_PAGE = 10, 1000
+TOKEN = "from-"  # of a page, before its offset
 FILTERS = ("filter.overallStatus", "filter.ids", "filter.advanced")
 SHAPE = ("fields", "pageSize", "pageToken", "countTotal", "format")
 REFUSED = (
@@ -54,12 +53,12 @@ class Trials:
                 raise QueryError(f"`{name}` is not emulated by this server")
             if name not in (*AREAS, *FILTERS, *SHAPE):
                 raise QueryError(f"`{name}` is unknown parameter")
-        size, start = _page_size(asked.get("pageSize", "")), _offset(asked.get("pageToken", ""))
+        size, start = min(_number(asked, "pageSize", PAGE_SIZE), LARGEST_PAGE), _number(asked, "pageToken", 0)
         fields = _fields(asked.get("fields", ""))
         found = self._matching(asked)
         answer: dict[str, Any] = {"studies": [_projected(study, fields) for study in found[start : start + size]]}
         if start + size < len(found):
-            answer["nextPageToken"] = base64.urlsafe_b64encode(f"from {start + size}".encode()).decode().rstrip("=")
+            answer["nextPageToken"] = f"{TOKEN}{start + size}"
         if asked.get("countTotal") == "true" and not start:
             answer["totalCount"] = len(found)
         return answer
@@ -110,7 +109,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, {"apiVersion": "2.0.5", "dataTimestamp": "2026-01-01T00:00:00"})
             else:
                 self._send(404, "Not found")
-        except QueryError as error:
+        except (QueryError, RecursionError) as error:
             self._send(400, str(error))
 
     def _study(self, trial: str, asked: dict[str, str]) -> None:
@@ -178,25 +177,11 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.replace("|", ",").split(",") if part.strip()]
 
 
-def _page_size(text: str) -> int:
-    if not text:
-        return PAGE_SIZE
-    if not text.isdecimal():
-        raise QueryError("Parameter `pageSize` has incorrect format")
-    return min(int(text), LARGEST_PAGE)
-
-
-def _offset(token: str) -> int:
-    """Where a page begins, from the token of the page before it."""
-    if not token:
-        return 0
-    try:
-        word, number = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().split(" ")
-        if word != "from":
-            raise ValueError(word)
-        return int(number)
-    except (ValueError, binascii.Error) as error:
-        raise QueryError("Parameter `pageToken` has incorrect format") from error
+def _number(asked: dict[str, str], name: str, default: int) -> int:
+    text = asked.get(name, "").removeprefix(TOKEN)
+    if text and not (text.isdecimal() and len(text) < 10):
+        raise QueryError(f"Parameter `{name}` has incorrect format")
+    return int(text or default)
 
 
 def _fields(text: str) -> list[str]:
