@@ -130,7 +130,7 @@ class State:
         searches = [search for search in evidence.searches if search["tool"] == "search_trials"]
         self.tried = [_asked(search) for search in searches]
         full = [bool(search["next_token"]) for search in searches if not search["args"].get("page_token")]
-        self.keep = 1 - CROWDED * sum(full) / max(4, len(full))
+        self.keep = 1 - CROWDED * (sum(full) / max(4, len(full)) if full else 1)  # first the diagnosis as it is named
         self.scale = self._scales()
         self.unmet = self._unmet(searches)
         self.options = [option for option in (*self._known(), *(self._learned() if feedback else ())) if option.words]
