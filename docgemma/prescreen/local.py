@@ -97,11 +97,12 @@ class Local:
         return [call] if call else []
 
     def _checklist(self, facts: Facts, evidence: Evidence) -> ToolCall | None:
-        """The next of a fixed list: each diagnosis, what it is also called, its kinds, its treatments."""
+        """The next of a fixed list: each diagnosis, its other names, broader and narrower ones, its treatments."""
         terms = [
             (related.term, "intervention" if relation == "with" else "condition")
-            for diagnosis in facts["diagnoses"] for relation in ("is", "said", "down", "with")
-            for related in load_concepts().related(diagnosis, depth=0) if related.relation == relation
+            for diagnosis in facts["diagnoses"] for relation in ("is", "said", "up", "down", "with")
+            for related in load_concepts().related(diagnosis, depth=1)
+            if related.relation == relation and (related.nearness == 1 or relation != "up")
         ]  # fmt: skip
         for term, field in list(dict.fromkeys(terms))[len(evidence.searches) :]:
             return ToolCall(tool="search_trials", args={field: term, "page_size": LARGEST_PAGE}, why="of the checklist")
