@@ -50,6 +50,7 @@ class Concepts:
         self.named: dict[Key, Concept] = {}
         self._care: dict[str, list[str]] = {}
         self._up: dict[str, list[str]] = {}
+        self._shown: dict[Key, set[str]] = {}  # finding -> the specialties whose diseases have it
         self.abbreviated: set[Key] = set()  # names that are read only as they are written, in capitals
         self.spelled: dict[Key, str] = {}  # abbreviation -> the name that stands before it
         listed: list[tuple[str, Concept]] = []
@@ -82,6 +83,8 @@ class Concepts:
         for one in {id(one): one for _, one in listed}.values():  # what is listed is known where a note says it
             for kind in ("signs", "leads", "up"):
                 for said in one.lists.get(kind, ()):
+                    if self._up.get(one.group):
+                        self._shown.setdefault(key(said), set()).add(one.group)
                     self.named.setdefault(key(said), Concept(said, finding=True))
         self._treated: dict[Key, list[str]] = {}
         for one in {one.name: one for _, one in listed if one.lists.get("with")}.values():
@@ -124,7 +127,7 @@ class Concepts:
                 found[key(said)] = Related(said, relation, nearness)
 
         def walk(name: str, nearness: float, left: int) -> None:
-            concept = self.get(name) or self._by_ending(name)
+            concept = self.kind_of(name)
             if concept is None:
                 return
             if concept.name != name:
@@ -143,13 +146,30 @@ class Concepts:
         walk(term, 1.0, depth)
         return list(found.values())
 
+    def specialty(self, terms: Iterable[str]) -> list[Related]:
+        """What the specialty whose diseases name most of the terms has in common; [] where none does."""
+        votes: dict[str, float] = {}
+        for term in terms:
+            concept, groups = self.get(term), self._shown.get(key(term), set())
+            for group in {concept.group} if concept and self._up.get(concept.group) else groups:
+                votes[group] = votes.get(group, 0.0) + 1 / max(1, len(groups))
+        if not votes:
+            return []
+        most = max(sorted(votes), key=votes.__getitem__)
+        return [
+            *(Related(said, "up", FAR) for said in self._up[most]),
+            *(Related(s, "care", FAR) for s in self._care[most]),
+        ]
+
     def treated_with(self, treatment: str) -> list[str]:
         """The concepts that a treatment is listed for; [] where these are many."""
         found = self._treated.get(key(treatment), [])
         return found if len(found) < 4 else []
 
-    def _by_ending(self, term: str) -> Concept | None:
-        """A longer name is a kind of what it ends with: "spindle cell sarcoma", "angiosarcoma"."""
+    def kind_of(self, term: str) -> Concept | None:
+        """The concept of a name; a longer name is a kind of what it ends with: "cell sarcoma", "angiosarcoma"."""
+        if known := self.get(term):
+            return known
         words = key(term)
         for first in range(1, len(words)):
             if known := self.named.get(words[first:]):

@@ -23,8 +23,8 @@ from docgemma.prescreen.registry import LARGEST_PAGE
 Field = Literal["condition", "intervention", "eligibility_keywords"]
 # new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
 PRIOR = {
-    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.4, "signs": 1.4, "care": 1.0, "comorbidity": 5.0,
-    "finding": 5.0, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.7,
+    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.6, "signs": 1.4, "care": 0.8, "comorbidity": 5.0,
+    "finding": 4.5, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.7,
 }  # fmt: skip
 SAID = {
     "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
@@ -40,7 +40,7 @@ KEYWORD = 0.5  # what a keyword tells, of a condition
 ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
-TAIL, BROADER = 1.06, 0.92  # what a word that is left out changes where they do not: at the front, elsewhere
+TAIL = 1.06  # what each such word adds where they do not, if the rest is a name of the patient's as well
 NEAR_DUPLICATE = 92  # of 100
 LEAST = 0.25  # expected new relevant trials; below, the search ends
 OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
@@ -130,7 +130,7 @@ class State:
         searches = [search for search in evidence.searches if search["tool"] == "search_trials"]
         self.tried = [_asked(search) for search in searches]
         full = [bool(search["next_token"]) for search in searches if not search["args"].get("page_token")]
-        self.keep = 1 - CROWDED * sum(full) / max(4, len(full))
+        self.keep = 1 - CROWDED * (sum(full) / max(4, len(full)) if full else 1)  # first the diagnosis as it is named
         self.scale = self._scales()
         self.unmet = self._unmet(searches)
         self.options = [option for option in (*self._known(), *(self._learned() if feedback else ())) if option.words]
@@ -227,7 +227,7 @@ class State:
                 dropped = min(len(one.words) for one, _ in covered) - len(words)
                 met = self._met(option.field, words)
                 precision = (sum(met) + 2.0) / (len(met) + 2.5)
-                factor = TAIL if _wider(option.term, said, key(said) in self.profile.terms) else BROADER
+                factor = TAIL if _wider(option.term, said, key(said) in self.profile.terms) else 1.0
                 gain = sum(_distinct(covered)) * (self.keep * factor) ** dropped * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
 

@@ -55,6 +55,10 @@ class Profile:
             near = 1.0 if diagnosis in main else 0.7
             for term, relation, nearness in load_concepts().related(diagnosis):
                 self._add(Belongs(term, relation, nearness * near, diagnosis))
+            if load_concepts().kind_of(diagnosis) is None:  # by the company that it keeps
+                beside = [*diagnosis.split(), *facts["findings"], *facts["comorbidities"], *facts["biomarkers"]]
+                for term, relation, nearness in load_concepts().specialty(beside):
+                    self._add(Belongs(term, relation, nearness * near, diagnosis))
         for problem in facts["comorbidities"]:
             self._add(Belongs(problem, "comorbidity", 1.0, problem))
             self._around(problem, 0.6)
