@@ -249,6 +249,8 @@ def main() -> None:
     options = parser.parse_args()
     result = run(options.users, options.seconds)
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    if options.out.is_file():  # an earlier program's run, kept to compare with
+        result |= {key: value for key, value in json.loads(options.out.read_text()).items() if key == "before"}
     options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(table(result))
     if result["errors"] or result["crosstalk"]:

@@ -16,7 +16,7 @@ from langgraph.types import Command, StateSnapshot
 from docgemma.ehr.open import open_store
 from docgemma.errors import ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.forget import forget_all, forget_before, forget_expired, forget_thread, image_folder
-from docgemma.graphs import load_graph
+from docgemma.graphs import DEFAULT, GRAPHS, load_graph
 from docgemma.images import keep_image
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit", "amend"]
-RECURSION_LIMIT = 60  # nodes in a turn; the rules end it far earlier
+RECURSION_LIMIT = 120  # nodes in a turn; the rules end it far earlier
 
 
 class Options(TypedDict, total=False):
@@ -58,7 +58,7 @@ class Agent:
     Args:
         model: overrides `settings.model`.
         llm: a loaded model, which whoever loaded it closes, instead of loading one.
-        graph: "v3".
+        graph: of new conversations, and of new questions in an earlier one; None takes v3, and the earlier one's own.
         on_progress: called with one line for each slow step of start-up.
     """
 
@@ -68,12 +68,12 @@ class Agent:
         *,
         model: str | None = None,
         llm: LLM | None = None,
-        graph: str = "v3",
+        graph: str | None = None,
         on_progress: Callable[[str], Any] | None = None,
     ):
         self.settings = settings or read_settings()
-        self.graph_name = graph
-        builder = load_graph(graph)
+        self.graph_name, self._given_graph = graph or DEFAULT, graph
+        load_graph(self.graph_name)  # there is such a graph
         self.memory = open_memory(self.settings.db_location)
         forget_expired(self.settings, self.memory)
         self.store = open_store(self.settings)
@@ -83,7 +83,7 @@ class Agent:
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
         self._own_llm = llm is None
-        self.app = builder.compile(checkpointer=self.memory)
+        self._apps = {name: load_graph(name).compile(checkpointer=self.memory) for name in GRAPHS}
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
 
@@ -114,10 +114,12 @@ class Agent:
         with self._lock(thread):  # what is checked must still hold when the turn begins
             if not create:
                 self._check_known(thread)
-            if (pending := self.pending(thread)) and (answer := self._about_card(message, pending, thread, options)):
+            stored = self._stored(thread)  # what waits there only its own graph can go on from
+            graph = None if stored.interrupts or stored.values.get("clarification") else self._given_graph
+            if (pending := _waiting(stored)[0]) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
             turn: dict[str, Any] = {
-                "message": message, "turn_id": uuid.uuid4().hex,
+                "graph": graph or self._graph(thread), "message": message, "turn_id": uuid.uuid4().hex,
                 "image": None if image is None else keep_image(image, image_folder(self.settings, thread)),
                 "path": RESET, "steps": RESET, "calls": RESET, "sources": [], "resumed": False, "next_node": None,
             }  # fmt: skip
@@ -253,7 +255,8 @@ class Agent:
         """One run of the graph; the caller holds the conversation's lock."""
         start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
         with self._memory_errors():
-            told: Iterator[Any] = self.app.stream(
+            graph = given["graph"] if isinstance(given, dict) else self._graph(thread)
+            told: Iterator[Any] = self._apps[graph].stream(
                 given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],
                 durability="sync",
             )  # fmt: skip
@@ -268,12 +271,18 @@ class Agent:
         stored = self._stored(thread)
         pending, beside = _waiting(stored)
         return report(
-            cast(AgentState, stored.values), thread=thread, graph=self.graph_name, model=self.llm.name,
+            cast(AgentState, stored.values), thread=thread, graph=self._graph(thread), model=self.llm.name,
             pending=cast(PendingWrite | None, pending), seconds=seconds, beside=beside,
         )  # fmt: skip
 
     def _stored(self, thread: str) -> StateSnapshot:
-        return self.app.get_state(_config(thread))
+        return self._apps[self._graph(thread)].get_state(_config(thread))
+
+    def _graph(self, thread: str) -> str:
+        """The graph that a conversation runs."""
+        found = self.memory.get_tuple(_config(thread))
+        values: dict[str, Any] = found.checkpoint["channel_values"] if found else {"graph": self.graph_name}
+        return str({**values, **values.get("__start__", {})}.get("graph", DEFAULT))  # __start__: of a turn just begun
 
     @contextmanager
     def _memory_errors(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 import contextlib
 import html
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from docgemma.agent import Agent
@@ -16,8 +17,23 @@ COLOURS = {  # of the nodes in the order in which they run: code, a constrained 
     "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
     "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
 }  # fmt: skip
+V3 = tuple(COLOURS)
+COLOURS |= {  # of the nodes that only v1 and v2 have
+    "image_detection": "#2e7d32", "context_assembler": "#2e7d32", "complexity_router": "#1565c0", "triage": "#1565c0",
+    "decompose": "#1565c0", "plan_tool": "#1565c0", "fast_path": "#2e7d32", "validate_call": "#2e7d32",
+    "fix_args": "#1565c0", "check_result": "#2e7d32", "assess_result": "#2e7d32", "error_strategy": "#c62828",
+    "think": "#e65100", "extract_needs": "#1565c0", "think_again": "#e65100",
+}  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
+turns: list[dict[str, Any]] = []  # each turn of this process's notebook agents: the report, with its question
+
+
+class _Noted(Agent):
+    def _report(self, thread: str, seconds: float) -> dict[str, Any]:
+        result = super()._report(thread, seconds)
+        turns.append({"question": self._stored(thread).values["message"], **result})
+        return result
 
 
 def start(model: str | None = None, **settings: Any) -> Agent:
@@ -33,7 +49,7 @@ def start(model: str | None = None, **settings: Any) -> Agent:
 
     home = tempfile.mkdtemp(prefix="docgemma-notebook-")
     given: Settings = read_settings(**{"home": home, **settings})
-    agent = Agent(given, llm=shared_model(model, given), on_progress=print)
+    agent = _Noted(given, llm=shared_model(model, given), on_progress=print)
     print(f"{agent.llm.name} is loaded.")
     return agent
 
@@ -44,6 +60,12 @@ def shared_model(name: str | None, settings: Settings) -> LLM:
     if key not in _models:
         _models[key] = load_llm(name, settings, on_progress=print)
     return _models[key]
+
+
+def release() -> None:
+    """Free the memory of the models that notebooks share; the next `start` loads anew."""
+    while _models:
+        _models.popitem()[1].close()
 
 
 def show(result: dict[str, Any]) -> Any:
@@ -65,7 +87,8 @@ def show(result: dict[str, Any]) -> Any:
 
 
 def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
-    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose."""
+    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose;
+    a dot is hollow where no model was called."""
     import matplotlib.pyplot as plt
 
     longest = max(len(result["path"]) for result in results)
@@ -73,11 +96,14 @@ def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
     for row, (result, title) in enumerate(zip(results, titles, strict=True)):
         y = len(results) - row
         axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
-        axes.scatter(range(len(result["path"])), [y] * len(result["path"]), s=140, zorder=2,
-                     color=[COLOURS[node] for node in result["path"]])  # fmt: skip
+        colours = [COLOURS[node] for node in result["path"]]
+        called = [step.get("calls", result["llm_calls"]) for step in result["timeline"]]
+        filled = [colour if count else "white" for colour, count in zip_longest(colours, called[: len(colours)])]
+        axes.scatter(range(len(colours)), [y] * len(colours), s=140, zorder=2, color=filled, edgecolors=colours)
         axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
-    for node, colour in COLOURS.items():
-        axes.scatter([], [], color=colour, label=node.replace("_", " "))
+    ran = {node for result in results for node in result["path"]}
+    for node in V3 if ran <= set(V3) else [name for name in COLOURS if name in ran]:
+        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
     axes.set_ylim(0.4, len(results) + 0.8)
     axes.axis("off")

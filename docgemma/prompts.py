@@ -24,6 +24,13 @@ GENERATION = {
     "result_classify": GenConfig(temperature=0.0, max_tokens=128),
     "error_handler": GenConfig(temperature=0.0, max_tokens=64),
     "synthesize": GenConfig(temperature=0.5, max_tokens=256),
+    # v1 and v2
+    "complexity_router": GenConfig(temperature=0.0, max_tokens=128),
+    "triage": GenConfig(temperature=0.0, max_tokens=128),
+    "decompose": GenConfig(temperature=0.0, max_tokens=512),
+    "plan_tool": GenConfig(temperature=0.0, max_tokens=96),
+    "extract_needs": GenConfig(temperature=0.0, max_tokens=192),
+    "think": GenConfig(temperature=0.0, max_tokens=1024),
 }
 
 HISTORY_TURNS = 4  # the last 2-4 turns; v3 spec, section 4, node 1
@@ -113,7 +120,7 @@ class Ask(Generic[S]):
 
 def ask_intent(state: AgentState, tools: Sequence["Tool"]) -> Ask[IntentClassification]:
     schema = intent_schema(tuple(tool.name for tool in tools))
-    return Ask("intent_classify", Prompt(user=_situation(state), system=INTENT_SYSTEM), schema)
+    return Ask("intent_classify", Prompt(user=situation(state), system=INTENT_SYSTEM), schema)
 
 
 def ask_tool(state: AgentState, candidates: Sequence["Tool"], allow_none: bool) -> Ask[ToolSelection]:
@@ -126,7 +133,7 @@ def ask_tool(state: AgentState, candidates: Sequence["Tool"], allow_none: bool) 
         matched_example_tool=example.name,
     )
     names = [tool.name for tool in candidates] + ([NO_TOOL] if allow_none else [])
-    user = _join(_situation(state), f"Task: {state.get('task_summary', '')}", _earlier_results(state))
+    user = join(situation(state), f"Task: {state.get('task_summary', '')}", earlier_results(state))
     if allow_none:
         user += f'\n\nIf nothing more is needed, answer "{NO_TOOL}".'
     return Ask("tool_select", Prompt(user=user, system=system, prefix=ANALYTICAL_PREFIX), selection_schema(names))
@@ -138,7 +145,7 @@ def ask_arguments(state: AgentState, tool: "Tool", schema: type[S]) -> Ask[S]:
         tool_name=tool.name, tool_full_description=tool.description,
         user_query=state["user_query"], entity_hints=entity_hints(state),
     )  # fmt: skip
-    user = _join(_history(state), _earlier_results(state), _last_error(state, tool.name)) or state["user_query"]
+    user = join(_history(state), earlier_results(state), last_error(state, tool.name)) or state["user_query"]
     return Ask("tool_arguments", Prompt(user=user, system=system), schema)
 
 
@@ -159,10 +166,11 @@ def answer_prompt(state: AgentState) -> Prompt:
     """The prompt of the one free text, sampled with `GENERATION["synthesize"]`."""
     results = state.get("tool_results", [])
     brief = len(results) == 1 and results[0]["tool_name"] in BRIEF_TOOLS
-    user = _join(
+    user = join(
         _history(state),
         f"Clinician's question: {state['user_query']}",
         f"Clinical context: {state['task_summary']}" if state.get("task_summary") else "",
+        "\n".join(state.get("thoughts") or []),
         image_section(state),
         tool_results_section(results),
         "\n".join(state.get("error_messages", [])),
@@ -208,11 +216,12 @@ def image_section(state: AgentState) -> str:
     return f"[Image Analysis]\n{findings['formatted']}" if findings and findings.get("formatted") else ""
 
 
-def _situation(state: AgentState) -> str:
-    return _join(
+def situation(state: AgentState) -> str:
+    return join(
         _history(state),
         "An image is attached." if state.get("image") else "",
         image_section(state),
+        f"Patient's record in brief:\n{state['patient_summary']}" if state.get("patient_summary") else "",
         f"Clinician's question: {state['user_query']}",
     )
 
@@ -225,16 +234,17 @@ def _history(state: AgentState) -> str:
     return "Conversation so far:\n" + "\n".join(lines) if lines else ""
 
 
-def _earlier_results(state: AgentState) -> str:
+def earlier_results(state: AgentState) -> str:
     section = tool_results_section(state.get("tool_results", []))
     return f"Already done:\n{section}" if section else ""
 
 
-def _last_error(state: AgentState, tool_name: str) -> str:
+def last_error(state: AgentState, tool_name: str) -> str:
     results = state.get("tool_results", [])
-    failed = results[-1] if results and results[-1]["error"] and results[-1]["tool_name"] == tool_name else None
-    return f"The last attempt failed: {failed['error']} Use different arguments." if failed else ""
+    failed = results[-1]["error"] if results and results[-1]["tool_name"] == tool_name else None
+    fault = state.get("fault") or failed
+    return f"The last attempt failed: {fault} Use different arguments." if fault else ""
 
 
-def _join(*parts: str) -> str:
+def join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)

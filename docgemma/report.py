@@ -3,7 +3,7 @@
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
@@ -11,6 +11,7 @@ from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
 from docgemma.rules.override import override_text
 from docgemma.rules.refusal import is_rejected
+from docgemma.rules.subtasks import confidence
 from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
 from docgemma.text.quoted import shortened
 
@@ -25,6 +26,22 @@ LABELS = {
     "error_handler": "Handling a problem",
     "synthesize": "Writing the answer",
     "reopen_card": "Showing the waiting entry again",
+    # v1 and v2
+    "image_detection": "Reading the request",
+    "complexity_router": "Deciding whether a look-up is needed",
+    "context_assembler": "Opening the patient's summary",
+    "triage": "Choosing the route",
+    "decompose": "Splitting the request into parts",
+    "plan_tool": "Choosing how to do this part",
+    "fast_path": "Preparing the look-up",
+    "validate_call": "Checking the details of the step",
+    "fix_args": "Correcting the details",
+    "check_result": "Checking what was found",
+    "assess_result": "Checking what was found",
+    "error_strategy": "Handling a problem",
+    "think": "Thinking the question through",
+    "extract_needs": "Deciding what to look up",
+    "think_again": "Thinking over what was found",
 }
 
 QUALITY_WORDS = {
@@ -35,12 +52,24 @@ QUALITY_WORDS = {
     "error_fatal": "Could not be completed",
 }
 
+ROUTE_WORDS = {
+    "direct": "General question",
+    "complex": "Needs a look-up or a record entry",
+    "lookup": "One look-up",
+    "reasoning": "Needs thinking, and what bears on it",
+    "multi_step": "Several parts",
+}
+
+STRATEGY_WORDS = {"retry_same": "Tried again", "retry_reformulate": "Worded anew"}
+
 NEXT_WORDS = {
     "tool_select": "Another step is needed",
     "tool_execute": "Another step is needed",
     "error_handler": "A problem has to be handled",
     "synthesize": "Ready to answer",
 }
+
+SHOWN: tuple[Literal["label", "detail", "seconds", "calls"], ...] = ("label", "detail", "seconds", "calls")
 
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
 
@@ -59,7 +88,8 @@ def traced(name: str, node: Node) -> Any:
         start = time.perf_counter()
         update = node(state, runtime)
         seconds = round(time.perf_counter() - start, 4)
-        step = Step(node=name, label=label, detail=detail(name, state, update, context), seconds=seconds)
+        calls = len(update.get("calls") or [])
+        step = Step(node=name, label=label, detail=detail(name, state, update, context), seconds=seconds, calls=calls)
         return {**update, "path": [name], "steps": [step]}
 
     return run
@@ -68,26 +98,40 @@ def traced(name: str, node: Node) -> Any:
 def detail(name: str, state: AgentState, update: dict[str, Any], context: Context) -> str:
     """One line on what the step did, in clinical words: no tool names."""
     match name:
-        case "input_assembly":
+        case "input_assembly" | "image_detection":
             return _found(update.get("request") or state["request"])
         case "intent_classify":
             return "General question" if update["intent"] == "DIRECT" else "Needs a look-up or a record entry"
-        case "tool_select":
-            if not (tool := update.get("current_tool")):
+        case "complexity_router" | "triage":
+            return ROUTE_WORDS.get(update["route"], "")
+        case "decompose" | "extract_needs":
+            parts = [context.toolbox[part["tool"]].label for part in update["subtasks"]]
+            return "A person has to decide" if update.get("clarification") else ", ".join(parts)
+        case "think" | "think_again" if update:
+            return f"The model's own reasoning, not checked: {shortened(update['thoughts'][-1], 160)}"
+        case "validate_call":
+            return str(update["fault"])
+        case "error_strategy" if not update.get("clarification"):
+            return STRATEGY_WORDS.get(update.get("retry_strategy") or "", "Left out")
+        case "tool_select" | "plan_tool" | "fast_path" | "fix_args":
+            args = update["current_args"] or {}
+            if not (tool := update.get("current_tool", state.get("current_tool"))):
                 return "Nothing more is needed"
-            values = [value for value in (update["current_args"] or {}).values() if value]
+            values = [value for value in args.values() if value]
             shown = "; ".join(", ".join(value) if isinstance(value, list) else str(value) for value in values)
             return f"{context.toolbox[tool].label}: {shortened(shown, 160)}"
         case "tool_execute":
             return _executed(update["tool_results"][-1]) if update.get("tool_results") else ""
-        case "result_classify":
+        case "result_classify" | "check_result" | "assess_result":
+            if not update.get("quality"):
+                return ""
             last = state["tool_results"][-1]
             if is_rejected(last):
                 return "Rejected by the clinician; nothing was recorded"
             if last["writes"] and not last["error"]:
                 return "Recorded"
             return QUALITY_WORDS.get(update.get("last_result_classification") or "", "")
-        case "router" | "error_handler":
+        case "router" | "error_handler" | "error_strategy":
             clear = NEXT_WORDS.get(update.get("next_node") or "", "")
             return "A person has to decide" if update.get("clarification") else clear
     return ""
@@ -133,8 +177,8 @@ def report(
         "unanswered": state.get("unanswered") or [],
         "grounding": state.get("grounding") or {"supported": True, "removed": []},
         "sources": state.get("sources") or sources(state),
-        "confidence": None,
-        "timeline": [{key: step[key] for key in ("label", "detail", "seconds")} for step in state.get("steps", [])],
+        "confidence": confidence(state) if graph == "v2" and not pending else None,
+        "timeline": [{key: step[key] for key in SHOWN if key in step} for step in state.get("steps", [])],
         "llm_calls": len(calls),
         "tokens": {kind: sum(call[f"{kind}_tokens"] for call in calls) for kind in ("prompt", "completion")},
         "seconds": round(seconds, 3),

@@ -128,6 +128,43 @@ class RetryStrategy(Schema):
     )
 
 
+class Complexity(Schema):
+    """v1: whether tools are needed."""
+
+    complexity: Literal["direct", "complex"]
+    reasoning: str = _text(200, description="Brief justification")
+
+
+class ToolCall(Schema):
+    """v1 and v2: one part of the work. Code makes the tool's arguments of `query`."""
+
+    tool_name: ToolName
+    query: str = _text(120, description="What to look up or enter, in the clinician's words")
+
+
+class Triage(Schema):
+    """v2: which of four routes."""
+
+    route: Literal["direct", "lookup", "reasoning", "multi_step"]
+    tool: Optional[ToolName] = Field(default=None, description="Only for lookup: the one tool")
+    query: Optional[Annotated[str, Field(min_length=1, max_length=120)]] = Field(
+        default=None, description="Only for lookup: what to look up, in the clinician's words"
+    )
+
+
+class Decomposition(Schema):
+    """v1 and v2: the parts of a request. The question back to the clinician is a template filled by code."""
+
+    requires_clarification: bool
+    subtasks: list[ToolCall] = Field(min_length=1, max_length=5)
+
+
+class ToolNeeds(Schema):
+    """v2: what a chain of reasoning needs to look up."""
+
+    calls: list[ToolCall] = Field(max_length=2)
+
+
 class ImageFindings(Schema):
     """What a vision model saw. `confidence` is a number from 0 to 1; the word scale is derived from it."""
 

@@ -110,7 +110,7 @@ class PendingWrite(TypedDict):
     args: dict[str, Any]
     original: dict[str, str]
     findings: list[str]
-    ranked: NotRequired[list[dict[str, str]]]  # {"rank": contraindicated, major, moderate, minor, unchecked; "text"}
+    ranked: NotRequired[list[dict[str, str]]]  # "rank": contraindicated to minor, or unchecked; "text"; "basis"
 
 
 class Held(TypedDict):
@@ -139,6 +139,13 @@ class ActivePatient(TypedDict):
     name: str
 
 
+class Subtask(TypedDict):
+    """One part of a request, in v1 and v2. `query`: what to look up, in words; "" where the plan knows."""
+
+    tool: str
+    query: str
+
+
 class Step(TypedDict):
     """One line of the timeline a clinician sees."""
 
@@ -146,6 +153,7 @@ class Step(TypedDict):
     label: str
     detail: str
     seconds: float
+    calls: NotRequired[int]  # generations of the model; 0: code alone
 
 
 class ImageRef(TypedDict):
@@ -155,6 +163,7 @@ class ImageRef(TypedDict):
 
 
 class AgentState(TypedDict, total=False):
+    graph: str  # the graph that the conversation runs
     # input
     turn_id: str
     message: str  # what was typed; `user_query` is the question being worked on
@@ -178,6 +187,14 @@ class AgentState(TypedDict, total=False):
     step_count: int  # distinct tool calls completed; a retry is not a step
     retry_count: int  # retries of the current tool
     total_retries: int
+    # v1 and v2
+    route: Optional[Literal["direct", "complex", "lookup", "reasoning", "multi_step"]]
+    patient_summary: str
+    subtasks: list[Subtask]
+    subtask: int  # which of them is worked on
+    iterations: int  # of the current one: how often it was planned or its arguments were corrected
+    fault: str  # what is wrong with the call that was planned
+    thoughts: list[str]  # what the model reasoned; no evidence
     # result classification
     last_result_classification: Optional[str]
     last_result_summary: Optional[str]

@@ -40,7 +40,8 @@ def small_data(folder: Path) -> Path:
 
 
 def label(drug: str = "zorvatine", date: str = "20250301", key: str = "", **sections: Any) -> dict[str, Any]:
-    """One label. `drug` may be several, "a, b"; brand and classes as `brand=` and `classes=`."""
+    """One label. `drug` may be several, "a, b"; brand, classes and route as `brand=`, `classes=` and `route=`."""
+    route = sections.pop("route", "ORAL")
     brand, classes = sections.pop("brand", f"{drug.split(', ')[0]} brand".title()), sections.pop("classes", [])
     parts = [part.upper() for part in drug.split(", ")]
     return {
@@ -49,7 +50,7 @@ def label(drug: str = "zorvatine", date: str = "20250301", key: str = "", **sect
         "effective_time": date,
         "version": "1",
         "openfda": {"generic_name": [drug.upper()], "brand_name": [brand], "substance_name": parts,
-                    "pharm_class_epc": classes},
+                    "pharm_class_epc": classes, "route": [route]},
         **{name: [text] for name, text in sections.items()},
     }  # fmt: skip
 

@@ -40,6 +40,6 @@ def empty_environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def run(*args: str, **options) -> subprocess.CompletedProcess:
-    done = subprocess.run(args, capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run(args, capture_output=True, text=True, **{"timeout": 300, **options})
     assert done.returncode == 0, done.stderr[-3000:]
     return done

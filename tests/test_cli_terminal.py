@@ -21,6 +21,7 @@ from tests.test_cli import ENV, run
 from tests.test_llm_server import event
 
 QUESTION = "Why do beta blockers slow the heart?"
+AT_LENGTH = "Why do beta blockers slow the heart, at length?"  # the model never comes to the end of its answer
 FIRST = "They block the receptors by which adrenaline drives the heart. "
 ANSWER = FIRST + "So it beats more slowly and less hard, needs less oxygen, and the blood pressure falls with it."
 DIRECT = json.dumps({"intent": "DIRECT", "task_summary": "A mechanism.", "suggested_tool": None})
@@ -33,11 +34,15 @@ def model(httpserver: HTTPServer) -> dict[str, str]:
 
     def answer(request: Request) -> Response:
         text = DIRECT if "response_format" in request.get_json() else ANSWER
+        pauses = 400 if text == ANSWER and AT_LENGTH in request.get_data(as_text=True) else 0
 
         def pieces():
             for word in text.split(" "):
                 yield event(word + " ")
                 time.sleep(0.03)
+            for _ in range(pauses):  # until nobody listens any more
+                yield event(" and")
+                time.sleep(0.1)
             yield event("", "stop") + "data: [DONE]\n\n"
 
         return Response(pieces(), content_type="text/event-stream")
@@ -115,7 +120,7 @@ def test_each_answer_of_a_talk_stands_once(home: Path, model: dict[str, str]) ->
 
 
 def test_a_stopped_answer_leaves_the_terminal_as_it_was(home: Path, model: dict[str, str]) -> None:
-    shown = last(in_terminal(home, model, "ask", QUESTION, until=FIRST.strip()))
+    shown = last(in_terminal(home, model, "ask", AT_LENGTH, until=FIRST.strip()))
     assert FIRST.strip() not in shown and "Traceback" not in shown
 
 

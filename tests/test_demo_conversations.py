@@ -168,8 +168,35 @@ def test_thumbs_keep_no_words_unless_somebody_agrees_and_only_their_own_are_expo
     assert "Nowak" not in file.read_text(encoding="utf-8") and window.session.thread not in file.read_text("utf-8")
     assert file.stat().st_mode & 0o077 == 0
     demo.thumb(window.session, True, SimpleNamespace(index=last, liked=False))
-    (mine,) = demo.conversations.thumbs("dr-a")
+    (mine,) = demo.conversations.thumbs(window.session)
     assert mine["liked"] is False and "Nowak" in mine["answer"] and mine["question"] == QUESTION
-    assert demo.conversations.thumbs("dr-b") == [] == demo.conversations.thumbs(None)
+    assert demo.conversations.thumbs(Window(demo, "dr-a").session) == [mine]
+    assert demo.conversations.thumbs(Window(demo, "dr-b").session) == []
     demo.live.forget()
     assert not file.exists()
+
+
+def test_without_a_login_the_next_person_exports_no_thumb_of_the_one_before(demo: Everyday) -> None:
+    first, second = Window(demo), Window(demo)
+    first.asks(QUESTION)
+    demo.thumb(first.session, True, SimpleNamespace(index=len(first.session.messages) - 1, liked=True))
+    (mine,) = demo.conversations.thumbs(first.session)
+    assert "Nowak" in mine["answer"]
+    ends(first)
+    for window in (first, second):
+        assert demo.conversations.thumbs(window.session) == []
+        assert not demo.list(window.session, [])["feedback"]["visible"]
+
+
+def test_nobody_works_out_where_an_export_lies_and_it_goes_with_its_page(demo: Everyday) -> None:
+    window = Window(demo, "dr-a")
+    window.asks(QUESTION)
+    shown = Path(window.last["export"]["value"])
+    assert "Nowak" in shown.read_text(encoding="utf-8")
+    elsewhere = Everyday(demo.agent, demo.turns)
+    thread = window.session.thread
+    assert elsewhere.screen.export_folder(thread).name != demo.screen.export_folder(thread).name, "a secret of its own"
+    elsewhere.screen.files.cleanup()
+    demo.closed(window.request)
+    assert not shown.exists()
+    assert Path(Window(demo, "dr-a", window.browser).last["export"]["value"]).exists(), "who comes back gets it again"

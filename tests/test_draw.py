@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docgemma.graphs.v3 import build
+from docgemma.graphs import v3
 from docgemma.paths import PACKAGE
 from docgemma.report import LABELS
 
@@ -25,7 +25,7 @@ ENDS = {"__start__": "question", "__end__": "answer"}  # "end" is a word of Merm
 
 @pytest.fixture(scope="module")
 def graph():
-    return build().compile().get_graph()
+    return v3.build().compile().get_graph()
 
 
 def test_every_edge_of_the_graph_is_drawn_once_and_no_other(graph) -> None:
@@ -39,8 +39,8 @@ def test_a_condition_has_words_and_a_plain_edge_has_none(graph) -> None:
 
 
 def test_every_step_is_drawn_with_its_label_of_the_timeline(graph) -> None:
-    assert {name: label for name, label, _, _ in NODES} == LABELS
-    assert set(graph.nodes) == {*LABELS, *ENDS}
+    assert {name: label for name, label, _, _ in NODES} == {name: LABELS[name] for name in v3.NODES}
+    assert set(graph.nodes) == {*v3.NODES, *ENDS}
 
 
 def test_a_colour_says_who_decides_in_a_node(graph) -> None:

@@ -1,6 +1,7 @@
 """Reading PNG, JPEG and DICOM files that are good, broken, enormous or none at all."""
 
 import struct
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pydicom.dataset import FileDataset, FileMetaDataset
 from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, generate_uid
 
 from docgemma.errors import UsageError
-from docgemma.images import describe_header, load_image, read_header
+from docgemma.images import MAX_SLICES, MAX_UNPACKED, describe_header, load_image, load_slices, read_header
 
 NAME = "DOE^JANE"  # never to be read
 
@@ -212,3 +213,129 @@ def test_a_compression_that_cannot_be_decoded_says_so(tmp_path):
     data.save_as(path)
     with pytest.raises(UsageError, match=r"compression|damaged"):
         load_image(path)
+
+
+HOUNSFIELD = {"RescaleSlope": 1, "RescaleIntercept": -1024}
+
+
+def ct(path: Path, number: int = 1, series: str = "1.2.3", value: int | None = None, **elements) -> Path:
+    """One slice of a synthetic CT; `value`: of every pixel, in Hounsfield units."""
+    pixels = RAMP if value is None else np.full((8, 8), value + 1024, np.uint16)
+    given = {**HOUNSFIELD, "InstanceNumber": number, "SeriesInstanceUID": series, **elements}
+    return dicom_file(path, pixels, **given)
+
+
+def packed(path: Path, *files: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.name)
+    return path
+
+
+def test_a_ct_is_shown_in_three_windows_as_medgemma_was_trained(tmp_path):
+    """Red -1024 to 1024, green -135 to 215, blue 0 to 80 Hounsfield units."""
+    (picture,), header = load_slices(ct(tmp_path / "x.dcm", WindowCenter=40, WindowWidth=400))
+    shown = np.asarray(picture).reshape(-1, 3)
+    units = {-1024: (0, 0, 0), -135: (111, 0, 0), 40: (132, 128, 128), 80: (137, 157, 255), 1024: (255, 255, 255)}
+    for unit, colour in units.items():
+        assert np.abs(shown[unit + 1024].astype(int) - colour).max() <= 1, unit
+    assert header["slices"] == 1
+
+
+def test_pydicoms_own_ct_is_read_so_too():
+    from pydicom.data import get_testdata_file
+
+    (picture,), _ = load_slices(get_testdata_file("CT_small.dcm", download=False))
+    red, green, blue = np.moveaxis(np.asarray(picture).astype(int), -1, 0)
+    assert picture.size == (128, 128) and not (red == green).all() and not (green == blue).all()
+    grey = np.asarray(load_image(get_testdata_file("CT_small.dcm", download=False))[0])
+    assert (grey[..., 0] == grey[..., 1]).all()  # what a person is shown stays grey
+
+
+@pytest.mark.parametrize("modality", ["DX", "CR", "MR"])
+def test_what_is_no_ct_is_looked_at_as_it_is_shown(tmp_path, modality):
+    path = dicom_file(tmp_path / "x.dcm", RAMP, Modality=modality, WindowCenter=1000, WindowWidth=200)
+    (picture,), header = load_slices(path)
+    assert (np.asarray(picture) == np.asarray(load_image(path)[0])).all() and header["slices"] == 1
+
+
+def test_a_ct_whose_header_does_not_tell_hounsfield_units_stays_grey(tmp_path):
+    path = dicom_file(tmp_path / "x.dcm", RAMP)
+    (picture,), _ = load_slices(path)
+    assert (np.asarray(picture) == np.asarray(load_image(path)[0])).all()
+
+
+def test_of_a_zipped_series_slices_are_taken_evenly_and_in_order(tmp_path):
+    files = [ct(tmp_path / f"{number % 7}-{number}.dcm", number, value=4 * number) for number in range(1, 21)]
+    files.append(ct(tmp_path / "scout.dcm", 1, "9.9.9", value=-1000))
+    (tmp_path / "DICOMDIR.txt").write_text("an index")
+    pictures, header = load_slices(packed(tmp_path / "x.zip", *files, tmp_path / "DICOMDIR.txt"))
+    blue = [int(np.asarray(picture)[0, 0, 2]) for picture in pictures]
+    assert header["frames"] == 20 and header["slices"] == len(pictures) == MAX_SLICES
+    assert blue == sorted(blue) and blue[-1] == 255 and "20 frames" in describe_header(header)
+    assert NAME not in str(header)
+
+
+def test_of_a_multi_frame_ct_every_frame_has_its_own_scale(tmp_path):
+    from pydicom.dataset import Dataset
+    from pydicom.sequence import Sequence
+
+    def group(intercept: int) -> Dataset:
+        scale, frame = Dataset(), Dataset()
+        scale.RescaleSlope, scale.RescaleIntercept = 1, intercept
+        frame.PixelValueTransformationSequence = Sequence([scale])
+        return frame
+
+    groups = Sequence([group(-1000), group(-960), group(-920)])
+    frames = np.full((3, 4, 4), 1000, np.uint16)
+    pictures, header = load_slices(dicom_file(tmp_path / "x.dcm", frames, PerFrameFunctionalGroupsSequence=groups))
+    assert [int(np.asarray(picture)[0, 0, 2]) for picture in pictures] == [0, 128, 255]
+    assert header["slices"] == header["frames"] == 3
+
+
+def test_a_zipped_series_is_answered_about_like_any_image(edge_agent, tmp_path):
+    files = [ct(tmp_path / f"{number}.dcm", number, value=0) for number in range(3)]
+    result = edge_agent.ask("What do you see in this CT?", image=packed(tmp_path / "x.zip", *files))
+    assert "computed tomography (CT)" in result["answer"] and "3 frames" in result["answer"]
+
+
+@pytest.mark.parametrize("how", ["no image", "text", "cut off", "claims", "encrypted entry"])
+def test_a_bad_zip_gets_one_clear_line(tmp_path, how):
+    path = packed(tmp_path / "x.zip", ct(tmp_path / "a.dcm"))
+    if how in ("no image", "text"):
+        (tmp_path / "a.txt").write_text("hello" * 100)
+        path = packed(tmp_path / "x.zip", tmp_path / "a.txt")
+    elif how == "cut off":
+        path.write_bytes(path.read_bytes()[:-200])
+    elif how == "claims":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bomb.dcm", b"\0" * (MAX_UNPACKED + 1))
+    else:
+        raw = bytearray(path.read_bytes())
+        raw[6] |= 1
+        raw[raw.index(b"PK\x01\x02") + 8] |= 1
+        path.write_bytes(raw)
+    for read in (load_image, load_slices, read_header):
+        with pytest.raises(UsageError) as caught:
+            read(path)
+        assert caught.value.hint and "\n" not in caught.value.line()
+
+
+@pytest.mark.parametrize("wrong", [{"RescaleSlope": None, "RescaleIntercept": 0}, {"NumberOfFrames": 3}])
+def test_a_ct_whose_scale_or_frames_are_wrong_gets_one_clear_line(tmp_path, wrong):
+    from pydicom.dataset import Dataset
+    from pydicom.sequence import Sequence
+
+    scale, frame = Dataset(), Dataset()
+    scale.RescaleSlope, scale.RescaleIntercept = 1, 0
+    frame.PixelValueTransformationSequence = Sequence([scale])  # of one frame, where there are three
+    groups = {} if "RescaleSlope" in wrong else {"PerFrameFunctionalGroupsSequence": Sequence([frame])}
+    path = dicom_file(tmp_path / "x.dcm", np.zeros((3, 4, 4), np.uint16), **wrong, **groups)
+    with pytest.raises(UsageError, match="truncated or damaged"):
+        load_slices(path)
+
+
+def test_a_header_that_claims_a_billion_frames_costs_no_memory(tmp_path):
+    path = dicom_file(tmp_path / "x.dcm", RAMP, **HOUNSFIELD, NumberOfFrames=10**9)
+    with pytest.raises(UsageError, match="truncated or damaged"):
+        load_slices(path)

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import runpy
 import shutil
 import sys
 import zipfile
@@ -12,13 +13,15 @@ import pytest
 from typer.testing import CliRunner
 
 from docgemma.cli.kaggle import app
-from docgemma.errors import ConfigError, UsageError
+from docgemma.errors import ConfigError, ModelError, UsageError
 from docgemma.kaggle import build as building
 from docgemma.kaggle import start, t4
-from docgemma.kaggle.build import build, build_kernel, read_metadata
+from docgemma.kaggle.build import build, build_kernel, going_on, read_metadata
+from docgemma.kaggle.evidence import PARTS, Evidence
 from docgemma.kaggle.t4 import KEPT, PARAMETERS, check, memory
 from docgemma.llm import medgemma
 from docgemma.llm.compute import ComputeType
+from docgemma.schemas import IntentClassification
 from docgemma.settings import Settings
 from tests import fresh
 from tests.fresh import ROOT, empty_environment, fresh_python, run
@@ -40,19 +43,42 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def executed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """The kernel after "Run all" in an empty directory with an empty home, the package installed by its own cell."""
-    folder = tmp_path_factory.mktemp("session")
+def working(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the kernel ran: "Run all" in an empty directory with an empty home, on the edge model."""
+    return run_all(built, tmp_path_factory.mktemp("session"))
+
+
+@pytest.fixture(scope="module")
+def executed(working: Path) -> dict:
+    return json.loads((working / "docgemma.ipynb").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def with_gemma(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a tiny random Gemma 3 that sees, in NF4: what it says is nonsense, the way is MedGemma's. Without
+    the sections that add nothing but minutes here."""
+    pytest.importorskip("torch")
+    from tests.models import tiny_gemma3_folder
+
+    folder = Path(shutil.copytree(built, tmp_path_factory.mktemp("gemma") / "built"))
+    kernel = json.loads((folder / "docgemma.ipynb").read_text(encoding="utf-8"))
+    kernel["cells"] = [cell for cell in kernel["cells"] if cell["id"][:2] not in ("01", "02", "03", "04")]
+    (folder / "docgemma.ipynb").write_text(json.dumps(kernel), encoding="utf-8")
+    return run_all(folder, folder.parent, DOCGEMMA_MODEL=str(tiny_gemma3_folder()))
+
+
+def run_all(built: Path, folder: Path, **settings: str) -> Path:
+    """Install the package by the kernel's own cell and run every cell; the folder in which it did."""
     python = fresh_python(folder / "venv")
     working = shutil.copytree(built, folder / "working")
     spec = {"argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "fresh"}
     kernels = folder / "jupyter" / "kernels" / "fresh"
     kernels.mkdir(parents=True)
     (kernels / "kernel.json").write_text(json.dumps({**spec, "language": "python"}), encoding="utf-8")
-    environment = empty_environment(folder, JUPYTER_PATH=str(folder / "jupyter"), PIP_NO_DEPS="1")
-    command = [sys.executable, "-m", "jupyter", "execute", "--kernel_name=fresh", "--timeout=300", "--inplace"]
-    run(*command, "docgemma.ipynb", cwd=working, env=environment)
-    return json.loads((working / "docgemma.ipynb").read_text(encoding="utf-8"))
+    environment = empty_environment(folder, JUPYTER_PATH=str(folder / "jupyter"), PIP_NO_DEPS="1", **settings)
+    command = [sys.executable, "-m", "jupyter", "execute", "--kernel_name=fresh", "--timeout=1200", "--inplace"]
+    run(*command, "docgemma.ipynb", cwd=working, env=environment, timeout=2400)
+    return working
 
 
 def text_of(cell: dict) -> str:
@@ -82,6 +108,40 @@ def test_its_answers_are_real(executed: dict) -> None:
     assert "boxed warning" in shown.lower()  # 00: the label of dofetilide
     assert "James Wilson" in shown  # 04: three of that name
     assert "generations on each GPU: one model" in text_of(named(executed, "kernel-ask-together"))
+
+
+def test_no_step_of_a_section_stopped(executed: dict) -> None:
+    stopped = [cell["id"] for cell in executed["cells"] if "This step stopped" in text_of(cell)]
+    assert not stopped
+
+
+def parts(working: Path) -> dict[str, dict]:
+    return {path.stem: json.loads(path.read_text()) for path in (working / "docgemma-results").glob("*.json")}
+
+
+def test_it_leaves_one_file_a_part(working: Path) -> None:
+    found = parts(working)
+    assert set(found) == {"manifest", *PARTS} and found["manifest"]["model"] == "edge"
+    assert [name for name in PARTS if "not_run" in found[name]] in ([], ["experiments"])
+    asked = {turn["question"] for turn in found["sections"]["turns"]}
+    assert {"Check FDA warnings for dofetilide", "the second one", "What are his meds?"} <= asked
+    assert all(turn["answer"] for turn in found["sections"]["turns"])
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_it_measures_a_language_model_end_to_end(with_gemma: Path) -> None:
+    kernel = json.loads((with_gemma / "docgemma.ipynb").read_text(encoding="utf-8"))
+    assert not [out for cell in kernel["cells"] for out in cell.get("outputs", []) if out["output_type"] == "error"]
+    assert "NF4" not in text_of(named(kernel, "kernel-start"))  # a folder's own model is taken as it is
+    assert re.search(r"decoded (in fewer passes|plain)", text_of(named(kernel, "kernel-start")))
+    found = parts(with_gemma)
+    assert [name for name in PARTS if "not_run" in found[name]] in ([], ["experiments"])
+    assert found["manifest"]["sample"] and found["heldout"]["items"] == found["manifest"]["sample"]
+    nodes = {row["node"]: row for row in found["speed"]["calls"]}
+    assert nodes["intent_classify"]["n"] >= 2 and nodes["intent_classify"]["median_s"] > 0
+    assert found["scenarios"]["files"] and (with_gemma / "docgemma-results/scenarios").is_dir()
+    assert len(found["natural"]["sets"]) == 2 and found["natural"]["edge"]["n"] > 100
 
 
 def test_every_output_is_small(executed: dict) -> None:
@@ -245,6 +305,60 @@ def test_the_repositorys_own_file_names_nobody() -> None:
     assert (metadata["language"], metadata["kernel_type"]) == ("python", "notebook")
 
 
+def test_a_step_that_fails_is_said_and_what_its_last_line_shows_is_shown(capsys: pytest.CaptureFixture) -> None:
+    cell = "items = [1, 2]\n[\n    item\n    for item in items\n]"
+    given = {"going_on": start.going_on, "display": print}
+    exec(going_on(cell), given)
+    exec(going_on('text = """one\ntwo\n"""\nassert text.split("\\n") == ["one", "two", ""]'), given)
+    exec(going_on("items[7]"), given)
+    exec(going_on("assert items == []"), given)
+    said = capsys.readouterr().out
+    assert "[1, 2]" in said and said.count("This step stopped: ") == 2 and "IndexError" in said
+    assert going_on('NAME = "constant"') == 'NAME = "constant"'
+    assert "display" not in going_on('print("said")')
+
+
+def test_fast_decoding_that_fails_is_found_by_one_trial_and_plain_decoding_goes_on(scripted) -> None:
+    scripted.fast = True
+
+    def broken(*args, **kwargs):
+        if scripted.fast:
+            raise ModelError("The fast way fails.")
+        return type(scripted).complete(scripted, *args, **kwargs)
+
+    scripted.complete = broken
+    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="A question")).enqueue("trial", "High")
+    assert start.trial(scripted) is scripted and scripted.fast is False
+
+
+def test_a_model_that_says_nothing_is_not_taken(scripted) -> None:
+    scripted.enqueue("trial", IntentClassification(intent="DIRECT", task_summary="A question")).enqueue("trial", "")
+    with pytest.raises(ModelError, match="says nothing"):
+        start.trial(scripted)
+
+
+@pytest.mark.parametrize(("intent", "right"), [("TOOL_NEEDED", True), ("DIRECT", False)])
+def test_on_a_held_out_item_the_model_decides_and_not_the_plan(scripted, intent: str, right: bool) -> None:
+    kit = runpy.run_path(str(ROOT / "data" / "edge" / "kit" / "evaluate.py"))
+    step = {"tool": "check_drug_safety", "args": {"drug_name": "dofetilide"}}
+    item = {"id": "x", "difficulty": "easy", "question": "Check FDA warnings for dofetilide", "steps": [step]}
+    scripted.enqueue("intent_classify", IntentClassification(intent=intent, task_summary="Warnings."))
+    assert dict(kit["judge"](item, kit["asking"](scripted))["marks"]) == dict.fromkeys(
+        ("intent", "first tool", "exact set of tools", "arguments", "arguments check_drug_safety"), right
+    )
+    assert scripted.nodes() == ["intent_classify"]
+
+
+def test_a_part_that_fails_is_stored_with_its_reason_and_the_next_one_runs(tmp_path: Path, monkeypatch) -> None:
+    evidence = Evidence("edge", 1, tmp_path / "out")
+    monkeypatch.setattr(evidence, "natural", lambda: 1 / 0)
+    for part in ("natural", "heldout"):
+        evidence.run(part)
+    stored = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")}
+    assert stored["natural"]["not_run"].startswith("ZeroDivisionError")
+    assert stored["heldout"]["items"] == 1 and stored["manifest"]["sample"] == 1
+
+
 @pytest.fixture
 def no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "build_wheel", lambda folder, root: Path(shutil.copy(fresh.wheel(), folder)))
@@ -255,6 +369,10 @@ def test_the_command_says_what_to_run_next(no_pip, tmp_path: Path) -> None:
     assert done.exit_code == 0 and "kaggle kernels push" in done.stdout and "12.7 GB of 15" in done.stdout
     again = CliRunner().invoke(app, ["build", "--out", str(tmp_path / "out"), "--json"], env={"KAGGLE_USERNAME": "joe"})
     assert json.loads(again.stdout)["kernel"].startswith("joe/")  # and the earlier build was replaced
+    assert json.loads((tmp_path / "out" / "kernel-metadata.json").read_text())["is_private"] is False
+    assert any("datasets create --public" in line for line in json.loads(again.stdout)["commands"])
+    build(tmp_path / "out", "jane", private=True)
+    assert json.loads((tmp_path / "out" / "kernel-metadata.json").read_text())["is_private"] is True
     assert len(list((tmp_path / "out" / "dataset").iterdir())) == 2
 
 

@@ -46,9 +46,10 @@ def test_questions_and_results_open_no_turn_and_the_programs_own_prefix_may():
     assert opened["content"].startswith("<unused94>")
 
 
-def test_each_image_stands_before_the_text():
+def test_each_image_stands_before_the_text_and_several_are_numbered():
     image = Image.new("L", (2, 2))
     (turn,) = messages(Prompt("Hi", images=(image, image)), lambda shown: {"type": "image"})
-    assert turn["content"] == [{"type": "image"}, {"type": "image"}, {"type": "text", "text": "Hi"}]
+    first, second, question = ({"type": "text", "text": text} for text in ("SLICE 1", "SLICE 2", "Hi"))
+    assert turn["content"] == [{"type": "image"}, first, {"type": "image"}, second, question]
     (turn,) = openai_messages(Prompt("Hi", images=(image,)))
     assert turn["content"][0]["image_url"]["url"].startswith("data:image/png;base64,")

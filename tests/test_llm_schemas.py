@@ -11,6 +11,8 @@ from docgemma.schemas import (
     AddAllergyArgs,
     ClinicalNoteArgs,
     ClinicalTrialsArgs,
+    Complexity,
+    Decomposition,
     DrugInteractionArgs,
     DrugSafetyArgs,
     ImageAnalysisArgs,
@@ -23,11 +25,15 @@ from docgemma.schemas import (
     ResultAssessment,
     RetryStrategy,
     Schema,
+    ToolCall,
+    ToolNeeds,
     ToolSelection,
+    Triage,
 )
 from docgemma.settings import Settings
 from tests import models
 
+CALL = ToolCall(tool_name="check_drug_safety", query="dofetilide")
 EXAMPLES = [
     IntentClassification(intent="TOOL_NEEDED", task_summary="Check warnings.", suggested_tool="check_drug_safety"),
     ToolSelection(tool_name="check_drug_safety"),
@@ -43,6 +49,11 @@ EXAMPLES = [
     ImageAnalysisArgs(query="Is there a fracture?"),
     ResultAssessment(quality="success_rich", brief_summary="A boxed warning."),
     RetryStrategy(strategy="retry_same"),
+    Complexity(complexity="direct", reasoning="A definition."),
+    Triage(route="lookup", tool="check_drug_safety", query="dofetilide"),
+    ToolCall(tool_name="check_drug_safety", query="dofetilide"),
+    Decomposition(requires_clarification=False, subtasks=[CALL]),
+    ToolNeeds(calls=[CALL]),
     ImageFindings(
         modality="ct", findings=["Clear lungs."], impression="Normal.", confidence=0.9, requires_specialist_review=False
     ),

@@ -11,6 +11,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterator
+from contextlib import nullcontext
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from rich.text import Text
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
+from docgemma import cli
 from docgemma.agent import Agent
 from docgemma.api.access import Tokens
 from docgemma.api.app import build_app
@@ -30,7 +32,6 @@ from docgemma.cli.terminal import Terminal
 from docgemma.demo import view
 from docgemma.demo.handlers import Handlers
 from docgemma.ehr.open import open_store
-from docgemma.ehr.summary import print_chart, summarize
 from docgemma.nodes.write_findings import findings_outside
 from docgemma.settings import Settings
 from docgemma.text.quoted import as_recorded, quotation, quotations, shortened
@@ -39,7 +40,7 @@ from tests.scripted import ScriptedLLM
 from tests.test_cli import run
 from tests.test_demo_handlers import Window, running
 from tests.test_graph_v3 import intent, rich
-from tests.test_mcp_server import Person, in_memory
+from tests.test_mcp_server import CHART, Person, in_memory
 
 PLANTED = yaml.safe_load((Path(__file__).parent / "planted.yaml").read_text(encoding="utf-8"))
 IDS = [f"planted-{number:02d}" for number in range(len(PLANTED))]
@@ -157,13 +158,18 @@ def drawn(html: str) -> str:
 
 @each_text
 def test_the_demo_shows_it_as_what_the_record_says(handlers: Handlers, who: str) -> None:
-    window = Window(handlers)
+    window = Window(handlers, f"dr-{who}")
     window.asks(f"Show me the chart of patient {who}")
     result = window.session.result
     assert_unmoved(handlers.agent, who, result)
     for shown in (*(message["content"] for message in window.last["chat"]), window.last["trace"]):
         assert_quoted(who, drawn(shown))
     assert_quoted(who, drawn(view.chart(handlers.agent, who)))
+    assert_quoted(who, drawn(view.opened(handlers.agent, who).banner))
+    for asked in (who, "1961-05-04 Venn"):
+        found = handlers.search(asked, window.session)
+        assert_quoted(who, drawn(found["count"]) + "\n" + found["found-0"]["value"])
+    assert_quoted(who, drawn(handlers.list(window.session, [])["list"]))
     told = result["answer"]
     assert_quoted(who, told)
     assert "llergy: penicillin (anaphylaxis" in told and "warfarin" in told
@@ -203,9 +209,24 @@ def test_rest_answers_with_it_as_what_the_record_says(agent: Agent) -> None:
         transport = httpx.ASGITransport(app=build_app(agent, Tokens({})))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
             question = "What is recorded of allergies, medications, results and notes of patient {}?"
-            return [await client.post("/agent/query", json={"question": question.format(who)}) for who in IDS]
+            told = [await client.post("/agent/query", json={"question": question.format(who)}) for who in IDS]
+            order = "Prescribe amoxicillin 500 mg three times daily for patient {}"
+            events = {"Accept": "text/event-stream"}
+            for who in IDS:
+                stopped = await client.post("/agent/query", json={"question": order.format(who)}, headers=events)
+                told.append(stopped)
+                thread = json.loads(stopped.text.rpartition("data: ")[2])["thread"]
+                told.append(await client.post("/agent/resume", json={"thread": thread, "decision": "reject"}))
+            return told
 
-    for who, answer in zip(IDS, asyncio.run(ask()), strict=True):
+    answers = asyncio.run(ask())
+    for who, stopped, rejected in zip(IDS, answers[40::2], answers[41::2], strict=True):
+        sent = [json.loads(line[6:]) for line in stopped.text.split("\n") if line.startswith("data: ")]
+        assert sent[-1]["pending_write"]["args"]["medication_name"] == "amoxicillin"
+        for text in strings([*(item for item in sent if "text" not in item), rejected.json()]):
+            assert_quoted(who, text)
+        assert_unmoved(agent, who, rejected.json() | {"tools": []})
+    for who, answer in zip(IDS, answers[:40], strict=True):
         assert answer.status_code == 200, answer.text
         result = answer.json()
         assert_unmoved(agent, who, result)
@@ -226,11 +247,16 @@ def test_mcp_returns_it_as_what_the_record_says(agent: Agent) -> None:
             ]
             order = {"patient_id": who, "medication_name": "amoxicillin", "dosage": "500 mg", "frequency": "daily"}
             found.append(await client.call_tool("prescribe_medication", order))
+            found += (await client.read_resource(CHART.format(who))).contents
             for result in found:
                 for text in strings(result.model_dump(mode="json")):
                     for line in strings(json.loads(text)) if text.startswith("{") else [text]:
                         assert_quoted(who, line)
             assert_quoted(who, person.asked[-1])
+            assert (
+                "ibuprofen" in found[-1].text
+                and len(agent.store.chart(who).medications) <= WRITES["MedicationRequest"] + 1
+            )
 
     in_memory(context, work, person=person, findings=findings_outside)
     assert len(person.asked) == len(IDS)
@@ -270,11 +296,26 @@ def test_an_error_of_the_command_line_steers_no_terminal(home: Path) -> None:
 
 
 @each_text
-def test_a_chart_is_printed_with_it_as_what_the_record_says(agent: Agent, who: str, capsys) -> None:
-    print_chart(summarize(agent.store.chart(who)), Terminal())
-    shown = capsys.readouterr().out
-    assert_quoted(who, shown)
-    assert "penicillin" in shown and "ibuprofen" in shown
+def test_every_command_prints_it_as_what_the_record_says(
+    agent: Agent, home: Path, who: str, capsys, monkeypatch
+) -> None:
+    """In this process, so that each text meets each command."""
+    monkeypatch.setenv("DOCGEMMA_HOME", str(home))
+    monkeypatch.setattr(cli.ask, "_agent", lambda *_: nullcontext(agent))
+    order = "Prescribe amoxicillin 500 mg three times daily"
+    for args in (
+        ["ehr", "show", who], ["ehr", "show", who, "--json"], ["ehr", "search", "Ada Venn"],
+        ["ask", "Show me the chart", "--patient", who], ["ask", "Show me the chart", "--patient", who, "--json"],
+        ["ask", order, "--patient", who], ["ask", order, "--patient", who, "--json"],
+    ):  # fmt: skip
+        cli.app(args, standalone_mode=False)
+        shown, told = capsys.readouterr()
+        assert_quoted(who, told)
+        assert "penicillin" in shown or "search" in args
+        for text in strings(json.loads(shown)) if "--json" in args else [shown]:
+            assert_quoted(who, text)
+    chart = agent.store.chart(who)
+    assert len([*chart.medications, *chart.allergies, *chart.notes]) <= sum(WRITES.values()) + 1
 
 
 NAMES = [

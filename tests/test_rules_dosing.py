@@ -319,3 +319,65 @@ def dictionary_parts(name: str) -> frozenset[str]:
     from docgemma.text.drugs import ingredients
 
     return ingredients(name, dictionary())
+
+
+@pytest.mark.parametrize("drug", ["acetaminophen", "amoxicillin"])
+def test_a_missing_weight_is_told_though_a_fixed_maximum_was_held_against_the_dose(drug, context):
+    """A fixed maximum of a row by weight is that of a heavy child: within it says little of a light one."""
+    light, unknown = patient(5, weight_kg=18), patient(5, weight_kg=None)
+    missing = f"the dose of {drug} (the weight is not recorded)"
+    texts = [[item.text for item in found(f"{drug}; 500 mg; four times daily; oral", context, who)]
+             for who in (unknown, light)]  # fmt: skip
+    assert missing in texts[0] and any("the maximum is 4,000 mg a day" in text for text in texts[0])
+    assert missing not in texts[1]
+    assert not any("weight" in item.text for item in found(f"{drug}; 500 mg; three times daily; oral", context))
+
+
+@pytest.mark.parametrize(
+    ("order", "puffs", "above"),
+    [
+        ("budesonide and formoterol; 160/4.5 mcg 2 puffs; twice daily", "4 puff a day", False),
+        ("Symbicort; 160/4.5 mcg 4 puffs; twice daily", "8 puff a day", True),
+        ("Symbicort; 160/4.5 mcg; 4 puffs twice daily", "8 puff a day", True),
+        ("Advair Diskus; 250/50 mcg 1 puff; twice daily", "2 puff a day", False),
+        ("Advair Diskus; 250/50 mcg 2 puffs; twice daily", "4 puff a day", True),
+    ],
+)
+def test_puffs_are_counted_whatever_each_of_them_holds(order, puffs, above, context):
+    lines = [item.text for item in found(order, context)]
+    assert any(puffs in line for line in lines) and bool(of_dose(order, context)) is above
+    assert not any("the dose of" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("drug", "problem", "rank", "says"),
+    [
+        ("disopyramide", "Hypokalemia", "Caution", "may be ineffective"),
+        ("disopyramide", "Hypomagnesemia", "", "potassium"),
+        ("dapagliflozin", "Dependence on dialysis", "Warning", "not studied by the trials"),
+        ("empagliflozin", "Hemodialysis", "Warning", "not studied by the trials"),
+        ("empagliflozin", "End-stage renal disease", "Caution", "may be continued until dialysis"),
+        ("trimethoprim", "Folate deficiency anemia", "Contraindicated", "megaloblastic"),
+        ("trimethoprim", "Folate deficiency", "Caution", "possible folate deficiency"),
+        ("Bactrim", "Megaloblastic anemia due to vitamin B12 deficiency", "Warning", "where folate deficiency is"),
+    ],
+)
+def test_facts_of_the_seventh_sample_are_as_the_label_has_them(drug, problem, rank, says, context):
+    lines = shown(found(drug, context, patient(problems=[problem])))
+    told = [line for line in lines if problem in line and line.startswith(("Caution", "Warning", "Contraindicated"))]
+    if not rank:
+        assert not any(says in line for line in told), told
+        return
+    assert told[0].startswith(rank) and says in told[0], lines  # nothing graver is told of it
+
+
+def test_interactions_of_the_seventh_sample_are_as_the_labels_have_them(context):
+    (clozapine,) = context.knowledge.interactions(["clozapine", "lorazepam"]).records
+    assert clozapine.severity == "major" and "respiratory arrest" in clozapine.mechanism
+    (paroxetine,) = context.knowledge.interactions(["paroxetine", "methadone"]).records
+    assert "CYP2D6" in paroxetine.mechanism and "Avoid where possible" not in paroxetine.management
+    (skin,) = context.knowledge.interactions(["triamcinolone", "ketoconazole"]).records
+    assert "on the skin" in skin.mechanism
+    doses = [context.knowledge.label(name).records[0].max_daily_dose for name in ("metformin", "nitrofurantoin")]
+    assert "Fortamet 2500 mg" in doses[0] and "200 mg (Macrobid)" in doses[1]
+    assert "November 2025" in context.knowledge.label("estradiol").records[0].boxed_warning

@@ -1,5 +1,7 @@
 """The answer leads with one conclusion, says each fact once under a short heading, and numbers its sources."""
 
+from datetime import date
+
 import pytest
 
 from docgemma.rules.answer import compose
@@ -77,7 +79,37 @@ def test_two_drugs_without_findings_are_both_said_to_have_none() -> None:
 
 def test_a_result_that_was_asked_for_leads_with_its_date_and_direction() -> None:
     asked = request("labs", patients=SMITH, measures=["eGFR"], said="his eGFR?")
-    assert lead(asked, chart(labs=[EGFR])) == "eGFR 41 mL/min (2026-10-12), low, falling."
+    days = (date.today() - date(2026, 10, 12)).days
+    assert lead(asked, chart(labs=[EGFR])) == f"eGFR 41 mL/min (2026-10-12, {days} days ago), low, falling."
+
+
+def test_an_order_that_stands_more_than_once_is_said_so() -> None:
+    twice = chart("doxycycline", "doxycycline", "lisinopril")
+    text = made(request("meds", patients=SMITH), twice).text
+    assert "Ordered 2 times, the same each time: doxycycline" in text and "lisinopril" in text
+
+
+@pytest.mark.parametrize(
+    ("taken", "first"),
+    [
+        ("doxycycline", "Active antibiotics: doxycycline"),
+        ("lisinopril", "No active medication is listed as: antibiotics"),
+    ],
+)
+def test_a_kind_of_medicine_that_was_asked_for_leads(taken: str, first: str) -> None:
+    asked = request("meds", patients=SMITH, measures=["abx"], said="is he on any abx?")
+    assert lead(asked, chart(taken)).startswith(first)
+
+
+def test_a_finding_on_an_interaction_is_cited_to_the_interactions_and_not_to_the_chart() -> None:
+    asked = request("may", patients=SMITH, drugs=[drug("ibuprofen")])
+    findings = [
+        Finding(CONTRAINDICATED, "Contraindicated (x): y."),
+        Finding(MAJOR, "Major interaction with warfarin: z."),
+    ]
+    pairs = result("check_drug_interactions", data={"interactions": []})
+    answer = made(asked, chart("warfarin"), pairs, checks={("abc-123", "ibuprofen"): findings})
+    assert [fact.cite for block in answer.blocks for fact in block if "interaction with" in fact.text] == [2]
 
 
 def test_a_chart_leads_with_its_severe_allergy_and_critical_results_and_a_mild_one_does_not_lead() -> None:

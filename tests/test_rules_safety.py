@@ -7,6 +7,7 @@ import pytest
 from docgemma.knowledge.base import Interaction
 from docgemma.rules.dosing import check_dose
 from docgemma.rules.order_check import (
+    UNVERIFIED,
     Checked,
     check_allergy_entry,
     check_order,
@@ -155,13 +156,14 @@ def test_interactions_of_the_ordered_drug_are_listed_the_worst_first():
     assert lines == [
         "Major interaction with warfarin: Bleeding. Avoid.",
         "Moderate interaction with lisinopril: Less effect. Watch.",
+        UNVERIFIED,
     ]
 
 
 @pytest.mark.parametrize(
     ("medication", "active", "says"),
     [
-        ("ibuprofen", "Advil 200 mg", "Duplicate: Advil 200 mg is active already and contains ibuprofen."),
+        ("ibuprofen", "Advil 200 mg", "Duplicate: Advil 200 mg is already active and contains ibuprofen."),
         ("naproxen", "ibuprofen", "of the same class (NSAIDs)"),
         ("atorvastatin", "Crestor", "of the same class (statins)"),
         ("lorazepam", "diazepam", "of the same class (benzodiazepines)"),
@@ -201,7 +203,7 @@ def test_the_daily_dose_is_held_to_the_maximum(dosage, frequency, limit, above):
 
 
 def test_an_as_needed_dose_counts_as_if_every_one_were_taken():
-    [line] = dose("ibuprofen", "800 mg", "every 4 hours prn", "3200 mg")
+    line, _ = dose("ibuprofen", "800 mg", "every 4 hours prn", "3200 mg")
     assert line.startswith("800 mg every 4 hours prn is 4,800 mg a day if every as-needed dose is taken")
 
 

@@ -1,9 +1,11 @@
 """Looking at an image: findings of a model with vision, the header alone without one, and no invention in between."""
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from docgemma.errors import NoVisionError, UsageError
+from docgemma.llm.chat import messages
 from docgemma.schemas import ImageFindings
 from docgemma.state import ImageRef
 from docgemma.tools import ToolContext, toolbox
@@ -61,6 +63,18 @@ def test_the_model_gets_the_pixels_and_the_question_and_the_measured_settings(ca
     assert prompt.images[0].size == (32, 24) and prompt.images[0].mode == "RGB"
     assert "Is there pneumonia?" in prompt.user
     assert (seeing.configs[0].temperature, seeing.configs[0].max_tokens) == (0.3, 512)
+
+
+def test_of_a_ct_series_numbered_slices_are_put_before_the_model_and_how_many_is_said(call, tmp_path, seeing):
+    frames = np.zeros((20, 8, 8), np.uint16)
+    path = dicom_file(tmp_path / "x.dcm", frames, RescaleSlope=1, RescaleIntercept=-1024)
+    result = call(ref(path), seeing.enqueue(NODE, FOUND))
+    prompt = seeing.history[0][1]
+    assert len(prompt.images) == 8 and "Looked at 8 of its 20 slices." in prompt.user
+    assert "Looked at 8 of its 20 slices." in result["formatted_result"]
+    turn = messages(prompt, lambda image: {"type": "image"})[-1]["content"]
+    assert [part.get("text", "image") for part in turn[:4]] == ["image", "SLICE 1", "image", "SLICE 2"]
+    assert turn[-1]["text"] == prompt.user
 
 
 def test_the_header_decides_the_modality_and_the_patients_name_reaches_nobody(call, tmp_path, seeing):

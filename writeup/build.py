@@ -2,34 +2,50 @@
 
 python writeup/build.py            # all of it; a minute, since the notebook is run
 python writeup/build.py --texts    # texts and pictures only
+python writeup/build.py --notebooks    # also the outputs of the notebooks that show stored results
 """
 
 import argparse
 import os
 import sys
+from pathlib import Path
 
 import nbformat
 import plots
 from facts import ROOT, Facts
-from texts import HERE, TEXTS, render
+from texts import HERE, OF_THE_RUN, README, TEXTS, readme, render
 
 NOTEBOOK, PAGE = HERE / "writeup.ipynb", HERE / "writeup.html"
 TIMEOUT_S = 600
 
 
 def build_texts(facts: Facts) -> None:
-    for text in TEXTS:
+    for text in [*TEXTS, *([OF_THE_RUN] if facts.run() else [])]:
         (HERE / text).write_text(render(text, facts), encoding="utf-8")
+    README.write_text(readme(facts), encoding="utf-8")
     plots.save(HERE / "figures", facts)
 
 
 def build_page() -> None:
     """Run the notebook and keep it, with its outputs, as one page that fetches nothing."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    run(notebook, HERE)
+    PAGE.write_text(as_page(notebook), encoding="utf-8")
+
+
+def build_notebooks() -> None:
+    """Run the notebooks that read stored results, and keep their outputs."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        if any('"results"' in cell.source for cell in notebook.cells if cell.cell_type == "code"):
+            run(notebook, path.parent)
+            path.write_text(nbformat.writes(notebook).replace(str(ROOT), ".") + "\n", encoding="utf-8")
+
+
+def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     from nbclient import NotebookClient
 
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(HERE)}}).execute()
-    PAGE.write_text(as_page(notebook), encoding="utf-8")
+    NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(folder)}}).execute()
 
 
 def as_page(notebook: nbformat.NotebookNode) -> str:
@@ -48,6 +64,7 @@ def as_page(notebook: nbformat.NotebookNode) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", action="store_true", help="do not run the notebook")
+    parser.add_argument("--notebooks", action="store_true", help="run those that show stored results, too")
     chosen = parser.parse_args()
     facts = Facts()
     build_texts(facts)
@@ -55,6 +72,8 @@ def main() -> int:
         for name in [key for key in os.environ if key.startswith("DOCGEMMA_")]:
             del os.environ[name]  # the page shows what a newcomer would see
         build_page()
+        if chosen.notebooks:
+            build_notebooks()
     print(f"{len(facts.quotes)} figures in {', '.join(TEXTS)}; left out for want of data: {len(facts.missing)}")
     return 0
 

@@ -13,10 +13,13 @@ from typing import Any
 
 import yaml
 
+from docgemma.experiments.statistics import wilson
+
 ROOT = Path(__file__).resolve().parents[1]
 CARD = "data/edge/card.json"
 HELD_OUT = "data/edge/results/heldout.json"
 NATURAL = "data/results/natural.json"
+RUN = "data/results/medgemma"  # what `docgemma kaggle collect` took in
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 ALL = "all"
 
@@ -92,28 +95,78 @@ class Facts:
         text = latest["n"] if name == "n" else f"{100 * latest[name] / latest['n']:.0f} %"
         return self.say(f"graded {kind}, latest round: {name}", text, NATURAL)
 
+    def run(self) -> dict[str, Any] | None:
+        """The manifest of the collected run of the kernel; None while there is none, which is no want of data here."""
+        return self.read(f"{RUN}/manifest.json") if (self.root / RUN / "manifest.json").is_file() else None
+
+    def medgemma(self, part: str) -> dict[str, Any] | None:
+        """One part of that run (`docgemma/kaggle/evidence.py`); None where it was not run."""
+        found = self.read(f"{RUN}/{part}.json") if self.run() else {"not_run": ""}
+        return None if "not_run" in found else found
+
+    def not_run(self) -> dict[str, str]:
+        """Parts that failed over there, and why."""
+        parts = {path.stem: self.read(f"{RUN}/{path.name}") for path in sorted((self.root / RUN).glob("*.json"))}
+        return {name: found["not_run"] for name, found in parts.items() if "not_run" in found}
+
+    def run_date(self) -> str:
+        return self.say("MedGemma's run: date", self.run()["date"], f"{RUN}/manifest.json")
+
+    def gpus(self) -> str:
+        return self.say("MedGemma's run: gpus", " and ".join(self.run()["gpus"]) or "no GPU", f"{RUN}/manifest.json")
+
+    def seconds(self, node: str) -> str:
+        """Median seconds of a generation at a node; a dash where none was needed."""
+        rows = {row["node"]: row for row in self.medgemma("speed")["calls"]}
+        value = rows[node]["median_s"] if node in rows else "–"
+        return self.say(f"MedGemma: seconds of {node}, median", value, f"{RUN}/speed.json")
+
+    def peak(self) -> str:
+        return self.say(
+            "MedGemma: peak GB of a GPU", max(self.medgemma("speed")["peak_gb"] or [0.0]), f"{RUN}/speed.json"
+        )
+
+    def checked(self, whose: str = "MedGemma") -> str:
+        """`150/172, 87.2 % (81.4–91.4)` of the latest round's cases pass the checks; `whose`: or "edge"."""
+        found = self.medgemma("natural")
+        right, total = (sum(item[key] for item in found["sets"]) for key in ("passed", "total"))
+        ours, edge = {"right": right, "n": total}, {"right": found["edge"]["passed"], "n": found["edge"]["n"]}
+        row = ours if whose == "MedGemma" else edge
+        low, high = wilson(row["right"], row["n"])
+        text = f"{row['right']}/{row['n']}, {percent(row)} ({100 * low:.1f}–{100 * high:.1f})"
+        return self.say(f"checks passed: {whose}", text, f"{RUN}/natural.json")
+
     @cached_property
     def rows(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Held-out rows by capability and difficulty; none while nothing was evaluated."""
         if not (self.root / HELD_OUT).is_file():
             self._lacks(HELD_OUT)
             return {}
-        return {(row["capability"], row["difficulty"]): row for row in self.read(HELD_OUT)["rows"]}
+        return keyed(self.read(HELD_OUT)["rows"])
 
-    def share(self, capability: str, difficulty: str = ALL) -> str:
+    def _held_out(self, run: bool) -> tuple[dict[tuple[str, str], dict[str, Any]], str]:
+        """The edge model's rows, or with `run` those of MedGemma's run, and where they stand."""
+        if not run:
+            return self.rows, HELD_OUT
+        return keyed((self.medgemma("heldout") or {"rows": []})["rows"]), f"{RUN}/heldout.json"
+
+    def share(self, capability: str, difficulty: str = ALL, run: bool = False) -> str:
         """`93.3 %`: the share that was right."""
-        return self.say(f"{capability} ({difficulty}): right", percent(self.rows[capability, difficulty]), HELD_OUT)
+        rows, source = self._held_out(run)
+        return self.say(f"{capability} ({difficulty}): right", percent(rows[capability, difficulty]), source)
 
-    def interval(self, capability: str, difficulty: str = ALL) -> str:
+    def interval(self, capability: str, difficulty: str = ALL, run: bool = False) -> str:
         """`89.9–95.6`: its 95 % interval (Wilson), in percent."""
-        row = self.rows[capability, difficulty]
+        rows, source = self._held_out(run)
+        row = rows[capability, difficulty]
         text = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"
-        return self.say(f"{capability} ({difficulty}): interval", text, HELD_OUT)
+        return self.say(f"{capability} ({difficulty}): interval", text, source)
 
-    def right(self, capability: str, difficulty: str = ALL) -> str:
+    def right(self, capability: str, difficulty: str = ALL, run: bool = False) -> str:
         """`291/312`."""
-        row = self.rows[capability, difficulty]
-        return self.say(f"{capability} ({difficulty}): count", f"{row['right']}/{row['n']}", HELD_OUT)
+        rows, source = self._held_out(run)
+        row = rows[capability, difficulty]
+        return self.say(f"{capability} ({difficulty}): count", f"{row['right']}/{row['n']}", source)
 
     def items(self, capability: str, difficulty: str = ALL) -> str:
         """How many decisions were judged."""
@@ -123,8 +176,14 @@ class Facts:
         """How many items were judged."""
         return self.say("held-out items that were judged", self.read(HELD_OUT)["items"], HELD_OUT)
 
-    def has(self, capability: str, difficulty: str = ALL) -> bool:
-        return (capability, difficulty) in self.rows
+    def scored(self) -> str:
+        """How often the held-out items were scored while rules and training changed: they are no longer unseen."""
+        number = self.read(HELD_OUT)["scored"]
+        text = WORDS[number] if number < len(WORDS) else str(number)
+        return self.say("times the held-out items were scored", text, HELD_OUT)
+
+    def has(self, capability: str, difficulty: str = ALL, run: bool = False) -> bool:
+        return (capability, difficulty) in self._held_out(run)[0]
 
     def training(self, name: str) -> str:
         """A figure of the reader's card, `training("requests")`; a recipe's by `training("recipe.seed")`."""
@@ -176,6 +235,10 @@ class Facts:
 
         total = sum(t4.memory(compute_type("cuda", t4.CAPABILITY).name).values())
         return self.say("MedGemma on a T4, GB, by arithmetic", total / 1e9, "docgemma/kaggle/t4.py")
+
+
+def keyed(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["capability"], row["difficulty"]): row for row in rows}
 
 
 def percent(row: dict[str, Any]) -> str:

@@ -9,6 +9,9 @@ from plots import PLAIN, label
 
 HERE = Path(__file__).resolve().parent
 TEXTS = ("writeup.md", "model_card.md")
+OF_THE_RUN = "medgemma.md"  # made only where a run of the kernel was collected
+README = HERE.parent / "README.md"
+BEGIN, END = "<!-- medgemma:begin -->", "<!-- medgemma:end -->"
 MEDIA = {"recorded": "media/docgemma-demo.mp4", "screenshot": "media/demo.png"}
 NOTE = "<!-- made by writeup/build.py from {}: edit that -->\n"
 
@@ -24,14 +27,27 @@ def render(text: str, facts: Facts) -> str:
     Raises:
         jinja2.UndefinedError: the template asks for something that is not there.
     """
+    path = template_of(text)
+    body = fill(path.name, facts)
+    title, rest = body.split("\n", 1)
+    return f"{title}\n\n{NOTE.format(path.name)}{rest}"
+
+
+def readme(facts: Facts) -> str:
+    """README.md with its figures of MedGemma between their marks; as it is where it has no marks."""
+    before, begin, rest = README.read_text(encoding="utf-8").partition(BEGIN)
+    if not begin:
+        return before
+    return f"{before}{BEGIN}\n{fill('medgemma.j2', facts)}{END}{rest.partition(END)[2]}"
+
+
+def fill(template: str, facts: Facts) -> str:
+    """One template of this folder."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    path = template_of(text)
-    body = environment.get_template(path.name).render(facts=facts, **names())
-    title, rest = body.split("\n", 1)
-    return f"{title}\n\n{NOTE.format(path.name)}{rest}"
+    return environment.get_template(template).render(facts=facts, **names())
 
 
 def names() -> dict[str, Any]:

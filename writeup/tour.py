@@ -30,9 +30,11 @@ def users(facts: Facts) -> Markdown:
     found = facts.results("load_users")
     if not found:
         return Markdown("*Not measured yet: `data/results/load_users.json`.*")
+    before = found.get("before", {})
     memory = ", ".join(f"{name} {value}" for name, value in found["rss_mb"].items())
-    rows = [[name.replace("_", " "), found[key]] for key, name in USERS.items()]
-    return table(["many users at once, over REST", ""], [*rows, ["server's memory, MB", memory]])
+    rows = [[name, found[key], before.get(key, "")] for key, name in USERS.items()]
+    head = ["many users at once, over REST", "now", "before the reader"]
+    return table(head, [*rows, ["server's memory, MB", memory, ""]])
 
 
 USERS = {

@@ -39,7 +39,8 @@ class Query(Body):
     thread: Optional[ThreadId] = None
     patient: Optional[str] = Field(default=None, max_length=64, description="Id of the patient that it is about.")
     image: Optional[ImageBytes] = Field(
-        default=None, description="A PNG, JPEG or DICOM file in base64, at most 50 MB; or send multipart/form-data."
+        default=None,
+        description="A PNG, JPEG or DICOM file, or a zipped series, in base64, 50 MB; or a multipart form.",
     )
 
 

@@ -82,7 +82,11 @@ def query(max_question: int) -> dict[str, Any]:
     schema = Query.model_json_schema()
     schema["properties"]["question"]["maxLength"] = max_question
     plain = {key: value.get("anyOf", [value])[0] for key, value in schema["properties"].items()}  # a form has no null
-    plain["image"] = {"type": "string", "format": "binary", "description": "A PNG, JPEG or DICOM file."}
+    plain["image"] = {
+        "type": "string",
+        "format": "binary",
+        "description": "A PNG, JPEG or DICOM file, or a ZIP of a series.",
+    }
     form = {"multipart/form-data": {"schema": {**schema, "properties": plain}}}
     return _turn({"application/json": {"schema": schema, "examples": _examples("query")}, **form}, "report")
 

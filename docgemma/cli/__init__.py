@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, ehr, eval, forget, kaggle, serve, snapshot, trials, trials_eval
+from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, serve, snapshot, trials, trials_eval
 from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -13,10 +13,11 @@ app = typer.Typer(
     name="docgemma", help="A clinical agent for small medical language models. Not a medical device.",
     no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
-for name, group in (
-    ("ehr", ehr.app), ("snapshot", snapshot.app), ("demo", serve.demo_app), ("kaggle", kaggle.app),
-    ("trials", trials.app),
-):  # fmt: skip
+GROUPS = {
+    "ehr": ehr.app, "snapshot": snapshot.app, "demo": serve.demo_app, "kaggle": kaggle.app,
+    "experiments": experiments.app, "trials": trials.app,
+}  # fmt: skip
+for name, group in GROUPS.items():
     app.add_typer(group, name=name)
 for command in (ask.ask, ask.chat, forget.forget, serve.mcp, serve.serve):
     app.command()(command)

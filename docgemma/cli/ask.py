@@ -13,8 +13,10 @@ from docgemma.errors import UsageError
 if TYPE_CHECKING:
     from docgemma.agent import Agent, Decision
 
-Graph = Annotated[str, typer.Option(help="The graph to run: v3.")]
-Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file to look at.")]
+Graph = Annotated[
+    Optional[str], typer.Option(help="The graph to run: v3 (of a new conversation, if not given), v2 or v1.")
+]
+Image = Annotated[Optional[Path], typer.Option(help="A PNG, JPEG or DICOM file, or a ZIP of a DICOM series.")]
 Patient = Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")]
 Thread = Annotated[Optional[str], typer.Option(help="Continue this stored conversation.")]
 
@@ -23,7 +25,7 @@ def ask(
     question: Annotated[
         Optional[str], typer.Argument(help="What to ask; leave out to decide or take up a thread.")
     ] = None,
-    graph: Graph = "v3",
+    graph: Graph = None,
     model: Model = None,
     image: Image = None,
     patient: Patient = None,
@@ -61,7 +63,7 @@ def ask(
 
 
 def chat(
-    graph: Graph = "v3", model: Model = None, image: Image = None, patient: Patient = None, thread: Thread = None
+    graph: Graph = None, model: Model = None, image: Image = None, patient: Patient = None, thread: Thread = None
 ) -> None:
     """Talk turn after turn in the terminal. An empty line or Ctrl-D ends it; Ctrl-C stops a turn."""
     with _agent(graph, model) as agent:
@@ -78,7 +80,7 @@ def _decision(approve: bool, reject: bool, edit: str | None) -> "tuple[Decision,
     return None if edit is None else ("edit", parse_changes(edit))
 
 
-def _agent(graph: str, model: str | None) -> "Agent":
+def _agent(graph: str | None, model: str | None) -> "Agent":
     with quick_start():
         from docgemma.agent import Agent
 

@@ -1,4 +1,4 @@
-"""`docgemma kaggle`: the folder that runs on Kaggle."""
+"""`docgemma kaggle`: the folder that runs on Kaggle, and what it brought back."""
 
 from pathlib import Path
 from typing import Annotated, Optional
@@ -8,18 +8,21 @@ import typer
 from docgemma.cli.shared import AsJson, print_json, progress, say
 from docgemma.errors import UsageError
 
-app = typer.Typer(help="The Kaggle kernel: build the folder that is pushed.", rich_markup_mode=None)
+app = typer.Typer(
+    help="The Kaggle kernel: build the folder that is pushed, collect what it measured.", rich_markup_mode=None
+)
 
 
 @app.callback()
 def group() -> None:
-    """The Kaggle kernel: build the folder that is pushed."""
+    """The Kaggle kernel: build the folder that is pushed, collect what it measured."""
 
 
 @app.command("build")
 def build_command(
     out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("build/kaggle"),
     user: Annotated[Optional[str], typer.Option(envvar="KAGGLE_USERNAME", help="Your user name on Kaggle.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only you see kernel and dataset.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the kernel and its dataset, check them for a T4, and say what to run next."""
@@ -29,7 +32,7 @@ def build_command(
     from docgemma.kaggle.build import build
 
     progress("Building the wheel …")
-    report = build(out, user)
+    report = build(out, user, private)
     if as_json:
         print_json(report)
         return
@@ -40,4 +43,23 @@ def build_command(
     say("Next (a token for it: kaggle.com, Settings, API; wait until the status is ready):")
     for command in report["commands"]:
         say(f"  {command}")
+    say("After its run: kaggle kernels output " + report["kernel"] + " -p output && docgemma kaggle collect output")
     say("A later build of the dataset: kaggle datasets version -m new -p … instead of create.")
+
+
+@app.command("collect")
+def collect_command(
+    folder: Annotated[Path, typer.Argument(help="What `kaggle kernels output` downloaded.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take a finished run's output into data/results, and make the write-up and the README's figures from it."""
+    from docgemma.kaggle.collect import collect
+
+    progress("Making texts, page and notebooks from it; minutes …")
+    report = collect(folder)
+    if as_json:
+        print_json(report)
+        return
+    say(f"The run of {report['date']} is in data/results/medgemma; {len(report['changed'])} files changed.")
+    for name, why in report["not_run"].items():
+        say(f"  not run: {name}: {why}")

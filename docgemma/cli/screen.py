@@ -64,8 +64,9 @@ class Screen:
             for step in result["timeline"]:
                 table.add_row(f"{step['seconds']:.2f} s", step["label"], escape(step["detail"]))
             self.out.print(table)
+            sure = f"{result['confidence']} confidence · " if result["confidence"] else ""
             self.out.print(
-                f"[dim]{result['model']} · {model_calls(result)} · {result['seconds']:.1f} s · "
+                f"[dim]{result['model']} · {sure}{model_calls(result)} · {result['seconds']:.1f} s · "
                 f"thread {result['thread']} · decision support, not a medical device[/dim]"
             )
         if result["status"] == "needs_approval":

@@ -86,6 +86,7 @@ def _print_info(found: dict[str, Any]) -> None:
         if part.get("bulk_labels"):
             say(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
             say(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
+            say(f"    {part['conditions']:,} conditions, {part['doses']:,} maxima with the sentence of a label.")
         if part.get("with_basis"):
             say(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
     if found["shipped"]:

@@ -4,7 +4,10 @@
   window.dgRead = () => setTimeout(() => {
     const asked = [...document.querySelectorAll('#dg-chat .dg-said')].at(-1);
     const talk = asked?.closest('.panel-wrap, .bubble-wrap');
+    const banner = document.querySelector('#dg-banner')?.getBoundingClientRect().bottom ?? 0;
     if (talk) talk.scrollTop += asked.getBoundingClientRect().top - talk.getBoundingClientRect().top - 16;
+    const card = document.querySelector('#dg-card .dg-card'); // on a phone the page scrolls, and a card is looked at first
+    if (talk && !card && innerWidth <= 700) scrollBy(0, asked.getBoundingClientRect().top - banner - 12);
     const page = document.documentElement.dataset;
     page.dgSettled = Number(page.dgSettled ?? 0) + 1; // turns after which nothing moves any more
   }, 500);

@@ -34,13 +34,13 @@ TAB = """(session, tab, ...more) => {
 }"""
 HELD = "tab => { try { sessionStorage.setItem('docgemma-tab', tab || '') } catch {} }"  # for this tab alone
 WELCOME = (
-    "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM).**\n\n"
+    "**Ask a clinical question, or attach an image (PNG, JPEG, DICOM, a ZIP of a series).**\n\n"
     "Facts come from records and sources that are named with the answer. "
     "Nothing is written to a record without your approval. All patients here are synthetic."
 )
 RULE = (
-    "Not kept, it is forgotten when you begin a new one, reload or close the page. "
-    "Only a turn that runs or an entry that waits comes back to this tab, for 15 minutes."
+    "Not kept: forgotten when you begin anew, reload or close. "
+    "A running turn or a waiting entry comes back for 15 minutes."
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
@@ -124,7 +124,9 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
             ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
         with gr.Column(visible=False, elem_id="dg-fields") as ui.edit:
             ui.fields = [gr.Textbox("", elem_id=f"dg-field-{number}", lines=1) for number in range(FIELDS)]
-            ui.save = gr.Button("Approve with these changes", variant="primary", elem_id="dg-save")
+            with gr.Row(elem_id="dg-changed"):
+                ui.save = gr.Button("Approve with these changes", variant="primary", elem_id="dg-save")
+                ui.unedit = gr.Button("Cancel", elem_id="dg-unedit")
     ui.take_up = gr.Button("Take up the unfinished turn", visible=False, elem_id="dg-take-up")
     ui.composer = gr.MultimodalTextbox(
         label="Your question", show_label=False, placeholder="Ask a clinical question", sources=["upload"], lines=1,
@@ -166,14 +168,11 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -
 
 
 def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
-    opened = [
-        ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save,
-    ]  # fmt: skip
+    opened = [ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save]
     shown = [
         *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
-        ui.edit, ui.take_up, ui.composer, ui.stop,
-        ui.trace, ui.export, ui.badges, ui.play, ui.anew,
-        ui.line, ui.waits, ui.remember,
+        ui.edit, ui.take_up, ui.composer, ui.stop, ui.trace, ui.export, ui.badges, ui.play, ui.anew, ui.line, ui.waits,
+        ui.remember,
     ]  # fmt: skip
     who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
 
@@ -212,13 +211,15 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     # the fields instead of a button that would approve the entry as it was
     editing = (gr.update(visible=True), gr.update(visible=False))
     ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
+    ui.unedit.click(lambda: editing[::-1], None, [ui.edit, ui.approve], **QUICK).then(None, js=FOCUS, **QUICK)
     ui.switch.click(handlers.switch, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
     ui.keep.click(handlers.keep, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
     offered = [ui.session, ui.matches, ui.count, *ui.found]
     ui.search.change(handlers.search, [ui.search, ui.session], offered, trigger_mode="always_last", **QUICK)
+    picked = [*opened, *offered[1:], ui.search, ui.chat]
+    ui.search.submit(handlers.pick_only, [ui.search, ui.session], picked, **QUICK)
     for number, button in enumerate(ui.found):
-        picked = button.click(partial(handlers.pick, number), ui.session, [*opened, *offered[1:], ui.search], **QUICK)
-        picked.then(None, js=BACK, **QUICK)
+        button.click(partial(handlers.pick, number), ui.session, picked, **QUICK).then(None, js=BACK, **QUICK)
 
 
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:

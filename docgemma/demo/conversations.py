@@ -50,6 +50,7 @@ class Conversations:
         """A page was closed, reloaded, or lost."""
         session = self._open.pop(page or "", None)
         if session and session.thread and all(other.thread != session.thread for other in self._open.values()):
+            shutil.rmtree(self.screen.export_folder(session.thread), ignore_errors=True)  # a page makes it again
             self._leave([session.thread])
 
     def returns(self, user: str, thread: Any) -> bool:
@@ -116,10 +117,9 @@ class Conversations:
     def thumb(self, session: Session, index: int, liked: Any, agreed: bool) -> None:
         """Keep what somebody thinks of an answer; question and answer only where they agreed."""
         asked = [item for item in session.messages[:index] if item["role"] == "user"]
-        turn = hashlib.sha256(f"{session.thread} {index}".encode()).hexdigest()[:16]
         line: dict[str, Any] = {
-            "turn": turn, "at": datetime.now(UTC).isoformat(timespec="seconds"), "by": session.user or "",
-            "liked": liked if isinstance(liked, bool) else None, "model": self.agent.llm.name,
+            "turn": _turn(session.thread, index), "by": session.user or "", "model": self.agent.llm.name,
+            "at": datetime.now(UTC).isoformat(timespec="seconds"), "liked": liked if isinstance(liked, bool) else None,
         }  # fmt: skip
         if session.result and index == len(session.messages) - 1:
             line |= {key: session.result[key] for key in ("status", "intent", "path", "seconds")}
@@ -130,12 +130,14 @@ class Conversations:
         with private_file(self.agent.settings.home / FEEDBACK).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def thumbs(self, user: str | None) -> list[dict[str, Any]]:
-        """What was kept of somebody's thumbs; of each answer the last."""
+    def thumbs(self, session: Session) -> list[dict[str, Any]]:
+        """What was kept of somebody's thumbs; of each answer the last. Without a login, those of this conversation."""
         file = self.agent.settings.home / FEEDBACK
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        last = {item["turn"]: item for item in map(json.loads, lines) if item["by"] == (user or "")}
-        return [item for item in last.values() if item["liked"] is not None]
+        here = {_turn(session.thread, index) for index in range(len(session.messages))}
+        last = {item["turn"]: item for item in map(json.loads, lines)}
+        mine = [item for item in last.values() if item["turn"] in here or item["by"] == (session.user or None)]
+        return [item for item in mine if item["liked"] is not None]
 
     def _leave(self, threads: Iterable[str]) -> None:
         may_go = [item for item in threads if owns("", item, "web") and not self.screen.about(item).get("kept")]
@@ -143,3 +145,7 @@ class Conversations:
         timer = threading.Timer(RETURN_S + 1, self.sweep)
         timer.daemon = True
         timer.start()
+
+
+def _turn(thread: str, index: int) -> str:
+    return hashlib.sha256(f"{thread} {index}".encode()).hexdigest()[:16]

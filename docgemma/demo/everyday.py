@@ -104,8 +104,7 @@ class Everyday(Handlers):
 
     def _thumbs(self, session: Session) -> Updates:
         """What was kept of somebody's thumbs, ready to be exported."""
-        found = self.conversations.thumbs(session.user)
-        folder = self.screen.export_folder(f"thumbs of {session.user or ''}")
-        file = private_file(folder / "docgemma-feedback.json")
+        found = self.conversations.thumbs(session)
+        file = private_file(self.screen.export_folder(session.thread or session.user or "") / "docgemma-feedback.json")
         file.write_text(json.dumps(found, ensure_ascii=False, indent=2), encoding="utf-8")
         return {self.screen.ui.feedback: gr.update(visible=bool(found), value=str(file))}

@@ -138,12 +138,21 @@ class Handlers:
             return self.screen.found(session, [], problem(error), asked)
 
     def pick(self, number: int, session: Session) -> Updates:
-        """Open a patient that was found."""
+        """Open a patient that was found. What was said about another one stays above a line that says so."""
         if number < len(session.found):
-            session.patient, session.confirmed = session.found[number], ""
+            before, session.patient, session.confirmed = session.patient, session.found[number], ""
+            if session.messages and before != session.patient:
+                name = view.opened(self.agent, session.patient).name
+                session.messages = [*session.messages, view.note("caption", f"The chart of {name} is open now.")]
         if not session.stands["pending"]:
             session.about = None  # what was asked before stays theirs; what is asked now is about this one
-        return self.screen.opened(session) | self.screen.found(session, [], "", False) | {self.screen.ui.search: ""}
+        shown = self.screen.opened(session) | self.screen.found(session, [], "", False)
+        return shown | {self.screen.ui.search: "", self.screen.ui.chat: session.messages}
+
+    def pick_only(self, text: str, session: Session) -> Updates:
+        """Enter in the search opens the one patient that was found; of several one is chosen."""
+        found = self.search(text, session)
+        return self.pick(0, session) if len(session.found) == 1 else found
 
     def switch(self, session: Session) -> Updates:
         """Open the patient whom the card or the answer is about."""

@@ -6,6 +6,19 @@
   const list = document.querySelector("#dg-list .toggle-button");
   list?.setAttribute("aria-label", "Conversations");
   list?.setAttribute("title", "Conversations");
+  // Gradio calls the examples a list; its children are buttons
+  const chat = document.querySelector("#dg-chat");
+  const grouped = () => chat.querySelector(".examples")?.setAttribute("role", "group");
+  new MutationObserver(grouped).observe(chat, { childList: true, subtree: true });
+  grouped();
+  // arrows walk through the patients that were found
+  document.querySelector("#dg-find").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const stops = [...document.querySelectorAll("#dg-search input, #dg-search textarea, #dg-found button")];
+    stops[stops.indexOf(document.activeElement) + step]?.focus();
+    event.preventDefault();
+  });
   const dark = document.body.classList.contains("dark"); // paper is white
   addEventListener("beforeprint", () => document.body.classList.remove("dark"));
   addEventListener("afterprint", () => document.body.classList.toggle("dark", dark));

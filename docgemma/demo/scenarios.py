@@ -16,12 +16,14 @@ from docgemma.agent import Agent, OnEvent
 from docgemma.errors import UsageError
 from docgemma.nodes.context import CLINICIAN, Actor, never_stop
 from docgemma.notebook import failing
+from docgemma.paths import data_file
 from docgemma.tools.base import Toolbox
 from docgemma.turns import Stop
 
 FOLDER = Path(__file__).parent
 TRACES = FOLDER / "traces"
 PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
+PLAYED = "Played as a guided scenario."  # the reason where something red stands: an earlier play wrote the same
 Result = dict[str, Any]
 
 
@@ -30,7 +32,7 @@ class Step(BaseModel):
 
     caption: str
     ask: str = ""
-    image: str = ""  # a file that pydicom ships
+    image: str = ""  # a file of data/images
     choose: int = 0
     decide: Any = ""
     change: dict[str, Any] = {}
@@ -39,9 +41,7 @@ class Step(BaseModel):
 
     @property
     def image_path(self) -> Path | None:
-        from pydicom.data import get_testdata_file
-
-        return Path(str(get_testdata_file(self.image, download=False))) if self.image else None
+        return data_file("images", self.image) if self.image else None
 
     def unmet(self, result: Result) -> list[str]:
         """What `expect` promises and a result does not show, one line each."""
@@ -74,7 +74,7 @@ def take(
         return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
     step = scenario.steps[number]
     if step.decide:
-        return agent.decide(thread, step.decide, dict(step.change), actor=actor, on_event=on_event, stop=stop)
+        return agent.decide(thread, step.decide, dict(step.change), PLAYED, actor=actor, on_event=on_event, stop=stop)
     text = step.ask
     if step.choose:
         options = (last or {}).get("options", [])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import secrets
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,6 +122,7 @@ class Screen:
         self.recorded = "" if agent else load_trace(next(iter(scenarios)))["recorded"]
         self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
         gr.set_static_paths([self.files.name])  # served from here, so that what is forgotten leaves no copy
+        self.secret = secrets.token_bytes(16)  # nobody who signs in can work out where somebody else's export lies
         self.waiting: dict[str, list[Waiting]] = {}  # by conversation
         self.ui: Any = None
 
@@ -128,10 +130,8 @@ class Screen:
         ui = self.ui
         return {
             ui.session: session, ui.browser: session.thread, ui.stop: gr.update(visible=True),
-            ui.card: gr.update(visible=False), ui.differs: gr.update(visible=False),
-            ui.edit: gr.update(visible=False), ui.take_up: gr.update(visible=False),
-            ui.play: gr.update(interactive=False),
-            ui.anew: gr.update(interactive=False), **self.line(session),
+            **dict.fromkeys((ui.card, ui.differs, ui.edit, ui.take_up), gr.update(visible=False)),
+            ui.play: gr.update(interactive=False), ui.anew: gr.update(interactive=False), **self.line(session),
         }  # fmt: skip
 
     def rest(self, session: Session) -> Updates:
@@ -176,14 +176,12 @@ class Screen:
         pending, differs = session.stands["pending"], session.differs
         other = bool(pending and session.patient != about.get("id"))  # a confirmed card still says so
         line = view.html("differs", "card" if pending else "answer", about.get("name"), who.name)
+        meant = f"Yes, the card is for {about.get('name')}" if pending else f"Keep {who.name}’s chart"
         return {
             ui.session: session, ui.patient: session.patient, ui.banner: who.banner, ui.chart: who.chart,
             ui.differs: gr.update(visible=differs or other), ui.whom: line if differs or other else "",
             ui.switch: gr.update(value=f"Open {about.get('name')}’s chart", visible=differs or other),
-            ui.keep: gr.update(
-                value=f"Yes, the card is for {about.get('name')}" if pending else f"Keep {who.name}’s chart",
-                visible=differs,
-            ),
+            ui.keep: gr.update(value=meant, visible=differs),
             ui.approve: gr.update(interactive=self.agent is not None and not differs),
             ui.save: gr.update(interactive=self.agent is not None and not differs),
         }  # fmt: skip
@@ -248,4 +246,4 @@ class Screen:
         return gr.update(visible=True, value=str(path))
 
     def export_folder(self, thread: str) -> Path:
-        return Path(self.files.name, hashlib.sha256(thread.encode()).hexdigest()[:12])
+        return Path(self.files.name, hashlib.sha256(self.secret + thread.encode()).hexdigest()[:24])

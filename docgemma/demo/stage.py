@@ -30,6 +30,8 @@ def find_chromium() -> str:
     for name in NAMES:
         if path := shutil.which(name):
             return path
+    for own in sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome")):  # playwright install
+        return str(own)
     raise ConfigError("Chromium is not on the PATH.", hint="Install it (Debian: apt-get install chromium).")
 
 

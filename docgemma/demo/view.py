@@ -20,14 +20,15 @@ from docgemma.ehr.summary import summarize
 from docgemma.errors import DocGemmaError, StoreError
 from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
-from docgemma.reading.terms import names
 from docgemma.report import FIRST, approval_text, source_line
 from docgemma.rules.chart_entries import trend
 from docgemma.rules.order_check import SEVERE
 from docgemma.rules.override import RANK_WORDS, RED
 from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.text.words import names
 
 AMBER = RANK_WORDS[len(RED) : -1]
+MINOR = "Minor"  # of an interaction; what else ranks there is what was looked up and warns of nothing
 Message = dict[str, Any]
 THUMBNAIL = (360, 360)  # pixels, at most
 PLOT = (72, 20)  # pixels of a trend; style.css says the same
@@ -197,8 +198,10 @@ def history(turns: list[dict[str, Any]]) -> list[Message]:
 def card(pending: dict[str, Any], needed: bool = False) -> str:
     """The approval card: what, for whom, and what the safety check found, by how grave it is. `needed`: a reason is."""
     lines = pending.get("ranked") or [{"rank": "moderate", "text": text} for text in pending["findings"]]
-    groups = [[item for item in lines if item["rank"] in ranks] for ranks in (RED, AMBER, RANK_WORDS[-1:])]
-    return html("card", pending, is_checked(pending["args"]), FIRST, groups, needed)
+    found = [item for item in lines if item["rank"] == "minor" and not item["text"].startswith(MINOR)]
+    warned = [item for item in lines if item not in found]
+    groups = [[item for item in warned if item["rank"] in ranks] for ranks in (RED, AMBER, RANK_WORDS[-1:])]
+    return html("card", pending, is_checked(pending["args"]), FIRST, [*groups, found], needed)
 
 
 class Opened(NamedTuple):
@@ -222,8 +225,8 @@ def opened(agent: Agent | None, patient_id: str | None) -> Opened:
     if not found:
         return Opened(html("no_banner", True, problem, patient_id), html("no_chart", "", problem), patient_id)
     summary = summarize(found)
+    summary["allergies"].sort(key=lambda item: not _severe(item))
     active = [item | {"severe": _severe(item)} for item in summary["allergies"] if item["active"]]
-    active.sort(key=lambda item: not item["severe"])
     banner = html("banner", summary["patient"], age(summary["patient"]["birth_date"]), active,
                   summary["no_known_allergies"])  # fmt: skip
     return Opened(banner, html("chart", summary), summary["patient"]["name"])

@@ -1,1 +1,1 @@
-"""Measurements of the whole agent: sets of questions with what has to come of them, and what the figures say."""
+"""Measurements: golden sets through the whole agent, suites of conditions for what a model is asked at each step."""

@@ -1,8 +1,8 @@
 """The v3 reactive graph: one tool at a time, chosen from what is known now; code decides what follows."""
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
-from docgemma.nodes.context import Context
+from docgemma.graphs import Graph, graph_of
 from docgemma.nodes.error_handler import handle_failure
 from docgemma.nodes.input_assembly import assemble_input
 from docgemma.nodes.intent_classify import classify_intent
@@ -11,7 +11,6 @@ from docgemma.nodes.router import decide_next
 from docgemma.nodes.synthesize import synthesize
 from docgemma.nodes.tool_execute import execute_tool, reopen_card
 from docgemma.nodes.tool_select import select_tool
-from docgemma.report import traced
 from docgemma.state import AgentState
 
 NODES = {
@@ -55,10 +54,8 @@ def after_decision(state: AgentState) -> str:
     return state["next_node"] or "synthesize"
 
 
-def build() -> StateGraph[AgentState, Context, AgentState, AgentState]:
-    graph = StateGraph(AgentState, context_schema=Context)
-    for name, node in NODES.items():
-        graph.add_node(name, traced(name, node))
+def build() -> Graph:
+    graph = graph_of(NODES)
     graph.add_edge(START, "input_assembly")
     graph.add_conditional_edges("input_assembly", after_input, ["intent_classify", "router", "tool_execute"])
     graph.add_conditional_edges("intent_classify", after_intent, ["tool_select", "synthesize"])

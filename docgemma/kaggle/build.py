@@ -4,6 +4,7 @@ A push carries one notebook of less than 1 MB. The wheel, with data and the edge
 as a dataset, which the kernel's metadata attaches.
 """
 
+import ast
 import importlib.metadata
 import json
 import re
@@ -34,12 +35,13 @@ DATASET = {  # for `kaggle datasets create`
 }
 
 
-def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
+def build(out: Path, user: str, private: bool = False, root: Path = ROOT) -> dict[str, Any]:
     """Assemble the folder.
 
     Args:
         out: made if it is not there; an earlier build in it is replaced.
         user: the Kaggle user who will push it.
+        private: kernel and dataset are seen by that user alone, else by everybody.
 
     Returns:
         What was made: `folder`, `kernel`, `dataset`, sizes in bytes, the `checks` for a T4, and the `commands` to run.
@@ -48,7 +50,7 @@ def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
         ConfigError: this is not a checkout of the repository, the wheel cannot be built, or a check fails.
         UsageError: the folder holds something else, or the name is not one of a Kaggle user.
     """
-    metadata = read_metadata(root / "kaggle_kernel.json", user)
+    metadata = read_metadata(root / "kaggle_kernel.json", user) | {"is_private": private}
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "kernel-metadata.json").is_file())):
         raise UsageError(f"{out} holds something else.", hint="Name a new or an empty folder: --out DIR.")
     checks = check(metadata)
@@ -67,7 +69,7 @@ def build(out: Path, user: str, root: Path = ROOT) -> dict[str, Any]:
         "checks": [{"name": item.name, "ok": item.ok, "found": item.found} for item in checks],
         "commands": [
             "pip install kaggle",
-            f"kaggle datasets create -p {dataset}",
+            f"kaggle datasets create{'' if private else ' --public'} -p {dataset}",
             f"kaggle datasets status {dataset_id}",
             f"kaggle kernels push -p {out}",
         ],
@@ -104,11 +106,27 @@ def tagged(path: Path) -> Iterator[dict[str, Any]]:
     for cell in _read(path)["cells"]:
         if TAG in cell["metadata"].get("tags", []):
             text, is_code = "".join(cell["source"]), cell["cell_type"] == "code"
-            text = MODEL_LINE.sub("", text) if is_code else re.sub(r"^#", "##", text, flags=re.MULTILINE)
+            text = going_on(MODEL_LINE.sub("", text)) if is_code else re.sub(r"^#", "##", text, flags=re.MULTILINE)
             source = text.strip().splitlines(keepends=True)
             blank: dict[str, Any] = {"execution_count": None, "outputs": []} if is_code else {}
             if source:
                 yield {**cell, "id": f"{path.stem[:2]}-{cell['id']}", "metadata": {}, "source": source, **blank}
+
+
+def going_on(code: str) -> str:
+    """A cell that does not end the run where it fails; what its last line shows is still shown. Constants stay."""
+    code = code.strip()
+    tree = ast.parse(code)
+    if not any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in ast.walk(tree)):
+        return code
+    lines, last = code.splitlines(), tree.body[-1]
+    if isinstance(last, ast.Expr) and not ast.unparse(last).startswith("print("):
+        lines[last.lineno - 1] = "display(" + lines[last.lineno - 1]
+        lines[-1] += ")"
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    inside = {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}  # of a text: as is
+    indented = [line if number in inside or not line else f"    {line}" for number, line in enumerate(lines, 1)]
+    return "\n".join(["with going_on():", *indented])
 
 
 def build_wheel(folder: Path, root: Path = ROOT) -> Path:

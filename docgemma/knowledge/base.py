@@ -1,10 +1,12 @@
 """What a source of medical facts answers. Each answer says where it is from and as of when."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from docgemma.text.quoted import NOT_VERIFIED
+
 T = TypeVar("T")
-NOT_VERIFIED = "written from label knowledge, not verified"
 
 
 @dataclass(frozen=True)
@@ -118,5 +120,9 @@ class Knowledge(Protocol):
 
     def generic_name(self, drug_name: str) -> str | None:
         """The generic name of a brand or generic, or None. Never guesses."""
+
+    @property
+    def quotes(self) -> Mapping[str, str]:
+        """Fact key -> the label that states a shipped fact, with the sentence; all other facts are `NOT_VERIFIED`."""
 
     def close(self) -> None: ...

@@ -1,7 +1,8 @@
 """Write a snapshot file. The shipped one comes from the reviewable files in `data/knowledge`, one record a line.
 
 Tables: `drug` with the JSON of its `DrugLabel`, the source of that, and the `sections` of the label that are read for
-other drugs (NULL where none was read); `drug_name`; `interaction` with a < b; `article` and `trial`, searched in full.
+other drugs (NULL where none was read); `drug_name`; `interaction` with a < b; `basis` with the sentence of a label that
+states a shipped fact (`fact` of `fact_key`, `kind` of its file); `article` and `trial`, searched in full.
 """
 
 import hashlib
@@ -19,14 +20,16 @@ from typing import Any
 from docgemma.errors import StoreError
 from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.paths import data_file
+from docgemma.text.quoted import NOT_VERIFIED
 
-VERSION = 4
+VERSION = 5
 TEXT = "rowid, title, conditions, interventions, body, keywords"
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT, sections TEXT);
 CREATE TABLE drug_name (alias TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE interaction (a TEXT, b TEXT, data TEXT NOT NULL, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE TABLE basis (fact TEXT PRIMARY KEY, kind TEXT NOT NULL, said TEXT NOT NULL) WITHOUT ROWID;
 """
 for _table in ("article", "trial"):
     SCHEMA += f"""
@@ -145,6 +148,12 @@ def add_interaction(db: sqlite3.Connection, record: Interaction) -> None:
     db.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(asdict(record))))
     for name in record.drugs:  # a drug may be listed for its interactions alone: St John's wort has no label
         add_names(db, name, [name])
+
+
+def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Of shipped facts, by `fact_key`, the label that states each; one without a set id is no label to name."""
+    told = [(fact, said) for fact, said in facts if said != NOT_VERIFIED]
+    db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])
 
 
 def add_document(db: sqlite3.Connection, record: Article | Trial, words: list[str]) -> None:

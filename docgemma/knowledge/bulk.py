@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from docgemma.errors import StoppedError, StoreError, UsageError
 from docgemma.knowledge import bulk_labels, literature, trials
 from docgemma.knowledge.build import (
     TEXT,
+    add_basis,
     add_document,
     add_interaction,
     add_meta,
@@ -26,6 +26,7 @@ from docgemma.knowledge.build import (
     shipped_snapshot,
 )
 from docgemma.knowledge.bulk_files import BulkFile, bulk_files
+from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, read_both
 from docgemma.knowledge.snapshot import BUILT, Snapshot
 
@@ -39,7 +40,7 @@ SOURCES = {  # what answers name as their source
     "literature": "PubMed and Europe PMC bulk data",
 }
 TABLES = {
-    "drugs": ("drug", "drug_name", "interaction"),
+    "drugs": ("drug", "drug_name", "interaction", "basis"),
     "trials": ("trial", "trial_text"),
     "literature": ("article", "article_text"),
 }
@@ -196,8 +197,8 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
     part = read_part("interactions")
     for record, _ in part.records:
         a, b = (drugs.get(name) or Drug(name, (name,)) for name in record.drugs)
-        for said in read_both(a, b)[:1]:
-            record = replace(record, basis=said.source.basis(said.section, said.quote))
+        said = [item.source.basis(item.section, item.quote) for item in read_both(a, b)[:1]]
+        add_basis(db, "interactions", [(fact_key({"drugs": sorted(record.drugs)}), text) for text in said])
         add_interaction(db, record)
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})
 

@@ -10,7 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.build import Part, add_drug, add_names
+from docgemma.knowledge.basis import quotes
+from docgemma.knowledge.build import Part, add_basis, add_drug, add_names
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.knowledge.label_interactions import Drug, drug_of
 from docgemma.knowledge.label_text import clip
 from docgemma.knowledge.openfda import LIMIT, Label, classes_of, generic_of, merge, scanned_sections
@@ -69,7 +71,7 @@ def stage(db: sqlite3.Connection, raw: Any, names: Names) -> Label | None:
 
 
 def add_labels(db: sqlite3.Connection, source: str, as_of: str, shipped: Part) -> tuple[dict[str, Drug], list[Any]]:
-    """Fill `drug` and `drug_name`.
+    """Fill `drug` and `drug_name`, and `basis` of the conditions and doses.
 
     A section that the bulk labels of a drug lack is taken from the shipped record, and the answer then names both
     sources: a partial download must not lose a boxed warning. Shipped drugs without a bulk label stay as they are.
@@ -97,6 +99,9 @@ def add_labels(db: sqlite3.Connection, source: str, as_of: str, shipped: Part) -
                 origin = f"{source}, {shipped.source}", min(filter(None, (as_of, shipped.as_of)), default="")
         sections = scanned_sections(labels)
         add_drug(db, record, *origin, sections)
+        product = product_of(name.replace(" / ", " and ").split(" and "))
+        add_basis(db, "conditions", quotes(conditions_of(product), labels))
+        add_basis(db, "doses", quotes(doses_of(product), labels))
         drugs[name] = drug_of(name, record, sections)
     for name, record in left.items():
         add_drug(db, record, shipped.source, shipped.as_of)

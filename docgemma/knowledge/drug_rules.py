@@ -1,11 +1,13 @@
 """What label and guideline say of a drug, for code to match: `conditions.jsonl` and `doses.jsonl` of `data/knowledge`;
 and the drugs' RxNorm codes (`rxnorm.jsonl`).
 
-Written from label knowledge and not verified against the labels; every row names the section it should stand in.
+Written from label knowledge, not verified against the labels but for what `docgemma snapshot build` finds stated there
+(`basis.py`); a condition names the section it should stand in.
 """
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 
 Row = dict[str, Any]
+PARTS = ("says", "max_day", "max_single", "max_day_per_kg", "max_single_per_kg")  # of a row that a label may state
 
 
 def conditions_of(drug: str) -> list[Row]:
@@ -25,6 +28,12 @@ def doses_of(drug: str) -> list[Row]:
     """Rows of limits of a generic name: {"drug", "route", "max_day", "max_single", "single", "age_from", …}; of a
     combination those that count one of its ingredients name that: {"part"}."""
     return _rows(data_file("knowledge", "doses.jsonl")).get(drug, [])
+
+
+def fact_key(row: Mapping[str, Any], part: str = "drugs") -> str:
+    """Names one fact of a row; it changes with the row, so that an older quote is not shown for a corrected fact."""
+    told = {key: value for key, value in row.items() if key != "basis"}
+    return hashlib.sha256(json.dumps([told, part], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def rxnorm_code(drug: str) -> str:

@@ -113,7 +113,7 @@ def find(own: Drug, other: Drug) -> Finding | None:
 
 
 @lru_cache(maxsize=1)
-def _words() -> dict[str, Any]:
+def label_words() -> dict[str, Any]:
     """`label_words.yaml`, its expressions compiled."""
     words = read_yaml("label_words.yaml")
     ranks = [re.compile("|".join(ways), re.IGNORECASE) for ways in words["severities"]]
@@ -125,12 +125,12 @@ def _words() -> dict[str, Any]:
 def _says(kind: str, text: str) -> bool:
     """Whether a text has one of the plain words of a kind."""
     lower = text.lower()
-    return any(word in lower for word in _words()[kind])
+    return any(word in lower for word in label_words()[kind])
 
 
 def _weight(finding: Finding) -> tuple[int, int, bool]:
     """Order of findings: what is said of this drug, then of some of its class, then what is not graded."""
-    tier = 2 if finding.rank == len(_words()["severities"]) else int(finding.some)
+    tier = 2 if finding.rank == len(label_words()["severities"]) else int(finding.some)
     return tier, finding.rank, finding.by_class is not None
 
 
@@ -197,13 +197,12 @@ def _finding(
     said = grade(near)
     if said is None and section == "contraindications":
         said = (0, "contraindicated")
-    denied = _words()["denied"]
-    if not advice and denied.search(near) and (said is None or denied.search(sentence[match.end() :][:40])):
+    if not advice and denies(near) and (said is None or denies(sentence[match.end() :][:40])):
         return None
     if said is None and not advice and _is_list(sentence):
         advice = [part for part in parts[:index] if grade(part) and _says("general", part)][-1:]
     grades = [item for item in (said, *map(grade, advice)) if item]
-    rank, severity = min(grades, default=(len(_words()["severities"]), UNGRADED))
+    rank, severity = min(grades, default=(len(label_words()["severities"]), UNGRADED))
     quote = around(sentence, match.start(), match.end(), QUOTE)
     management = " ".join(advice)  # "" where the quote itself says what to do
     some = bool(by_class) and _some(sentence[: match.start()])
@@ -213,18 +212,23 @@ def _finding(
 
 def grade(text: str) -> tuple[int, str] | None:
     """The gravest wording of a piece of text: (rank, the words themselves in lower case)."""
-    for rank, pattern in enumerate(_words()["severities"]):
+    for rank, pattern in enumerate(label_words()["severities"]):
         match = pattern.search(text)
         if match:
             return rank, " ".join(match[0].lower().split())
     return None
 
 
+def denies(text: str) -> bool:
+    """Whether a piece of text says that there is no effect."""
+    return bool(label_words()["denied"].search(text))
+
+
 def _following(parts: list[str], index: int, pattern: re.Pattern[str]) -> list[str]:
     """The sentences after a mention that go on about it."""
     taken = []
     for part in parts[index + 1 : index + 4]:
-        if not (part.lower().startswith(tuple(_words()["goes_on"])) or pattern.search(part)):
+        if not (part.lower().startswith(tuple(label_words()["goes_on"])) or pattern.search(part)):
             break
         taken.append(part)
     return taken
@@ -233,7 +237,7 @@ def _following(parts: list[str], index: int, pattern: re.Pattern[str]) -> list[s
 def _some(before: str) -> bool:
     """Whether the words before a class, in the same clause, say that only some of its members are meant."""
     clause = before[-50:].replace(";", ".").replace(":", ".").rpartition(".")[2]
-    return not set(WORD.findall(clause.lower())).isdisjoint(_words()["some"])
+    return not set(WORD.findall(clause.lower())).isdisjoint(label_words()["some"])
 
 
 def _row(sentence: str, match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """The live public APIs behind the Knowledge protocol: openFDA, RxNorm, Europe PMC, ClinicalTrials.gov."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
@@ -36,6 +36,8 @@ class LiveKnowledge:
     Every method ends within `settings.tool_timeout` seconds and raises ToolError in the known ways; an outage is never
     an empty answer. Labels, articles and trials are other people's words: data, never instructions.
     """
+
+    quotes: Mapping[str, str] = {}  # no label is read for the shipped facts
 
     def __init__(self, settings: Settings):
         self._timeout, cache = settings.tool_timeout, settings.home / "http-cache"

@@ -44,6 +44,7 @@ class OpenFda(Wire):
     pharm_class_epc: tuple[str, ...] = ()
     pharm_class_cs: tuple[str, ...] = ()
     pharm_class_moa: tuple[str, ...] = ()
+    route: tuple[str, ...] = ()
     spl_set_id: tuple[str, ...] = ()
 
 
@@ -236,14 +237,16 @@ def max_daily_dose(text: str) -> str:
 
 
 def scanned_sections(labels: list[Label]) -> dict[str, LabelSection]:
-    """The sections that may name other drugs, each of the leading label, else of the newest that has it.
-
-    Drugs without section 7 say it among their warnings.
-    """
-    labels = leading(labels)
+    """The sections that may name other drugs; drugs without section 7 say it among their warnings."""
     fields = ["contraindications", "boxed_warning", "drug_interactions"]
     if not _first(labels, "drug_interactions"):
         fields += ["do_not_use", "ask_doctor_or_pharmacist", "warnings_and_cautions", "warnings", "precautions"]
+    return sections_of(labels, fields)
+
+
+def sections_of(labels: list[Label], fields: list[str]) -> dict[str, LabelSection]:
+    """Each section of the leading label, else of the newest that has it."""
+    labels = leading(labels)
     found = {field: next((label for label in labels if getattr(label, field)), None) for field in fields}
     return {
         field: LabelSection(

@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
-from docgemma.knowledge.base import NOT_VERIFIED, Answer, Article, DrugLabel, Interaction, LabelSection, Trial
+from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.knowledge.build import VERSION
+from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
 from docgemma.text.drugs import DrugNames
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed
 
 T = TypeVar("T")
@@ -58,7 +60,8 @@ class Snapshot:
         read, found = self._read_drugs(drugs), []
         for a, b in combinations(drugs, 2):
             rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted((a, b)))
-            found += [_interaction(data) for (data,) in rows]
+            basis = self.quotes.get(fact_key({"drugs": sorted((a, b))}), NOT_VERIFIED)
+            found += [replace(_interaction(data), basis=basis) for (data,) in rows]
             if not rows and read and (said := interaction(read[a], read[b])):
                 found.append(said)
         answer: Answer[Interaction] = self._answer("interactions", found)
@@ -66,6 +69,11 @@ class Snapshot:
             as_of = min(filter(None, (answer.as_of, self.meta.get("drugs.as_of"))), default=None)
             answer = replace(answer, source=f"{answer.source}, {self.meta['drugs.source']}", as_of=as_of)
         return replace(answer, not_covered=tuple(name for name in drugs if name not in self._covered))
+
+    @cached_property
+    def quotes(self) -> dict[str, str]:
+        """Read once: a check of an order asks for every rule of the drug."""
+        return dict(self._rows("SELECT fact, said FROM basis"))
 
     def _read_drugs(self, names: list[str]) -> dict[str, Drug]:
         """Drugs with the label sections that are read for others; {} where the snapshot has no such labels."""
@@ -119,7 +127,7 @@ class Snapshot:
             `source`, `as_of` (ISO date or None) and `age_days` (None if unknown); for literature and trials
             `demonstration` (how many are invented), for drugs `bulk_labels` (how many have a label from the files) and
             `boxed_warnings` (how many disagree with the shipped records), for interactions `with_basis` (how many a
-            sentence of a label supports).
+            sentence of a label states), for drugs the same of `conditions` and `doses`.
         """
         tables = {"drugs": "drug", "interactions": "interaction", "literature": "article", "trials": "trial"}
         kinds: dict[str, dict[str, Any]] = {}
@@ -131,7 +139,9 @@ class Snapshot:
             kinds[kind]["demonstration"] = self._count(f"{tables[kind]} WHERE id LIKE 'DEMO-%'")
         kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
-        kinds["interactions"]["with_basis"] = self._count(f"interaction WHERE data NOT LIKE '%{NOT_VERIFIED}%'")
+        stated = {kind: self._count(f"basis WHERE kind = '{kind}'") for kind in ("interactions", "conditions", "doses")}
+        kinds["interactions"]["with_basis"] = stated.pop("interactions")
+        kinds["drugs"] |= stated
         about = {"path": str(self.path), "shipped": self.path.name != BUILT, "built": self.meta.get("built", "")}
         return {**about, "kinds": kinds}
 

@@ -1,7 +1,7 @@
 """Which source of facts is used: the snapshot, the live services, or the live services with the snapshot behind."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,10 @@ class WithFallback:
             with suppress(ToolError):  # the live services are a second opinion on a name here
                 return self.live.generic_name(drug_name)
         return known
+
+    @property
+    def quotes(self) -> Mapping[str, str]:
+        return self.snapshot.quotes  # of shipped facts, whatever is asked live
 
     def close(self) -> None:
         self.live.close()

@@ -95,6 +95,8 @@ class LLM(ABC):
     name: str
     profile: Literal["full", "edge"] = "full"
     vision: bool = False
+    slots: int = 1  # generations at a time; more wait
+    on_call: "Callable[[Call], object] | None" = None  # gets the record of each generation as it ends
 
     @abstractmethod
     def complete(
@@ -166,14 +168,9 @@ class LLM(ABC):
         return Generation(value.strip(), calls)
 
     def _record(
-        self,
-        calls: list[Call],
-        prompt: Prompt,
-        config: GenConfig,
-        node: str,
-        schema: type[BaseModel] | None = None,
+        self, calls: list[Call], prompt: Prompt, config: GenConfig, node: str, schema: type[BaseModel] | None = None,
         on_token: OnToken | None = None,
-    ) -> Completion:
+    ) -> Completion:  # fmt: skip
         if prompt.images and not self.vision:
             raise NoVisionError(
                 f"The model {self.name} cannot look at images.", hint="Load one that can: --model medgemma."
@@ -184,6 +181,8 @@ class LLM(ABC):
             Call(node, done.prompt_tokens, done.completion_tokens, round(time.perf_counter() - start, 4),
                  done.truncated, done.cached_tokens, done.forced_tokens)
         )  # fmt: skip
+        if self.on_call:
+            self.on_call(calls[-1])
         return done
 
 

@@ -28,7 +28,10 @@ def messages(prompt: Prompt, show: Callable[["Image"], dict[str, Any]]) -> list[
     """The system's and the user's turn; each image stands before the text, as `show` makes it."""
     user: Any = as_data(prompt.user)
     if prompt.images:
-        user = [*map(show, prompt.images), {"type": "text", "text": user}]
+        shown = [[show(image)] for image in prompt.images]
+        if len(shown) > 1:  # slices are numbered as in MedGemma 1.5's CT notebook
+            shown = [[*one, {"type": "text", "text": f"SLICE {number}"}] for number, one in enumerate(shown, 1)]
+        user = [*(part for one in shown for part in one), {"type": "text", "text": user}]
     system = [{"role": "system", "content": as_data(prompt.system)}] if prompt.system else []
     return [*system, {"role": "user", "content": user}]
 

@@ -48,7 +48,7 @@ class LlamaCppLLM(ServerLLM):
         self.key = secrets.token_urlsafe(24)  # the server listens on loopback; other users stay out
         self._server: Any = self._start()
         super().__init__(self._server.listening_address, key=self.key, timeout=httpx.Timeout(None))
-        self.name, self.vision = name, mmproj is not None
+        self.name, self.vision, self.slots = name, mmproj is not None, SLOTS
 
     def _start(self) -> Any:
         """llama.cpp's server, the weights loaded. Loading keeps Python's lock: no other thread runs meanwhile."""

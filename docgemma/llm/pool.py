@@ -23,7 +23,7 @@ class PoolLLM(LLM):
     def __init__(self, copies: Sequence[LLM]):
         self.copies = list(copies)
         first = self.copies[0]
-        self.name, self.profile, self.vision = first.name, first.profile, first.vision
+        self.name, self.profile, self.vision, self.slots = first.name, first.profile, first.vision, len(self.copies)
         self.generations = [0] * len(self.copies)
         self._idle: PriorityQueue[int] = PriorityQueue()
         for number in range(len(self.copies)):

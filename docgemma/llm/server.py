@@ -42,7 +42,7 @@ class ServerLLM(LLM):
         ModelError: the server cannot be reached, refuses the key, or has no such model.
     """
 
-    name = "server"
+    name, slots = "server", 8  # it batches what comes at a time
     profile = "full"
 
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None, timeout: httpx.Timeout = TIMEOUT):

@@ -1,5 +1,6 @@
 """Node 5a: a failed tool. Code decides to ask, to skip or to retry; the model only says which kind of retry."""
 
+from collections.abc import Callable
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -8,15 +9,23 @@ from docgemma.errors import RETRYABLE, ErrorType
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_retry
 from docgemma.rules import known
-from docgemma.rules.errors import handle_error
+from docgemma.rules.errors import MAX_RETRIES, handle_error
 from docgemma.rules.plan import complete
 from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 
+# how to retry a failed call, None for not at all, and the model calls that it took to say so
+Choice = Callable[[ToolResult], tuple[str | None, list[dict[str, Any]]]]
+
 
 def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    return recover(state, lambda result: _strategy(state, result, runtime.context))
+
+
+def recover(state: AgentState, strategy_for: Choice, most: int = MAX_RETRIES) -> dict[str, Any]:
+    """Ask, skip or retry (one tool `most` times at most) after the call that failed last."""
     result = state["tool_results"][-1]
-    decision = handle_error(result, state["retry_count"], state["total_retries"])
+    decision = handle_error(result, state["retry_count"], state["total_retries"], most)
     unclear = str(result["details"].get("entity") or "")
     on = {"next_node": "synthesize" if complete(state) else "tool_select", "retry_count": 0, "retry_strategy": None}
     if decision.action == "ask_user" and not _asked_about(unclear, state, result):
@@ -24,7 +33,7 @@ def handle_failure(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
     if decision.clarification:
         question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
-    strategy, calls = _strategy(state, result, runtime.context) if decision.action == "retry" else (None, [])
+    strategy, calls = strategy_for(result) if decision.action == "retry" else (None, [])
     if strategy is None:
         return {**on, "error_messages": [decision.message]}
     return {

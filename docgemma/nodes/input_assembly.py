@@ -39,31 +39,45 @@ NEW_TURN: dict[str, Any] = {
     "last_result_summary": None, "quality": RESET, "next_node": None, "retry_strategy": None,
     "error_messages": RESET, "clarification": None, "resumed": False, "final_response": None,
     "status": "answered", "grounding": {}, "unanswered": [], "reopened": None, "lead": None, "groups": [],
+    "route": None, "patient_summary": "", "subtasks": [], "subtask": 0, "iterations": 0, "fault": "", "thoughts": [],
 }  # fmt: skip
 
 
 def assemble_input(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Start a turn, or take up the work that a clarification interrupted."""
-    if (open_question := state.get("clarification")) and (answer := _answered(state, open_question, runtime.context)):
-        return _take_up(state, open_question, answer, runtime.context)
-    return _begin(state, runtime.context)
+    update = _turn(state, runtime.context)
+    if (image := state.get("image")) and not update["resumed"]:
+        findings = _look(image, state["message"], runtime.context)
+        update["calls"] = findings.pop("calls", [])
+        update["image_findings"] = findings
+    return update
+
+
+def detect_image(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
+    """The same in v1 and v2, where an image is only noticed: a tool looks at it."""
+    update = _turn(state, runtime.context)
+    if state.get("image") and not update["resumed"]:
+        update["request"] = known.replaced(update["request"], asks=known.unique([*update["request"]["asks"], "img"]))
+    return update
+
+
+def _turn(state: AgentState, context: Context) -> dict[str, Any]:
+    if (open_question := state.get("clarification")) and (answer := _answered(state, open_question, context)):
+        return _take_up(state, open_question, answer, context)
+    return _begin(state, context)
 
 
 def _begin(state: AgentState, context: Context) -> dict[str, Any]:
-    image = state.get("image")
     request = understand(state["message"], state, context)
-    update = {
+    doubt = _contradicts(state, request, context)
+    return {
         **NEW_TURN,
         "user_query": state["message"],
         "turn_patient": state.get("active_patient"),
         "request": request,
-        "clarification": _contradicts(state, request, context),
+        "clarification": doubt,
+        "intent": "TOOL_NEEDED" if doubt else None,
     }
-    if image:
-        findings = _look(image, state["message"], context)
-        update["calls"] = findings.pop("calls", [])
-        update["image_findings"] = findings
-    return update
 
 
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:

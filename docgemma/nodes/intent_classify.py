@@ -8,7 +8,7 @@ from docgemma.nodes.context import Context
 from docgemma.prompts import ask_intent
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.rules.plan import planned
+from docgemma.rules.plan import Step, planned
 from docgemma.state import AgentState
 
 
@@ -22,12 +22,15 @@ def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, A
         tool = steps[0].tool if steps else None
         return {"intent": "TOOL_NEEDED" if steps else "DIRECT", "suggested_tool": tool, "suggested_needs": needs(tool)}
     value, calls = context.ask(ask_intent(state, list(context.toolbox)))
-    # nothing is said of a patient of the store from general knowledge
-    chart = bool(known.request(state)["patients"] and steps) and not any(step.ask in WRITES for step in steps)
     return {
-        "intent": "TOOL_NEEDED" if chart else value.intent,
+        "intent": "TOOL_NEEDED" if needs_record(state, steps) else value.intent,
         "task_summary": value.task_summary,
         "suggested_tool": value.suggested_tool,
         "suggested_needs": needs(value.suggested_tool),
         "calls": calls,
     }
+
+
+def needs_record(state: AgentState, steps: list[Step]) -> bool:
+    """Whether a patient of the store is asked about: nothing is said of them from general knowledge."""
+    return bool(known.request(state)["patients"] and steps) and not any(step.ask in WRITES for step in steps)

@@ -6,10 +6,10 @@ from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import standing_interactions
-from docgemma.reading.terms import measures_in, names
+from docgemma.reading.terms import measures_in
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
-from docgemma.text.words import clinical
+from docgemma.text.words import clinical, names
 
 MAX_LINES = 5
 MAX_PAIRS = 4
@@ -32,7 +32,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
-            *([f"Labels of the active medicines on this: {'; '.join(lines)}."] if lines else []),
+            *([f"What labels of the active medicines say: {'; '.join(lines)}."] if lines else []),
             *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
             *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
         ]

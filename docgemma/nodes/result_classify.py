@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_quality
 from docgemma.rules.routing import known_quality, payload_quality
+from docgemma.schemas import Quality
 from docgemma.state import AgentState
 
 
@@ -16,15 +17,10 @@ def classify_result(state: AgentState, runtime: Runtime[Context]) -> dict[str, A
     if context.reads and quality is None:
         quality = payload_quality(result)
     if quality:
-        return {
-            "last_result_classification": quality,
-            "last_result_summary": result["formatted_result"].split("\n", 1)[0],
-            "quality": [quality],
-        }
+        return judged(quality, result["formatted_result"].split("\n", 1)[0])
     value, calls = context.ask(ask_quality(state, result))
-    return {
-        "last_result_classification": value.quality,
-        "last_result_summary": value.brief_summary,
-        "quality": [value.quality],
-        "calls": calls,
-    }
+    return {**judged(value.quality, value.brief_summary), "calls": calls}
+
+
+def judged(quality: Quality, summary: str) -> dict[str, Any]:
+    return {"last_result_classification": quality, "last_result_summary": summary, "quality": [quality]}

@@ -67,8 +67,7 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         "held": None, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
         "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],
         "request": held["request"], "retry_strategy": None, "retry_count": 0, "proposed_none": False,
-        "intent": "TOOL_NEEDED",
-        "clarification": None,
+        "intent": "TOOL_NEEDED", "clarification": None, "route": None, "subtasks": [], "subtask": 0,
     }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def select_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     name = (state["current_tool"] if strategy else None) or _choose(state, context, calls)
     if name == NO_TOOL:
         return _nothing_more(calls)
-    args = _arguments(state, context.toolbox[name], context, calls)
+    args = arguments(state, context.toolbox[name], context, calls)
     if is_repeat(name, args, state):
         return _nothing_more(calls)
     return {"current_tool": name, "current_args": args, "proposed_none": False, "calls": calls}
@@ -62,7 +62,22 @@ def _choose(state: AgentState, context: Context, calls: list[dict[str, Any]]) ->
     return value.tool_name
 
 
-def _arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict[str, Any]]) -> dict[str, Any]:
+def candidates(state: AgentState, context: Context, *wanted: str) -> list[Tool]:
+    """The tools that may run now: the plan's, and those that a model wants (any, where none is named) if what they need
+    is known."""
+    possible = runnable({**state, "suggested_tool": None})
+    for name in wanted or context.toolbox.tools:
+        possible |= runnable({**state, "suggested_tool": name, "suggested_needs": context.toolbox[name].needs})
+    return [tool for tool in context.toolbox if tool.name in possible]
+
+
+def may_run(name: str, state: AgentState, context: Context) -> bool:
+    """Whether a model may choose this tool now."""
+    return name in {tool.name for tool in candidates(state, context, name)}
+
+
+def arguments(state: AgentState, tool: Tool, context: Context, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    """Stage 2: what code could not settle, the model fills in."""
     steps = [step for step in missing(state) if step.tool == tool.name]
     if context.reads:
         return steps[0].args if steps else state.get("current_args") or {}

@@ -1,12 +1,13 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
+from collections.abc import Iterable, Mapping
 from datetime import date
 from types import SimpleNamespace
 from typing import Any, cast
 
 from docgemma.errors import StoreError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
+from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
@@ -133,7 +134,7 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     several = [product_of(parts)] if len(parts) > 1 else []
     names = [_stored(name, context) for name in (*several, *parts)]
     rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
-    findings = check_conditions(drug, rows, patient, route_of(order), order)
+    findings = check_conditions(drug, _with_basis(rows, context), patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
     if not dose:
@@ -147,11 +148,19 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
             findings.append(Finding(UNCHECKED, f"the dose of {drug} (how much of each ingredient is not known)"))
     else:
         if not limits and (label := label_of(drug, context)):  # the label's maximum stands in where none are stored
-            limits = [{"max_day": label.max_daily_dose, "of_label": True}]
+            limits = [{"max_day": label.max_daily_dose, "of_label": True, "basis": {"max_day": label.basis}}]
         doses = [(drug, dose, limits)]
     for name, amount, held in doses:
+        held = _with_basis(held, context)
         findings += check_dose(name, amount, args["frequency"], rows=held, patient=patient, said=said)
     return findings
+
+
+def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:
+    """The rows, each with the label that states a part of it, where one does."""
+    quotes = context.knowledge.quotes
+    keys = [(row, [(part, fact_key(row, part)) for part in PARTS if part in row]) for row in rows]
+    return [{"basis": {part: quotes[key] for part, key in parts if key in quotes}, **row} for row, parts in keys]
 
 
 def _stored(name: str, context: Context) -> str:

@@ -3,32 +3,12 @@
 Data decides; no topic is named in code.
 """
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from docgemma.text.words import clinical, phrases_in, plain
+from docgemma.text.words import clinical, fits, phrases_in, plain
 
-SHORT = 4  # a fragment of so few characters is a whole word
 Entry = dict[str, Any]
-
-
-def fits(fragment: str, name: str) -> int:
-    """Where a fragment begins in a folded name: at the start of a word; -1 if nowhere."""
-    at = name.find(fragment)
-    while at >= 0:
-        end = at + len(fragment)
-        begins = at == 0 or not name[at - 1].isalnum()
-        if begins and (len(fragment) > SHORT or end == len(name) or not name[end].isalnum()):
-            return at
-        at = name.find(fragment, at + 1)
-    return -1
-
-
-def names(fragments: Iterable[str], text: str) -> bool:
-    """Whether one of the fragments stands in a text."""
-    folded = plain(text)
-    return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
 
 
 def measures_in(text: str, *, sure: bool = False) -> list[str]:

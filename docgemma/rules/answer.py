@@ -11,7 +11,7 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import names, said_in
+from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, weighed
@@ -23,7 +23,7 @@ from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import plain
+from docgemma.text.words import names, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
@@ -118,12 +118,20 @@ def _patient(
     for drug in (drug for person, drug in checks if person == patient["id"]):
         title = f"{drug[:1].upper()}{drug[1:]} for {patient['name']}"
         found = of_chart(check_lines(drug, checks[patient["id"], drug], chart), item, cite)
-        checked += [fact._replace(title=title, cite=fact.cite if fact.entry else 0) for fact in found]
+        checked += [_cited(fact, state)._replace(title=title) for fact in found]
     rest = beside_check(known.drugs(state), chart, drugs) if checked else []
     rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
     alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
     rest += [*(overview(chart) if alone else []), *effects.get(patient["id"], [])]
     return [*of_chart(lines, item, cite), *checked, *of_chart(rest, item, cite)]
+
+
+def _cited(fact: Fact, state: AgentState) -> Fact:
+    """A finding with the source that it rests on: the interactions that were looked up, else an entry of the chart."""
+    if " interaction with " not in fact.text and ": nothing is listed (" not in fact.text:
+        return fact._replace(cite=fact.cite if fact.entry else 0)
+    pairs = known.made(state, "check_drug_interactions")
+    return fact._replace(cite=number(pairs[0], state) if pairs else 0, entry=None)
 
 
 def _of_chart(request: Request, checked: bool) -> Request:
@@ -150,7 +158,7 @@ def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -
     lines = findings or ["no finding, which does not prove that it is safe."]
     allergic = any(item["active"] for item in chart["allergies"])
     if allergic and not any(line.startswith("Allergy") for line in findings):
-        lines = [*lines, f"None of the recorded allergies is known here to be to {drug} or its class."]
+        lines = [*lines, f"No recorded allergy is known to be to {drug} or its class."]
     return lines
 
 

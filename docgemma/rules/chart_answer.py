@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import measure_named, measures_in, names, said_in, topics_in
+from docgemma.reading.terms import measure_named, measures_in, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 FEW = 3
 SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])  # sections that are given whole, whatever was asked of them

@@ -1,12 +1,14 @@
 """The entries of a chart as sentences, and its sections: whole lists, "none recorded" where nothing is. Pure."""
 
+from collections import Counter
 from datetime import date
 from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
-from docgemma.reading.terms import measure_named, names
+from docgemma.reading.terms import measure_named
 from docgemma.text.quoted import shortened
+from docgemma.text.words import names
 
 Chart = dict[str, Any]
 Entry = dict[str, Any]
@@ -62,7 +64,13 @@ def section(ask: str, chart: Chart, today: date) -> list[str]:
     most = NOTES_SHOWN if ask == "notes" else MANY
     more = [f"And {len(current) - most} more."] if len(current) > most else []
     past = [line.text for line in listed if line.text not in current][:PAST_SHOWN]
-    return [*(current[:most] or [SECTIONS[ask][2]]), *more, *past]
+    return [*(repeated(chart) if ask == "meds" else []), *(current[:most] or [SECTIONS[ask][2]]), *more, *past]
+
+
+def repeated(chart: Chart) -> list[str]:
+    """Active orders that stand more than once with the same dose."""
+    orders = Counter(f"{item['name']} {item['dosage']}".strip() for item in chart["medications"] if item["active"])
+    return [f"Ordered {count} times, the same each time: {order}." for order, count in orders.items() if count > 1]
 
 
 def overview(chart: Chart) -> list[str]:
@@ -77,13 +85,19 @@ def weighed(item: Entry) -> bool:
 
 def brief(item: Entry) -> str:
     """One result with its date: "INR 3.1 (2026-11-13)"."""
-    return f"{item['name']} {item['value']} {item['unit']}".strip() + f" ({item['date']})" * bool(item["date"])
+    unit = "" if item["unit"] == item["name"] else item["unit"]  # INR 2.6 INR
+    return f"{item['name']} {item['value']} {unit}".strip() + f" ({item['date']})" * bool(item["date"])
 
 
 def results_to_weigh(chart: Chart) -> str:
     """The results that an order is read with, on one line."""
     told = [brief(item) for item in chart["labs"] if weighed(item)]
     return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
+
+
+def days_since(day: str, today: date) -> int:
+    """Days since an ISO date; 0 where only a month or a year is known."""
+    return (today - date.fromisoformat(day)).days if len(day) == 10 else 0
 
 
 def age(born: str, today: date) -> int:
@@ -123,7 +137,8 @@ def _measured(item: Entry) -> str:
     limits = f"{low}-{high}" if None not in (low, high) else f"below {high}" if low is None else f"above {low}"
     reference = f"; reference {limits}" if (low, high) != (None, None) else ""
     detail = _joined(item["flag"], item["date"])
-    head = f"{item['name']}: {item['value']} {item['unit']}".strip() + (f" ({detail}{reference})" if detail else "")
+    unit = "" if item["unit"] == item["name"] else item["unit"]
+    head = f"{item['name']}: {item['value']} {unit}".strip() + (f" ({detail}{reference})" if detail else "")
     earlier = "; ".join(f"{old['value']} ({old['date']})" for old in item.get("earlier") or [])
     going = direction(item)
     return f"{head}. Earlier: {earlier}.{f' {going}.' if going else ''}" if earlier else f"{head}."

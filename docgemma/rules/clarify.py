@@ -5,11 +5,10 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from docgemma.reading.terms import names
 from docgemma.state import Clarification, Request
 from docgemma.text.births import read_births
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import clinical, listed, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently

@@ -7,6 +7,7 @@ from typing import Any
 
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, RANKS, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import plain
 
 Row = Mapping[str, Any]
@@ -42,7 +43,8 @@ def check_conditions(
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."
         if why not in found or found[why].rank > rank:  # of one reason the gravest line
-            found[why] = Finding(rank, line, f"{why.replace(': ', ' ', 1)}: {row['says']}.")
+            first = f"{why.replace(': ', ' ', 1)}: {row['says']}."
+            found[why] = Finding(rank, line, first, row.get("basis", {}).get("says", NOT_VERIFIED))
     return [*found.values(), *(Finding(UNCHECKED, text) for text in dict.fromkeys(unknown))]
 
 

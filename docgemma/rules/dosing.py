@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, NOTE, U
 from docgemma.rules.patient_state import PatientState
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import Quantity, quantities
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import clinical, listed, plain
 
 Row = Mapping[str, Any]
@@ -23,6 +25,7 @@ APART = Decimal(10)  # times beyond every single dose: another unit was probably
 LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
 ALTERNATE = Decimal("0.5")  # doses a day: on alternate days twice the daily maximum may be given, and never more
+Rule = partial(Finding, basis=NOT_VERIFIED)  # what rows say beside the maxima
 LONG_ACTING = {"xr", "er", "xl", "sr", "la", "cr", "mr"}
 
 
@@ -111,7 +114,8 @@ def check_dose(
     routes = [row["route"] for row in rows if "route" in row]
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
-    order = Order(medication, dosage, frequency, words, _amount(dosage), times_per_day(frequency), patient)
+    amount = _pieces(f"{dosage} {frequency}", mine) or _amount(dosage)
+    order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = _fitting([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
@@ -124,13 +128,12 @@ def check_dose(
         said = frequency.strip().removeprefix("not specified")
         why = f"the frequency {said} is not understood" if said else "no frequency is given"
         findings.append(Finding(UNCHECKED, f"the daily dose ({why})"))
-    if not limits:
-        lacks_weight = any("age_below" in row and _young(row, patient) for row in mine) and patient.weight is None
-        why = "the weight is not recorded" if lacks_weight else "no maximum is known"
-        return [*findings, Finding(UNCHECKED, f"the dose of {medication} ({why})")]
-    findings += [found for limit in limits if (found := _compared(order, *limit))]
+    weighed = patient.weight is None and any("per_kg" in key for row in fitting for key in row)
+    why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
+    unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
+    findings += [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
-    return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:]]
+    return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
 
 
 def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | None:
@@ -160,15 +163,15 @@ def _too_often(order: Order, rows: Rows) -> list[Finding]:
     weekly = any(row.get("weekly") or order.reaches(row.get("weekly_from", "")) for row in rows)
     if weekly and often * WEEK > SOONER:
         text = f"{name} is given once weekly; {ordered} is an overdose, which can be fatal."
-        return [Finding(CONTRAINDICATED, text)]
+        return [Rule(CONTRAINDICATED, text)]
     days = max((row["interval_days"] for row in rows if order.reaches(row.get("interval_from", ""))), default=0)
     if often * days > SOONER:
         text = f"{name} in this dose is given every {days} days, and is ordered {ordered}."
-        return [Finding(CONTRAINDICATED, text)]
+        return [Rule(CONTRAINDICATED, text)]
     always = [row["interval_days"] for row in rows if "interval_days" in row and "interval_from" not in row]
     days = min(always, default=0)  # of several indications the shortest
     text = f"{name} is given every {days} days, and is ordered {ordered}."
-    return [Finding(MAJOR, text)] if often * days > SOONER else []
+    return [Rule(MAJOR, text)] if often * days > SOONER else []
 
 
 def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None:
@@ -183,9 +186,9 @@ def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None
         digits = "".join(char for char in order.dosage if char.isdigit() or char == ".")
         meant = [unit for unit in ("mcg", "mg", "g") if low <= _value(f"{digits} {unit}") <= high]
         hint = f" Was {order.dosage.split()[0].rstrip('mcgµu')} {meant[0]} meant?" if meant else ""
-        return Finding(CONTRAINDICATED, f"{order.dosage} of {order.drug} is no plausible dose: {usual}.{hint}")
+        return Rule(CONTRAINDICATED, f"{order.dosage} of {order.drug} is no plausible dose: {usual}.{hint}")
     if (age is None or age >= 18) and amount[0] < low / LOW:
-        return Finding(MODERATE, f"{order.dosage} of {order.drug} is below every usual dose: {usual}.")
+        return Rule(MODERATE, f"{order.dosage} of {order.drug} is below every usual dose: {usual}.")
     return None
 
 
@@ -200,7 +203,7 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
         if daily < least[0] and order.is_for(row["for"]) and reasons < row.get("less_from", 1):
             needed = f"{_told(least)} a day for {row['for']}"
             text = f"{_told((daily, least[1]))} a day of {order.drug} is below the dose of {needed}."
-            return [Finding(MAJOR, text)]
+            return [Rule(MAJOR, text)]
     return []
 
 
@@ -218,19 +221,19 @@ def _fitting(rows: Rows, order: Order) -> list[Row]:
     return chosen + [row for row in strict if not any(_narrower(other, row) for other in mine)]
 
 
-def _limits(rows: Rows, order: Order) -> list[tuple[str, Amount, str]]:
-    """("day" or "single", limit, why) of the rows that fit: the lowest, but for a group within another its own."""
+def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str]]:
+    """(("day" or "single", limit, why), basis) of the rows that fit: the lowest, of a group within another its own."""
     known = [
         (what, limit, row)
         for row in rows
         for what in ("day", "single")
         if (limit := _limit(row, f"max_{what}", order.patient)) and (what == "single" or _by_day(row, order))
     ]
-    found: dict[tuple[str, str], tuple[str, Amount, str]] = {}
+    found: dict[tuple[str, str], tuple[tuple[str, Amount, str], str]] = {}
     for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
         others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
         if not any(_narrower(other, row) and not _narrower(row, other) for other in others):
-            found[what, limit[1]] = what, limit, _why(row, order.patient)
+            found[what, limit[1]] = (what, limit, _why(row, order.patient)), _basis(row, f"max_{what}", limit)
     return list(found.values())
 
 
@@ -249,6 +252,12 @@ def _limit(row: Row, key: str, patient: PatientState) -> Amount | None:
         weighed = each[0] * Decimal(str(patient.weight)), each[1]
         return min(weighed, fixed) if fixed and fixed[1] == each[1] else weighed
     return fixed
+
+
+def _basis(row: Row, key: str, limit: Amount) -> str:
+    """How a limit was obtained: the fixed one of a row, or that by weight."""
+    part = key if _amount(row.get(key, "")) == limit else f"{key}_per_kg"
+    return str(row.get("basis", {}).get(part, NOT_VERIFIED))
 
 
 def _young(row: Row, patient: PatientState) -> bool:
@@ -292,6 +301,12 @@ def _amount(text: str) -> Amount | None:
     found = [item for item in quantities(text) if item.unit]
     units = {item.unit for item in found} - {"hour", "month"}
     return max((item.value, item.unit) for item in found if item.unit in units) if len(units) == 1 else None
+
+
+def _pieces(text: str, rows: Rows) -> Amount | None:
+    """The puffs of an order where rows count puffs, whatever each of them holds: "160/4.5 mcg, 2 puffs"."""
+    counted = any("puff" in row.get("max_day", "") for row in rows)
+    return next(((item.value, item.unit) for item in quantities(text) if counted and item.unit == "puff"), None)
 
 
 def _value(text: str) -> Decimal:

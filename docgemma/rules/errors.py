@@ -95,13 +95,14 @@ def error_message(
     return text.strip()
 
 
-def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> ErrorDecision:
+def handle_error(result: ToolResult, retry_count: int, total_retries: int, most: int = MAX_RETRIES) -> ErrorDecision:
     """Decide about a failed call, in the order of the spec: ask first, then skip, then retry.
 
     Args:
         result: the failed call; its `error` is the text that `error_message` made.
         retry_count: retries of this tool so far.
         total_retries: retries of all tools in this turn so far.
+        most: retries of one tool.
     """
     kind, message = result["error_type"] or "", result["error"] or ""
     if clarification := _clarification(result):
@@ -110,7 +111,7 @@ def handle_error(result: ToolResult, retry_count: int, total_retries: int) -> Er
     wrong_patient = kind == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
     if kind in FINAL or wrong_patient:
         return ErrorDecision("skip", message)
-    if retry_count >= MAX_RETRIES or total_retries >= MAX_TOTAL_RETRIES:
+    if retry_count >= most or total_retries >= MAX_TOTAL_RETRIES:
         return ErrorDecision("skip", message if kind in WORDING else no_answer(result))
     down = kind == ErrorType.SERVICE_UNAVAILABLE and retry_count >= 1
     known = kind in RETRYABLE | WORDING  # an error nobody knows is not retried blindly

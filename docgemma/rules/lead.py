@@ -1,18 +1,21 @@
 """The conclusion that leads an answer: drawn by code from the facts of the answer, or none. Pure."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 
-from docgemma.reading.terms import measure_named, measures_in, names
+from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
-from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, direction
+from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, days_since, direction
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.rules.refusal import refusals
 from docgemma.state import AgentState, Request
+from docgemma.text.words import names
 
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
+NONE_ACTIVE = "No active medication is listed as"
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -56,7 +59,7 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
     found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.startswith("latest")))
     shown = {fact.text: fact for fact in facts}
-    worst, drug = next(((item, drug) for item, drug in found if item.text in shown), (None, ""))
+    worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))
     if not worst:
         return None, None
     why = worst.first or worst.text
@@ -65,8 +68,9 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if limits and worst.rank != CONTRAINDICATED and names(["egfr"], why):
         why = f"{why.rstrip('.')}; contraindicated: {limits[0]}."
     name = known.charts(state)[0]["result"]["patient"]["name"]
-    text = f"{VERDICTS[worst.rank]}: {drug} for {name}. {why[:1].upper()}{why[1:]}"
-    return _says(shown[worst.text], text), shown[worst.text]
+    text = f"{VERDICTS[worst.rank]}: {drug} for {name}. {why[:1].upper()}{why[1:]}{worst.label}"
+    fact = shown[worst.text + worst.label]
+    return _says(fact, text), fact
 
 
 def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
@@ -80,18 +84,28 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
         return _moved(facts, "Not among the results:")
     if 0 < len(asked) <= FEW:
         return _says(asked[0][0], f"{'; '.join(_result(line) for _, line in asked)}."), None
+    for kind in (kind for measure in request["measures"] for kind in said_in(measure, "medications")):
+        taken = [(fact, line) for fact, line in shown if line.ask == "meds" and names(kind["match"], line.text)]
+        active = [(fact, line) for fact, line in taken if line.item["active"]]
+        if len(active) > FEW:
+            break
+        told = "; ".join(line.short.rstrip(".") for _, line in active)
+        return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
     severe = [(fact, line) for fact, line in shown if line.ask == "alg" and _is_severe(line)]
     least = "critical" if severe or "chart" in request["asks"] else ""
     off = [(fact, line) for fact, line in asked or results if line.item["flag"] not in UNREMARKABLE]
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
     more = f"; and {len(off) - FEW} more" if len(off) > FEW else ""
     parts = [f"Severe allergy: {'; '.join(_allergy(line) for _, line in severe)}."] if severe else []
-    parts += [f"Outside their range: {'; '.join(_result(line) for _, line in off[:FEW])}{more}."] if off else []
+    parts += [f"Out of range: {'; '.join(_result(line) for _, line in off[:FEW])}{more}."] if off else []
     return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")
 
 
 def _result(line: Line) -> str:
-    return ", ".join(filter(None, [brief(line.item), line.item["flag"], direction(line.item).casefold()]))
+    told = brief(line.item)
+    if (days := days_since(line.item["date"], date.today())) > 1:
+        told = f"{told.removesuffix(')')}, {days} days ago)"
+    return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
 
 
 def _is_severe(line: Line) -> bool:

@@ -1,9 +1,8 @@
 """What a language model's prose must not leave out: critical findings of the turn are added word for word. Pure."""
 
-from docgemma.reading.terms import names
 from docgemma.rules import known
 from docgemma.state import AgentState
-from docgemma.text.words import plain
+from docgemma.text.words import names, plain
 
 # beginnings of words by which a composed line is critical; a lost warning is a defect
 CRITICAL = (

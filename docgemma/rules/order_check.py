@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docgemma.reading.terms import names
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.words import names, plain
 
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
     from docgemma.knowledge.base import Interaction
@@ -20,25 +21,34 @@ CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED = range(5)
 RANKS = {"contraindicated": CONTRAINDICATED, "major": MAJOR, "moderate": MODERATE, "minor": NOTE}
 RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
+UNVERIFIED = f"Interactions, conditions and doses that name no label are {NOT_VERIFIED}."
 SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
 
 
 class Finding(NamedTuple):
     """One line for a clinician. Of UNCHECKED `text` names the check, the reason in brackets, without a full stop.
 
-    `first`: the same with the reason first, where it can lead an answer so.
+    `first`: the same with the reason first, where it can lead an answer so. `basis`: how the fact behind it was
+    obtained, `NOT_VERIFIED` or the label that states it; "" where it rests on the record alone.
     """
 
     rank: int
     text: str
     first: str = ""
+    basis: str = ""
+
+    @property
+    def label(self) -> str:
+        """The label that states the fact, in brackets; "" where none was read."""
+        return f" ({self.basis})" if self.basis not in ("", NOT_VERIFIED) else ""
 
 
 def shown(findings: Iterable[Finding]) -> list[str]:
     """The lines of a card: the gravest first, and on the last one everything that could not be checked."""
     ordered = sorted(dict.fromkeys(findings), key=lambda finding: finding.rank)
     unchecked = "; ".join(finding.text for finding in ordered if finding.rank == UNCHECKED)
-    lines = [finding.text for finding in ordered if finding.rank != UNCHECKED]
+    lines = [finding.text + finding.label for finding in ordered if finding.rank != UNCHECKED]
+    lines += [UNVERIFIED] if any(finding.basis == NOT_VERIFIED for finding in ordered) else []
     return [*lines, f"Could not be checked: {unchecked}."] if unchecked else lines
 
 
@@ -125,7 +135,8 @@ def _interactions(medication: str, pairs: Checked, drugs: DrugNames) -> Iterator
         if len(others) < len(item.drugs):
             detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
             head = f"{item.severity.capitalize()} interaction with {(others or item.drugs[1:])[0]}"
-            yield Finding(RANKS.get(item.severity.lower(), MAJOR), f"{head}: {detail or 'no details are given'}")
+            text = f"{head}: {detail or 'no details are given'}"
+            yield Finding(RANKS.get(item.severity.lower(), MAJOR), text, basis=item.basis)
     for source in dict.fromkeys(pairs.none_listed.values()):
         others = [name for name, listed in pairs.none_listed.items() if listed == source]
         text = f"{medication[:1].upper()}{medication[1:]} with {', '.join(others)}: nothing is listed ({source}), "
@@ -137,9 +148,11 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
     raas = RAAS & classes_of(ordered)
     for entry in _active(medications):
         theirs = ingredients(entry["name"], drugs)
-        active = f"{entry['name']} is active already"
+        active = f"{entry['name']} is already active"
         if same := ordered & theirs:
-            yield Finding(MAJOR, f"Duplicate: {active} and contains {', '.join(sorted(same))}.")
+            itself = plain(entry["name"]) == plain(medication)
+            contains = "" if itself else f" and contains {', '.join(sorted(same))}"
+            yield Finding(MAJOR, f"Duplicate: {entry['name']} is already active{contains}.")
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)

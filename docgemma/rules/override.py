@@ -11,9 +11,9 @@ REASON_CHARS = 300
 
 
 def ranked(findings: Iterable[Finding]) -> list[dict[str, str]]:
-    """Each finding once with its rank in words, the gravest first."""
+    """Each finding once with its rank in words and how the fact behind it was obtained, the gravest first."""
     ordered = sorted(dict.fromkeys(findings), key=lambda finding: finding.rank)
-    return [{"rank": RANK_WORDS[finding.rank], "text": finding.text} for finding in ordered]
+    return [{"rank": RANK_WORDS[item.rank], "text": item.text, "basis": item.basis} for item in ordered]
 
 
 def red(lines: Iterable[dict[str, str]]) -> list[str]:

@@ -6,9 +6,9 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
-from docgemma.reading.terms import measure_named, names
+from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import age
-from docgemma.text.words import clinical, plain
+from docgemma.text.words import clinical, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")

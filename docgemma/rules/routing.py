@@ -15,7 +15,7 @@ def route(state: AgentState) -> Literal["error_handler", "tool_select", "synthes
     """Where the turn goes after a result was classified, after the model proposed no tool, or after a clarification."""
     if state.get("clarification"):
         return "synthesize"
-    if _just_failed(state):
+    if just_failed(state):
         return "error_handler"
     return "synthesize" if complete(state) else "tool_select"
 
@@ -39,7 +39,7 @@ def payload_quality(result: ToolResult) -> Quality:
     return "success_partial" if doubtful or closed or unsure else "success_rich"
 
 
-def _just_failed(state: AgentState) -> bool:
+def just_failed(state: AgentState) -> bool:
     """Whether the last thing that happened was a failed call. A call that the model misjudged as failed was not."""
     if not str(state.get("last_result_classification")).startswith("error") or state.get("proposed_none"):
         return False

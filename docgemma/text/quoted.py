@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from docgemma.text.characters import visible
 
+NOT_VERIFIED = "written from label knowledge, not verified"  # of a fact that no label that was read states
 OPEN, CLOSE = "“”"
 WORDS, NAMES = 24, 7  # of an entry, of a name (long ones); more is a text
 LONG = 4  # letters of a word that is no particle of a name

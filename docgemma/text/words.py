@@ -9,6 +9,7 @@ from docgemma.paths import data_file
 from docgemma.text.characters import fold
 
 T = TypeVar("T")
+SHORT = 4  # a fragment of so few characters is a whole word
 
 
 @lru_cache(maxsize=20_000)
@@ -16,6 +17,24 @@ def plain(text: str) -> str:
     """For comparing: lower case, without accents, single blanks; `+`, `-` and `/` stay ("k+", "x-ray")."""
     kept = "".join(char if char.isalnum() or char in "+-/'&%" else " " for char in fold(text).replace("’", "'"))
     return " ".join(kept.split())
+
+
+def fits(fragment: str, name: str) -> int:
+    """Where a fragment begins in a folded name: at the start of a word; -1 if nowhere."""
+    at = name.find(fragment)
+    while at >= 0:
+        end = at + len(fragment)
+        begins = at == 0 or not name[at - 1].isalnum()
+        if begins and (len(fragment) > SHORT or end == len(name) or not name[end].isalnum()):
+            return at
+        at = name.find(fragment, at + 1)
+    return -1
+
+
+def names(fragments: Iterable[str], text: str) -> bool:
+    """Whether one of the fragments stands in a text."""
+    folded = plain(text)
+    return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
 
 
 @lru_cache(maxsize=40)

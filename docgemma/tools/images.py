@@ -3,7 +3,7 @@
 from typing import Any
 
 from docgemma.errors import ErrorType, ModelError, NoVisionError, ToolError, UsageError
-from docgemma.images import describe_header, load_image, read_header
+from docgemma.images import describe_header, load_slices, read_header
 from docgemma.llm.base import LLM, Prompt
 from docgemma.prompts import GENERATION
 from docgemma.schemas import ImageAnalysisArgs, ImageFindings
@@ -44,9 +44,9 @@ def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_m
     """
     if not llm.vision:
         raise NoVisionError(f"The model {llm.name} cannot look at images.", hint="Load one that can: --model medgemma.")
-    picture, header = load_image(image["path"])
-    user = f"{describe_header(header)}\n\nClinician's question: {query}"
-    prompt = Prompt(user=user, system=SYSTEM, images=(picture,))
+    pictures, header = load_slices(image["path"])
+    user = f"{describe_header(header)} {_shown(header)}\n\nClinician's question: {query}"
+    prompt = Prompt(user=user, system=SYSTEM, images=pictures)
     answer = llm.structured(prompt, ImageFindings, GENERATION["input_assembly"], node=node)
     found = clean(answer.value.model_dump())
     found["modality"] = _known_modality(header) or found["modality"]  # the header knows better than the model
@@ -66,9 +66,15 @@ def format_findings(data: dict[str, Any]) -> str:
             f"Impression of the {kind}: {sentence(data['impression'])}",
             *(f"Image finding: {sentence(item)}" for item in data["findings"]),
             f"Confidence of the image reading: {data['confidence_word']} ({data['confidence']:.2f}).",
+            _shown(data["header"]),
             "Specialist review is advised." if data["requires_specialist_review"] else "",
         ]
     )
+
+
+def _shown(header: dict[str, Any]) -> str:
+    """Which part of a file with several frames was looked at."""
+    return f"Looked at {header['slices']} of its {header['frames']} slices." if header["frames"] > 1 else ""
 
 
 def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> ToolOutput:

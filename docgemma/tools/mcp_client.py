@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.tools.base import Tool, Toolbox, ToolContext, ToolOutput
-from docgemma.tools.mcp_wire import IMAGE_DATA, MAX_BASE64, SAFETY, WRITE_KEY, Confirmation, WireResult
+from docgemma.tools.mcp_wire import FINDING, IMAGE_DATA, MAX_BASE64, SAFETY, WRITE_KEY, Confirmation, WireResult
 from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot
@@ -105,7 +105,7 @@ class _Approval:
     """Answer the server's question by what the person has decided already; anything else is declined."""
 
     def __init__(self, approved: tuple[str, ...] | None):
-        self.seen = None if approved is None else {clean_text(item, 400) for item in approved}
+        self.seen = None if approved is None else {clean_text(item, FINDING) for item in approved}
         self.unseen: list[str] = []
 
     async def decide(self, context: ClientRequestContext, params: Any) -> types.ElicitResult:

@@ -28,6 +28,7 @@ WRITE_KEY = "docgemma/write_key"  # in a request's `_meta`: the same key never w
 IMAGE_DATA, IMAGE_PATH = "image_base64", "image_path"
 MAX_BASE64 = 16_000_000  # characters: an image of 12 MB
 SAFETY = "Safety check"
+FINDING = 1200  # characters, with the sentence of the label
 CANNOT_ASK = "nothing was recorded, since this MCP client cannot ask a person to confirm. Use one with elicitation."
 UNCONFIRMED = {
     "decline": "a person declined it, so nothing was written.",
@@ -122,7 +123,7 @@ def question(tool: Tool, args: dict[str, Any], patient: PatientMatch, findings: 
         if name != "patient_id" and value not in (None, "")
     ]
     if findings:
-        lines += [f"{SAFETY}:", *(f"- {clean_text(item, 400)}" for item in findings)]
+        lines += [f"{SAFETY}:", *(f"- {clean_text(item, FINDING)}" for item in findings)]
     elif findings is not None:
         lines.append(f"{SAFETY}: no conflict was found in the record and the drug data.")
     return "\n".join(lines)

@@ -22,6 +22,7 @@ import pytest
 from docgemma.demo.stage import browser, find_chromium
 from docgemma.errors import ConfigError
 from tests.browser.person import Person
+from tests.browser.serve import LOGINS
 
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 START_S = 120
@@ -130,13 +131,19 @@ def bounded() -> Iterator[None]:
 
 @pytest.fixture
 def visit(chromium, serve, request: pytest.FixtureRequest) -> Iterator[Callable[..., Person]]:
-    """`visit("scripted", "phone", dark=True)`: somebody opens the demo in a browser of their own."""
+    """`visit("scripted", "phone", dark=True)`: somebody opens the demo in a browser of their own. `touch`: no mouse."""
     contexts = []
 
-    def open_page(model: str = "scripted", width: str = "desktop", dark: bool = False) -> Person:
+    def open_page(
+        model: str = "scripted", width: str = "desktop", dark: bool = False, touch: bool = False, user: str = ""
+    ) -> Person:
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
-        context = chromium.new_context(viewport=size, color_scheme="dark" if dark else "light")
+        context = chromium.new_context(
+            viewport=size, color_scheme="dark" if dark else "light", has_touch=touch, is_mobile=touch
+        )
         contexts.append(context)
+        if user:
+            sign_in(context, serve(model), user)
         return Person(context.new_page(), serve(model))
 
     yield open_page
@@ -147,6 +154,18 @@ def visit(chromium, serve, request: pytest.FixtureRequest) -> Iterator[Callable[
         context.close()
 
 
+def sign_in(context, server: Server, user: str) -> None:
+    sent = context.request.post(f"{server.url}login", form={"username": user, "password": dict(LOGINS)[user]})
+    assert sent.ok
+
+
 @pytest.fixture(params=list(WIDTHS))
 def width(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def ct() -> Path:
+    from pydicom.data import get_testdata_file
+
+    return Path(get_testdata_file("CT_small.dcm", download=False))

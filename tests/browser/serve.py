@@ -1,4 +1,5 @@
-"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted or replay.
+"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted, replay, or login
+(scripted, for `LOGINS`).
 
 Prints the address, then `outside …` for every connection or name look-up that would leave this machine.
 """
@@ -8,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+LOGINS = [("dr-a", "secret-a"), ("dr-b", "secret-b")]
 OURS = ("localhost", "0.0.0.0", "::", "")
 
 
@@ -57,8 +59,9 @@ def main(home: str, model: str, port: int) -> None:
     from docgemma.settings import Settings
 
     settings = Settings(home=home, sources="offline", model=model if model == "edge" else None)
-    agent = None if model == "replay" else Agent(settings, llm=scripted_model() if model == "scripted" else None)
-    blocks = launch(agent, port=port, quiet=True)
+    llm = scripted_model() if model in ("scripted", "login") else None
+    agent = None if model == "replay" else Agent(settings, llm=llm)
+    blocks = launch(agent, port=port, quiet=True, auth=LOGINS if model == "login" else None)
     print(blocks.local_url, flush=True)
     sys.stdin.read()  # until the test closes it
     blocks.close()

@@ -24,10 +24,11 @@ def test_the_conclusion_is_bold_and_in_view_when_the_answer_is_there(visit, widt
 
 
 def test_a_number_opens_the_line_of_the_chart_in_its_tab(visit, width: str) -> None:
-    person = visit("edge", width=width)
+    person = visit("edge", width=width, touch=width == "phone")
     person.asks(METFORMIN)
     person.clicks("Reasoning", role="tab")
-    person.page.locator("#dg-chat .dg-answer li", has_text="eGFR (CKD-EPI)").locator("a.dg-cite").click()
+    number = person.page.locator("#dg-chat .dg-answer li", has_text="eGFR (CKD-EPI)").locator("a.dg-cite")
+    number.tap() if width == "phone" else number.click()
     line = person.page.locator("#dg-chart tr:focus")
     line.wait_for()
     assert "eGFR (CKD-EPI)" in line.inner_text() and "2026-10-12" in line.inner_text()

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from docgemma.ehr.sqlite import SqliteStore
+from tests.test_planted import BY_ID, assert_quoted, planted_chart
 
 ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 KOWALSKA = {
@@ -121,8 +122,11 @@ def test_a_grave_finding_stands_red_and_approving_asks_for_a_reason_that_the_rec
     person.asks(ORDER)
     red = person.page.locator(".dg-red").inner_text()
     assert "Contraindicated" in red and "Allergy to penicillin" in red
-    assert "latex" not in red and person.page.locator(".dg-unchecked summary").inner_text() == "Not checked: 1"
-    assert not person.page.locator(".dg-unchecked li").is_visible(), "what was not checked is one fold"
+    unchecked = person.page.locator(".dg-not-checked summary").inner_text()
+    assert "latex" not in red and unchecked.startswith("Not checked: the allergy to latex")
+    amber = person.page.locator(".dg-findings").all_inner_texts()
+    assert "nothing is listed" not in " ".join(amber), "what was looked up and warns of nothing is folded"
+    assert not person.page.locator(".dg-not-checked li").is_visible(), "what was not checked is one fold"
     assert "primary" not in person.page.locator("#dg-approve").get_attribute("class")
     assert "primary" in person.page.locator("#dg-edit").get_attribute("class")
     person.clicks("Approve")
@@ -184,3 +188,46 @@ def test_an_alternative_of_the_same_class_edits_the_card_and_is_checked_again(vi
     person.does(lambda: person.clicks("Approve"))
     written = next(item for item in orders(serve, patient) if item["medicationCodeableConcept"]["text"] == name)
     assert "note" not in written, "nothing red stood against it"
+
+
+def test_the_search_is_used_from_the_keyboard_and_a_line_parts_the_patients(visit) -> None:
+    person = visit()
+    person.asks("Show the chart of Aisha Rahman, ghi-789")
+    person.page.locator("#dg-search input, #dg-search textarea").fill("john smith 1958-04-12")
+    person.page.locator("#dg-found-0").wait_for()
+    person.page.keyboard.press("Enter")
+    person.page.get_by_text("The chart of John Smith is open now.").wait_for()
+    assert "John Smith" in person.page.locator("#dg-banner").inner_text()
+    person.page.locator("#dg-search input, #dg-search textarea").fill("wilson")
+    person.page.locator("#dg-found-1").wait_for()
+    person.page.keyboard.press("ArrowDown")
+    person.page.keyboard.press("ArrowDown")
+    person.page.wait_for_function("() => document.activeElement.id === 'dg-found-1'")
+    person.page.keyboard.press("ArrowUp")
+    person.page.keyboard.press("Enter")
+    person.page.locator("#dg-banner").get_by_text("Wilson").wait_for()
+
+
+def test_changing_an_entry_is_given_up_again(visit) -> None:
+    person = visit(width="phone")
+    person.asks(ORDER)
+    person.clicks("Edit")
+    person.page.locator("#dg-field-0").wait_for()
+    person.clicks("Cancel")
+    person.page.locator("#dg-approve").wait_for()
+    assert not person.sees("#dg-field-0")
+
+
+@pytest.mark.parametrize("planted", ["name-straight-quote-breakout", "family-approved-by-dr", "substance-reversal"])
+def test_a_planted_text_reads_as_a_quotation_wherever_the_page_shows_it(visit, serve, planted: str) -> None:
+    who = next(key for key, item in BY_ID.items() if item["id"] == planted)
+    with closing(records(serve)) as store:
+        store.save(planted_chart(who, BY_ID[who]))
+    person = visit(width="phone", dark=True)
+    opens(person, who)
+    person.asks(f"Show me the chart of patient {who}")
+    person.page.get_by_text("How this was answered").last.click()
+    shown = person.page.locator("body").inner_text().replace("\t", "\n")
+    assert "penicillin" in shown and "warfarin" in shown
+    assert_quoted(who, shown)
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= person.page.viewport_size["width"]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import sign_in
+
 CHECK = "Check FDA warnings for dofetilide"
 ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 NOWAK = "Find patient Tomasz Nowak and check his chart"
@@ -34,6 +36,14 @@ def remembered(person) -> None:
     person.page.get_by_label("Keep this conversation").check()
     person.page.wait_for_function("() => localStorage.getItem('docgemma-kept')?.length > 10")
     person.page.wait_for_timeout(300)
+
+
+def exported(person, button: str) -> str:
+    """The address from which a file with the patient's name came."""
+    with person.page.expect_download() as download:
+        person.page.locator(button).click()
+    assert "Nowak" in Path(download.value.path()).read_text(encoding="utf-8")
+    return download.value.url
 
 
 def begins_anew(person) -> None:
@@ -231,3 +241,41 @@ def test_list_and_help_keep_their_contrast(visit, dark: bool) -> None:
     person.clicks("What can I ask?")
     person.page.wait_for_timeout(500)
     assert person.page.evaluate((Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")) == []
+
+
+def test_a_second_login_in_the_same_browser_sees_nothing_of_the_first(visit, serve, ct: Path) -> None:
+    person = visit("login", user="dr-a")
+    person.asks("What do you see in this CT image?", image=ct)
+    person.asks(NOWAK)
+    list_opened(person)
+    assert "Nowak" in person.page.locator("#dg-conversations").inner_text()
+    person.page.locator("#dg-feedback").get_by_text("Feedback", exact=True).click()
+    person.page.get_by_label("Add question and answer").check()
+    person.page.locator(".message-buttons:visible").last.get_by_role("button", name="Like", exact=True).click()
+    mine = [exported(person, "#dg-export-feedback")]
+    person.clicks("Conversations")
+    person.page.wait_for_timeout(600)
+    person.clicks("Reasoning", role="tab")
+    mine.append(exported(person, "#dg-export"))
+    person.page.get_by_role("link", name="Sign out").click()
+    person.page.get_by_label("username").wait_for()
+    sign_in(person.page.context, serve("login"), "dr-b")
+    person.open()
+    assert "Signed in: dr-b" in person.page.locator("#dg-badges").inner_text()
+    assert person.talk() == [] and "Nowak" not in whole(person) and "web.dr-a" not in whole(person)
+    list_opened(person)
+    assert "Your conversations appear here" in person.page.locator("#dg-conversations").inner_text()
+    person.page.locator("#dg-feedback").get_by_text("Feedback", exact=True).click()
+    assert not person.sees("#dg-export-feedback")
+    for address in mine:  # even who knows where the first one's exports lay
+        assert person.page.context.request.get(address).status in (403, 404), address
+    kept = serve("login").home / "images"
+    assert [path for path in kept.rglob("*") if path.is_file()], "the image is kept for the first one alone"
+    person.page.get_by_role("link", name="Sign out").click()
+    person.page.get_by_label("username").wait_for()
+    sign_in(person.page.context, serve("login"), "dr-a")
+    person.open()
+    list_opened(person)
+    person.page.get_by_role("button", name="What do you see").first.click()
+    person.page.locator(".dg-said").first.wait_for()
+    assert NOWAK in person.talk(), "the first one comes back to theirs"

@@ -12,13 +12,6 @@ ORDER = "Prescribe amoxicillin 500 mg three times daily for ghi-789"
 WILSON = "Find patient James Wilson and check his chart"
 
 
-@pytest.fixture
-def ct() -> Path:
-    from pydicom.data import get_testdata_file
-
-    return Path(get_testdata_file("CT_small.dcm", download=False))
-
-
 def orders(serve, patient: str = "ghi-789") -> list[str]:
     """What the record store holds, read beside the server."""
     from docgemma.ehr.sqlite import SqliteStore

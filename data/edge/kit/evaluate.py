@@ -18,91 +18,95 @@ import statistics
 import time
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from docgemma.experiments.statistics import wilson
+from docgemma.experiments.unlinked import MOST_CALLS, follow, situation, understood
 from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.llm.base import LLM
+from docgemma.nodes.context import Context, decided
+from docgemma.nodes.intent_classify import classify_intent
+from docgemma.nodes.tool_select import select_tool
 from docgemma.reading.reader import load_reader
-from docgemma.reading.request import read_request
 from docgemma.rules.follow import carried
-from docgemma.rules.plan import NOT_SPECIFIED, Step, missing
-from docgemma.state import AgentState, ImageRef, PatientRef, Request
+from docgemma.rules.plan import NOT_SPECIFIED, Step, complete
+from docgemma.settings import Settings
+from docgemma.state import AgentState
+from docgemma.tools import toolbox
 
 FOLDER = Path(__file__).parents[1]
 WEIGHTS = FOLDER / "reader.npz"
 KINDS = ("direct", "tool", "several")
 OPTIONAL = {"notes", "severity", "status"}  # an item need not name them
-MOST_CALLS = 8
 Item = dict[str, Any]
 
 
-class Evaluation:
-    def __init__(self) -> None:
-        self.reader, self.drugs = load_reader(WEIGHTS), load_drug_names()
+def judge_all(name: str = "heldout", llm: LLM | None = None, sample: int | None = None) -> list[dict[str, Any]]:
+    """Every item of a set that has an answer, or the first `sample` of them; `llm`: a language model that decides."""
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    items = [item for item in map(json.loads, lines) if item["kind"] in KINDS][:sample]
+    context = asking(llm) if llm and llm.profile == "full" else None
+    return [judge(item, context) for item in items]
 
-    def judge(self, item: Item) -> dict[str, Any]:
-        """The calls planned for an item, and which of its decisions are right: [(capability, right)]."""
-        start = time.perf_counter()
-        state = self.state(item)
-        calls = follow(state, item)
-        seconds = time.perf_counter() - start
-        tools, steps = [call.tool for call in calls], item.get("steps", [])
-        marks = [("intent", bool(calls) == bool(steps))]
-        if steps:
-            firsts = {step["tool"] for step in (steps if item.get("any_order") else steps[:1])}
-            marks.append(("first tool", tools[0] in firsts if tools else False))
-            marks.append(("exact set of tools", set(tools) == {step["tool"] for step in steps}))
-        for step in steps:
-            right = any(call.tool == step["tool"] and same_args(step["args"], call.args) for call in calls)
-            marks += [("arguments", right), (f"arguments {step['tool']}", right)]
-        kept = {name: item.get(name) for name in ("id", "difficulty", "question", "steps")}
-        return {**kept, "calls": [call._asdict() for call in calls], "marks": marks, "seconds": round(seconds, 4)}
 
-    def state(self, item: Item) -> AgentState:
-        """The state as the first node leaves it; the message before was read in its own turn."""
-        last = self.request(item["before"], item, "") if "before" in item else None
-        request = carried(self.request(item["question"], item, item.get("before", "")), last, "patient" in item)
-        image = ImageRef(path="") if item.get("image") else None
-        patient = item.get("patient")
-        return AgentState(
-            user_query=item["question"], message=item["question"], request=request, image=image,
-            active_patient=patient, turn_patient=patient, tool_results=[], step_count=0,
-        )  # fmt: skip
+def asking(llm: LLM) -> Context:
+    """What the graph's nodes need to ask this model; there is no store."""
+    given = {"llm": llm, "toolbox": toolbox(), "drugs": load_drug_names(), "reader": load_reader(WEIGHTS)}
+    return Context(**given, store=None, knowledge=None, settings=Settings(), thread="heldout")
 
-    def request(self, message: str, item: Item, before: str) -> Request:
-        """What the reader finds. Whoever is named is taken for a patient who exists; a name beside an id is one."""
-        active = item.get("patient")
-        request = read_request(message, reader=self.reader, drugs=self.drugs, store=None, before=before, active=active)
-        said = [text for text in request["unclear"] if text.upper() not in request["trials"]]
-        ids = [text for text in said if any(char.isdigit() for char in text)]
-        common = {"sex": "", "exact": True}
-        people = [PatientRef(id=text, name=text, label=text, said=text, search="", **common) for text in ids]
-        for text in [] if ids else said:
-            people.append(PatientRef(id=person(item), name=text, label=text, said=text, search=text, **common))
-        return Request(**{**request, "patients": people, "unclear": []})
+
+def judge(item: Item, context: Context | None = None) -> dict[str, Any]:
+    """The calls planned for an item, and which of its decisions are right: [(capability, right)].
+
+    With a `context` its model decides, at the nodes of the graph, in place of the plan alone.
+    """
+    start = time.perf_counter()
+    calls = asked(state_of(item), item, context) if context else follow(state_of(item), person(item))
+    seconds = time.perf_counter() - start
+    tools, steps = [call.tool for call in calls], item.get("steps", [])
+    marks = [("intent", bool(calls) == bool(steps))]
+    if steps:
+        firsts = {step["tool"] for step in (steps if item.get("any_order") else steps[:1])}
+        marks.append(("first tool", tools[0] in firsts if tools else False))
+        marks.append(("exact set of tools", set(tools) == {step["tool"] for step in steps}))
+    for step in steps:
+        right = any(call.tool == step["tool"] and same_args(step["args"], call.args) for call in calls)
+        marks += [("arguments", right), (f"arguments {step['tool']}", right)]
+    kept = {name: item.get(name) for name in ("id", "difficulty", "question", "steps")}
+    return {**kept, "calls": [call._asdict() for call in calls], "marks": marks, "seconds": round(seconds, 4)}
+
+
+def state_of(item: Item) -> AgentState:
+    """The state as the first node leaves it; the message before was read in its own turn."""
+    about = {"active": item.get("patient"), "person": person(item)}
+    before = item.get("before", "")
+    last = understood(before, **about) if before else None
+    request = carried(understood(item["question"], before=before, **about), last, "patient" in item)
+    return situation(item["question"], request, item.get("patient"), bool(item.get("image")))
+
+
+def asked(state: AgentState, item: Item, context: Context) -> list[Step]:
+    """As `follow`, with a model that is asked what the graph asks it: a look-up or not, which tool, which arguments."""
+    runtime = SimpleNamespace(context=context)
+    calls: list[Step] = []
+    state |= {"history": [], **classify_intent(state, runtime)}
+    while state["intent"] == "TOOL_NEEDED" and len(calls) < MOST_CALLS and not (calls and complete(state)):
+        state |= select_tool(state, runtime)
+        if not state["current_tool"]:
+            break
+        tool, args = context.toolbox[state["current_tool"]], state["current_args"]
+        calls.append(Step(tool.name, args, ""))
+        data, text = {"medications": []}, "Done."
+        if tool.name == "search_patient":
+            data, text = {"patients": [{"id": person(item)}]}, f"Found one patient, id {person(item)}."
+        results = [*state["tool_results"], decided(tool, args, data, text)]
+        state |= {"tool_results": results, "step_count": len(results), "proposed_none": False}
+    return calls
 
 
 def person(item: Item) -> str:  # whom a search returns
     return item.get("found", {}).get("id", "somebody")
-
-
-def follow(state: AgentState, item: Item) -> list[Step]:
-    """Every call of the turn, each with an empty result: a chart without medicines, a search that finds its patient."""
-    calls: list[Step] = []
-    while (left := missing(state)) and len(calls) < MOST_CALLS:
-        calls.append(left[0])
-        searched = left[0].tool == "search_patient"
-        result = {"patients": [{"id": person(item)}]} if searched else {"medications": []}
-        made = {
-            "tool_name": left[0].tool,
-            "args": left[0].args,
-            "result": result,
-            "error": None,
-            "error_type": None,
-            "empty": False,
-        }
-        state = AgentState(**{**state, "tool_results": [*state["tool_results"], made]})
-    return calls
 
 
 def same_args(expected: dict[str, Any], got: dict[str, Any]) -> bool:
@@ -143,9 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="heldout", choices=["heldout", "dev"], help="dev: for choosing; not saved")
     args = parser.parse_args()
-    lines = (FOLDER / f"{args.set}.jsonl").read_text(encoding="utf-8").splitlines()
-    judge = Evaluation().judge
-    judged = [judge(item) for item in map(json.loads, lines) if item["kind"] in KINDS]
+    judged = judge_all(args.set)
     rows = table(judged)
     for row in (row for row in rows if row["difficulty"] == "all"):
         share = f"{row['right'] / row['n']:6.1%}  ({row['low']:.1%}-{row['high']:.1%})"
@@ -156,7 +158,11 @@ def main() -> None:
         (FOLDER / "results" / "heldout.jsonl").write_text(saved, encoding="utf-8")
         digest = hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
         median = round(statistics.median(item["seconds"] for item in judged), 4)
-        summary = {"items": len(judged), "reader_sha256": digest, "median_seconds": median, "rows": rows}
+        before = json.loads((FOLDER / "results" / "heldout.json").read_text(encoding="utf-8"))
+        summary = {
+            "items": len(judged), "scored": before["scored"] + 1, "reader_sha256": digest, "median_seconds": median,
+            "rows": rows,
+        }  # fmt: skip
         (FOLDER / "results" / "heldout.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,0 +1,115 @@
+"""`docgemma experiments`: the suites, and what a model scores on them beside what the specification reports."""
+
+import json
+import subprocess
+from datetime import UTC, datetime
+from typing import Annotated, Any, Optional
+
+import typer
+
+from docgemma.cli.shared import AsJson, Model, print_json, quick_start, say
+
+app = typer.Typer(help="Experiments: every claim of the design, measured on the loaded model.", rich_markup_mode=None)
+
+
+@app.command("list")
+def list_command(as_json: AsJson = False) -> None:
+    """Every suite with its conditions, trials and the findings that it shows."""
+    from docgemma.experiments.suites import load_suites
+
+    suites: list[dict[str, Any]] = [
+        {
+            "name": suite.name, "part": suite.part, "question": suite.question,
+            "conditions": [condition.name for condition in suite.conditions],
+            "trials": sum(len(suite.cases_of(condition)) for condition in suite.conditions),
+            "findings": sorted({finding for condition in suite.conditions for finding in condition.findings}),
+        }
+        for suite in load_suites().values()
+    ]  # fmt: skip
+    if as_json:
+        print_json({"suites": suites})
+        return
+    for suite in suites:
+        say(f"{suite['name']}  (part {suite['part']}, {suite['trials']} trials)  {suite['question']}")
+        say(f"    conditions: {'; '.join(suite['conditions'])}")
+        say(f"    shows: {', '.join(suite['findings'])}")
+    say(f"\n{sum(suite['trials'] for suite in suites)} trials. Run one: docgemma experiments run NAME, or all")
+
+
+@app.command("run")
+def run_command(
+    suite: Annotated[str, typer.Argument(help="A suite's name, or all.")],
+    model: Model = None,
+    n: Annotated[Optional[int], typer.Option(min=1, help="Cases a condition; without it all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Eight cases a condition, always the same.")] = False,
+    seed: Annotated[int, typer.Option(help="Of what is sampled.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own copy of the model.")] = 1,
+    ray: Annotated[Optional[str], typer.Option(help="Address of a Ray cluster; local for this machine.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run stored trials again: the code has changed.")] = False,
+    save: Annotated[bool, typer.Option("--save", help="Keep the rows in data/results/experiments.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a suite. One that was stopped goes on; trials that are stored are not run again."""
+    with quick_start():
+        from docgemma.experiments.runner import model_key, run_suites
+        from docgemma.experiments.suites import QUICK, find_suites
+        from docgemma.experiments.tables import table
+        from docgemma.llm.load import default_model
+        from docgemma.settings import read_settings
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    settings, suites = read_settings(), find_suites(suite)
+    name = model or settings.model or default_model(settings)
+    screen, columns = Console(stderr=True), (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown = Progress(*columns, console=screen, disable=not screen.is_terminal)
+    with shown:
+        task = shown.add_task(suite)
+        rows = run_suites(
+            suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
+            progress=lambda done, total: shown.update(task, completed=done, total=total),
+        )  # fmt: skip
+    measured = {item.name: table(item, rows, name == "edge") for item in suites}
+    key = model_key(name, settings)
+    if save:
+        say(f"Saved: {_save(key, measured, n=QUICK if quick else n, seed=seed)}", err=True)
+    if as_json:
+        print_json({"suite": suite, "model": key, "rows": [row for part in measured.values() for row in part]})
+        return
+    for item in suites:
+        say(f"\n{item.name}: {item.question} (base: {item.base}; right: {' and '.join(item.correct)})")
+        for row in measured[item.name]:
+            say(_line(row))
+    ran = [row for part in measured.values() for row in part]
+    prompt, new = (sum(row["tokens"][kind] for row in ran) for kind in ("prompt", "completion"))
+    say(f"\n{sum(row['calls'] for row in ran)} calls, {prompt:,} tokens read and {new:,} written.")
+
+
+def _line(row: dict[str, Any]) -> str:
+    reported = f"  reported: {row['reported_text']}" if row["reported_text"] else ""
+    if not row["n"] + row["unparsed"]:
+        return f"  {row['condition']:32} {row['note'] or 'no case'}{reported}"
+    share = f"{row['correct']}/{row['n']}" + (f" = {row['correct'] / row['n']:.0%}" if row["n"] else "")
+    test = f"  p {row['p_vs_base']:.3f}" if row["p_vs_base"] is not None else ""
+    unparsed = f"  {row['unparsed']} unparsed" if row["unparsed"] else ""
+    means = "".join(f"  {name} {value:.2g}" for name, value in row["means"].items())
+    pace = f"  {row['seconds_a_call']:.2f} s a call" if row["calls"] else ""
+    interval = f"{row['low']:.0%} to {row['high']:.0%}"
+    return f"  {row['condition']:32} {share} ({interval}){test}{unparsed}{means}{pace}{reported}"
+
+
+def _save(model: str, measured: dict[str, list[dict[str, Any]]], **how: Any) -> str:
+    """Keep the rows in data/results/experiments/<model>.json, each suite with commit and date; others stay."""
+    from docgemma.paths import data_root
+
+    folder = data_root() / "results" / "experiments"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{model.replace('/', '-')}.json"
+    kept: dict[str, Any] = (
+        json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"model": model, "suites": {}}
+    )
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=folder, capture_output=True, text=True)
+    stamp = {"commit": git.stdout.strip() or None, "date": datetime.now(UTC).strftime("%Y-%m-%d"), **how}
+    kept["suites"] |= {name: {**stamp, "rows": rows} for name, rows in measured.items()}
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return str(path)

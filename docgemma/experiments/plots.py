@@ -1,0 +1,70 @@
+"""Pictures of what was measured: bars with intervals, the null cascade, accuracy against latency.
+
+Each takes rows of `tables.table` and returns a matplotlib figure; the same rows give the same picture.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from docgemma.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Rows = Sequence[dict[str, Any]]
+MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
+
+
+def bars(rows: Rows, title: str = "") -> "Figure":
+    """A bar a condition with its 95 % interval; a mark where the specification reports a share."""
+    rows = [row for row in rows if row["n"]]
+    figure, axes = _drawing([f"{row['condition']}  (n {row['n']})" for row in rows], title)
+    shares = [row["correct"] / row["n"] for row in rows]
+    ends = [[max(0, share - row["low"]), max(0, row["high"] - share)] for share, row in zip(shares, rows, strict=True)]
+    axes.barh(range(len(rows)), shares, xerr=list(zip(*ends, strict=True)) or None, color=MEASURED, capsize=2)
+    told = [(row["reported"], at) for at, row in enumerate(rows) if row["reported"] is not None]
+    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share right; diamond: as reported")
+    return figure
+
+
+def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
+    """A line a condition, a cell an argument: how many are not null. A cascade of nulls empties the cells."""
+    rows = [row for row in rows if row["filled"]]
+    figure, axes = _drawing([row["condition"] for row in rows], title)
+    for at, row in enumerate(rows):
+        for place, (wanted, filled) in enumerate(row["filled"]):
+            axes.barh(at, 0.94, left=place, color=EMPTY)
+            axes.barh(at, 0.94 * filled / wanted, left=place, color=MEASURED)
+            axes.text(place + 0.9, at, f"{filled}/{wanted}", ha="right", va="center", fontsize=7, color=LETTERS)
+    axes.set_xticks([])
+    axes.set_xlabel("first argument of the tool, second, …")
+    return figure
+
+
+def plane(rows: Rows, title: str = "") -> "Figure":
+    """Share right against seconds a trial: better is up and left."""
+    figure, axes = _drawing([], title)
+    for row in (row for row in rows if row["n"] and row["seconds_a_trial"]):
+        place = (row["seconds_a_trial"], row["correct"] / row["n"])
+        axes.plot(*place, "o", color=MEASURED)
+        axes.annotate(row["condition"], place, xytext=(4, 3), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.03))
+    return figure
+
+
+def _drawing(lines: list[str], title: str) -> "tuple[Figure, Axes]":
+    """A figure with a line of this name each, the first on top; without names a plane."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError("matplotlib is not installed.", hint="Run: pip install matplotlib") from error
+    figure = Figure(figsize=(7, 1 + 0.32 * len(lines) if lines else 4.2), layout="constrained")
+    axes = figure.add_subplot(title=title)
+    axes.spines[["top", "right"]].set_visible(False)
+    if lines:
+        axes.set_yticks(range(len(lines)), lines)
+        axes.invert_yaxis()
+    return figure, axes

@@ -1,0 +1,61 @@
+"""One trial: a case put to a model under one condition, what came back, whether it is right and what it cost."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from docgemma.experiments.suites import Case
+from docgemma.llm.base import LLM, Call, Completion, GenConfig, Prompt
+from docgemma.prompts import GENERATION, Ask, S
+from docgemma.state import ToolResult
+from docgemma.tools import Tool, toolbox
+
+Options = dict[str, Any]
+BY_CODE = ("reader", "words")  # values of the option `way` that ask no language model
+TOOLS = toolbox()
+
+
+@dataclass
+class Outcome:
+    """`checks`: what is measured of it, by name; the suite says which of them must hold."""
+
+    got: Any
+    checks: dict[str, bool]
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class Metered(LLM):
+    """A loaded model that counts every physical generation of one trial, also of an answer that was lost."""
+
+    def __init__(self, llm: LLM, seed: int):
+        self.llm, self.seed, self.calls = llm, seed, list[Call]()
+        self.name, self.profile, self.vision = llm.name, llm.profile, llm.vision
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
+        start = time.perf_counter()
+        done = self.llm.complete(prompt, replace(config, seed=self.seed), node=node, **options)
+        self.calls.append(Call(node, done.prompt_tokens, done.completion_tokens, time.perf_counter() - start))
+        return done
+
+    def ask(self, ask: Ask[S], options: Options) -> S:
+        """One constrained call, sampled as its node is, except for what the condition says."""
+        value = self.structured(ask.prompt, ask.schema, sampling(ask.node, options), node=ask.node).value
+        assert isinstance(value, ask.schema)
+        return value
+
+
+Task = Callable[[Case, Options, Metered], Outcome]
+
+
+def sampling(node: str, options: Options) -> GenConfig:
+    return replace(GENERATION[node], **{key: options[key] for key in ("temperature", "max_tokens") if key in options})
+
+
+def result_of(tool: Tool, text: str, args: dict[str, Any] | None = None, error: str | None = None) -> ToolResult:
+    """A tool's result that holds nothing but its text."""
+    return ToolResult(
+        tool_name=tool.name, tool_label=tool.label, args=args or {}, result={}, formatted_result=text, error=error,
+        error_type="server_error" if error else None, details={}, empty=False, source=None, as_of=None, links=[],
+        seconds=0.0, retries=0, writes=tool.writes,
+    )  # fmt: skip
