@@ -177,7 +177,7 @@ def _sentences(text: str) -> list[list[str]]:
         words: list[str] = []
         for word in split(line):
             if word == ")" and words[-2:-1] == ["("] and words[-1].isupper():
-                words = words[:-2]  # "light chain (AL) amyloidosis"
+                words = words[:-2]  # "heavy chain (HC) disease"
                 continue
             words.append(word)
             if word in (".", ";"):
