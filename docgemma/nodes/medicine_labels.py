@@ -6,7 +6,7 @@ from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import standing_interactions
-from docgemma.reading.terms import measures_in
+from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
 from docgemma.text.words import clinical, names
@@ -41,10 +41,13 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
 
 def _of_results(request: Request) -> list[str]:
     """How labels name the results that are asked for."""
-    if not {"labs", "vit", "may"} & set(request["asks"]):
+    asks = set(request["asks"])
+    if asks and not {"labs", "vit", "may"} & asks:
         return []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
     effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
+    if (not asks or "may" in asks) and not request["drugs"]:  # "contrast CT ok?": what is taken may speak against it
+        effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
     return [fragment for match in effects for fragment in match]
 
 
@@ -60,7 +63,7 @@ def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
     boxed = filter(None, (label.boxed_warning or "").split(". "))
     parts = {"boxed warning": boxed, "contraindication": label.contraindications, "warning": label.warnings}
     told = ((kind, text.rstrip(".")) for kind, texts in parts.items() for text in texts if names(fragments, text))
-    return [f"{medicine} ({kind}): {text}" for kind, text in told][:1]
+    return [f"{medicine} ({kind}): {text}" for kind, text in told][:2]
 
 
 def label_of(medicine: str, context: Context) -> DrugLabel | None:

@@ -130,6 +130,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     asks, named, drugs = set(request["asks"]), bool(request["patients"]), known.drugs(state)
     about = bool(asks & set(TOPICS) or (drugs and asks & {"safe", "ddi"}) or ("change" in asks and people))
     about |= "may" in asks and (bool(people) or not drugs)
+    about |= not asks and bool(people)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
     considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
     if not (about or only_named or considered or (named and "trial" in asks)):
