@@ -41,7 +41,9 @@ def scenarios(n: int | None = None) -> list[Case]:
     return cases if n is None or n >= len(cases) else [cases[at * len(cases) // n] for at in range(n)]
 
 
-def compare(cases: list[Case], llm: LLM, settings: Settings, designs: tuple[str, ...] = DESIGNS) -> list[dict[str, Any]]:
+def compare(
+    cases: list[Case], llm: LLM, settings: Settings, designs: tuple[str, ...] = DESIGNS
+) -> list[dict[str, Any]]:
     """A row for each design. On the edge model, which writes no text, ReAct is left out."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="docgemma-designs-") as folder:
@@ -81,7 +83,8 @@ def summed(design: str, found: list[CaseResult]) -> dict[str, Any]:
     return {
         "condition": design, "n": len(found), "correct": sum(case.passed for case in found),
         "low": round(low, 4), "high": round(high, 4), "reported": None,
-        "calls": round(fmean(turn.llm_calls for turn in turns), 2), "tokens": {key: round(tokens[key]) for key in tokens},
+        "calls": round(fmean(turn.llm_calls for turn in turns), 2),
+        "tokens": {kind: round(count) for kind, count in tokens.items()},
         "tools": round(fmean(len(turn.tools) for turn in turns), 2),
         "seconds_a_trial": round(median(turn.seconds for turn in turns), 3),
         "failed": {case.id: case.why for case in found if not case.passed},

@@ -5,6 +5,7 @@ one JSON object, a call of one tool with arguments of its schema or an answer, h
 every other call here. Four rounds of tools, as v3. A write is not carried out: the first one is the card that waits.
 """
 
+import contextlib
 import json
 import warnings
 from typing import Any, Literal, Union
@@ -73,6 +74,7 @@ def _told(message: BaseMessage) -> str:
 
 def ask_react(agent: Agent, question: str) -> dict[str, Any]:
     """One turn, in the keys that `experiments.checks` and the comparison read. Raises what the model raises."""
+    from langgraph.errors import GraphRecursionError
     from langgraph.prebuilt import create_react_agent
 
     chat, tools, card = LocalChat(llm=agent.llm, box=agent.toolbox, calls=[]), list[dict[str, Any]](), dict[str, Any]()
@@ -90,8 +92,12 @@ def ask_react(agent: Agent, question: str) -> dict[str, Any]:
 
     with warnings.catch_warnings(action="ignore"):  # its successor is in another package and does the same
         graph = create_react_agent(chat, [offered(tool) for tool in agent.toolbox])
-    messages = graph.invoke({"messages": [("user", question)]}, {"recursion_limit": 2 * ROUNDS + 1})["messages"]
-    answer = str(messages[-1].content)
+    answer = ""
+    with contextlib.suppress(GraphRecursionError):  # it never came to an answer; what it did counts
+        told = {"messages": [("user", question)]}
+        for state in graph.stream(told, {"recursion_limit": 2 * ROUNDS + 1}, stream_mode="values"):
+            last = state["messages"][-1]
+            answer = str(last.content) if isinstance(last, AIMessage) else ""
     asked = answer.rstrip().endswith("?")
     status = "needs_approval" if card else "needs_clarification" if asked else "answered"
     return {
