@@ -42,10 +42,11 @@ def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
         shares, colour = [row["correct"] / row["n"] for row in rows], MODELS[number % len(MODELS)]
         axes.barh(at, shares, high, xerr=_ends(rows), color=colour, capsize=2, label=model if rows else None)
         for place, row in zip(at, rows, strict=True):
-            axes.text(0.01, place, f"{row['correct']}/{row['n']}", va="center", fontsize=7, color=LETTERS)
+            axes.text(1.03, place, f"{row['correct']}/{row['n']}", va="center", fontsize=7, color=LETTERS)
     told = [(row["reported"], lines[name]) for name, row in every.items() if row["reported"] is not None]
-    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED, label="MedGemma, as reported")
-    axes.set(xlim=(0, 1.02), xlabel="share right")
+    label = "MedGemma, as reported" if told else None
+    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED, label=label)
+    axes.set(xlim=(0, 1.02), ylim=(len(lines) - 0.4, -0.6), xlabel="share right")
     figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return figure
 
@@ -67,11 +68,13 @@ def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
 def plane(rows: Rows, title: str = "") -> "Figure":
     """Share right against seconds a trial: better is up and left."""
     figure, axes = _drawing([], title)
-    for row in (row for row in rows if row["n"] and row["seconds_a_trial"]):
+    rows = sorted((row for row in rows if row["n"] and row["seconds_a_trial"]), key=lambda row: row["seconds_a_trial"])
+    for number, row in enumerate(rows):
         place = (row["seconds_a_trial"], row["correct"] / row["n"])
         axes.plot(*place, "o", color=MEASURED)
-        axes.annotate(row["condition"], place, xytext=(4, 3), textcoords="offset points", fontsize=7)
-    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.03))
+        axes.annotate(row["condition"], place, xytext=(4, 4 + 8 * (number % 4)), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.15))
+    axes.set_xlim(left=0)
     return figure
 
 
