@@ -18,6 +18,7 @@ from statistics import fmean, median
 from typing import Any
 
 from common import machine, say
+from react import ask_react
 
 from docgemma.agent import Agent
 from docgemma.errors import kind_and_place
@@ -58,8 +59,6 @@ def compare(
 
 def run_react(case: Case, prepared: Settings, llm: LLM, design: str) -> CaseResult:
     """As `run_case`, for the agent that has no graph here. Nothing is written, so the records need no copy."""
-    from react import ask_react
-
     turn = case.turns[0]
     out = TurnResult(case.id, case.id, turn.ask)
     start = time.perf_counter()

@@ -42,7 +42,7 @@ def test_a_notebook_comes_to_its_stored_conclusions_again(path: Path, monkeypatc
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("DOCGEMMA_MODEL", "edge")
     stored = nbformat.read(path, as_version=4)
-    now = nbformat.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    now = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(now, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
     assert said(stored).strip() and said(now) == said(stored), "run: python writeup/build.py --notebooks"
 
