@@ -24,8 +24,7 @@ def stored() -> dict[str, dict[str, dict[str, Any]]]:
     files = sorted(folder.glob("experiments/*.json"), key=lambda path: path.stem != "edge")
     found = {path.stem: json.loads(path.read_text(encoding="utf-8"))["suites"] for path in files}
     if (path := folder / "medgemma" / "experiments.json").is_file():
-        ran = json.loads(path.read_text(encoding="utf-8")).get("suites", [])
-        found["medgemma"] = {suite["suite"]: suite for suite in ran if "rows" in suite}
+        found["medgemma"] = {one["suite"]: one for one in json.loads(path.read_bytes()).get("suites", []) if "rows" in one}
     return found
 
 
