@@ -5,7 +5,6 @@ import html
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from docgemma.agent import Agent
@@ -74,7 +73,7 @@ def release() -> None:
 
 def measure(conditions: dict[str, list[str]], model: str | None = None) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """Run a few conditions of each suite now, on the fixed quick sample: the model's name, and a table a suite."""
-    settings = read_settings(home=Path(tempfile.mkdtemp(prefix="docgemma-notebook-")))
+    settings = read_settings(home=tempfile.mkdtemp(prefix="docgemma-notebook-"))
     name, suites = model or settings.model or default_model(settings), []
     for suite in (load_suites()[key] for key in conditions):
         chosen = [item for item in suite.conditions if item.name in conditions[suite.name]]

@@ -21,10 +21,11 @@ def table(suite: Suite, rows: Rows, edge: bool) -> list[dict[str, Any]]:
 def stored() -> dict[str, dict[str, dict[str, Any]]]:
     """What was measured and kept, by model and suite: `rows`, with commit and date. MedGemma's is the kernel's."""
     folder = data_root() / "results"
-    files = sorted(folder.glob("experiments/*.json"), key=lambda path: path.stem != "edge")
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8"))["suites"] for path in files}
+    files = sorted(folder.glob("experiments/*.json"), key=lambda path: (path.stem != "edge", path.stem))
+    found = {path.stem: json.loads(path.read_bytes())["suites"] for path in files}
     if (path := folder / "medgemma" / "experiments.json").is_file():
-        found["medgemma"] = {one["suite"]: one for one in json.loads(path.read_bytes()).get("suites", []) if "rows" in one}
+        ran = json.loads(path.read_bytes()).get("suites", [])
+        found["medgemma"] = {suite["suite"]: suite for suite in ran if "rows" in suite}
     return found
 
 
