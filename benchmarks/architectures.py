@@ -53,7 +53,6 @@ def compare(
             one = run_react if design == REACT else run_case
             found = [one(case, prepared, llm, design) for case in cases]
             rows.append(summed(design, found))
-            say(f"{design}: {rows[-1]['correct']}/{rows[-1]['n']}")
     return rows
 
 
@@ -99,7 +98,10 @@ def main() -> None:
     settings = read_settings()
     model = chosen.model or settings.model or default_model(settings)
     llm, path = load_llm(model, settings), data_root() / "results" / "architectures.json"
-    rows = compare(scenarios(chosen.n), llm, settings, tuple(chosen.graph))
+    rows = []
+    for design in chosen.graph:
+        rows += compare(scenarios(chosen.n), llm, settings, (design,))
+        say(f"{len(rows)} of {len(chosen.graph)} designs")
     llm.close()
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=path.parent, capture_output=True, text=True)
