@@ -37,6 +37,8 @@ class TurnResult:
     failed: list[str] = field(default_factory=list)  # short reasons; empty where it is right
     decided: str = ""  # the answer after `decide`
     seconds: float = 0.0
+    llm_calls: int = 0
+    tokens: dict[str, int] = field(default_factory=dict)  # prompt, completion
 
 
 @dataclass
@@ -119,13 +121,13 @@ def prepare_home(home: Path, settings: Settings) -> Settings:
     return prepared
 
 
-def run_case(case: Case, prepared: Settings, llm: LLM) -> CaseResult:
+def run_case(case: Case, prepared: Settings, llm: LLM, graph: str | None = None) -> CaseResult:
     """Ask a case's turns in one new conversation, on a copy of the prepared home that is deleted afterwards."""
     done = CaseResult(case.id, [])
     try:
         with tempfile.TemporaryDirectory(prefix="case-", dir=prepared.home.parent) as folder:
             home = shutil.copytree(prepared.home, Path(folder, "home"))
-            with Agent(prepared.model_copy(update={"home": home}), llm=llm) as agent:
+            with Agent(prepared.model_copy(update={"home": home}), llm=llm, graph=graph) as agent:
                 thread = None
                 for number, turn in enumerate(case.turns, 1):
                     name = f"{case.id}.{number}" if len(case.turns) > 1 else case.id
@@ -147,6 +149,7 @@ def _take_turn(agent: Agent, turn: Turn, thread: str | None, patient: str | None
         out.seconds = round(time.perf_counter() - start, 3)
     out.status, out.answer, out.card = result["status"], result["answer"], result["pending_write"]
     out.tools = [{key: tool[key] for key in ("name", "args", "ok")} for tool in result["tools"]]
+    out.llm_calls, out.tokens = result["llm_calls"], result["tokens"]
     out.failed = failed_checks(turn, result)
     if turn.decide and out.card:
         out.decided = agent.decide(result["thread"], turn.decide)["answer"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[dict[str, Any]]
 MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
+MODELS = (MEASURED, "#f4a259", "#8cb369", "#9d8ec7")  # a colour a model
 
 
 def bars(rows: Rows, title: str = "") -> "Figure":
@@ -21,12 +22,32 @@ def bars(rows: Rows, title: str = "") -> "Figure":
     rows = [row for row in rows if row["n"]]
     figure, axes = _drawing([f"{row['condition']}  (n {row['n']})" for row in rows], title)
     shares = [row["correct"] / row["n"] for row in rows]
-    ends = [[max(0, share - row["low"]), max(0, row["high"] - share)] for share, row in zip(shares, rows, strict=True)]
-    axes.barh(range(len(rows)), shares, xerr=list(zip(*ends, strict=True)) or None, color=MEASURED, capsize=2)
+    axes.barh(range(len(rows)), shares, xerr=_ends(rows), color=MEASURED, capsize=2)
     told = [(row["reported"], at) for at, row in enumerate(rows) if row["reported"] is not None]
     axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED)
     axes.set_xlim(0, 1)
     axes.set_xlabel("share right; diamond: as reported")
+    return figure
+
+
+def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
+    """A line a condition: the specification's share, and every model that was asked, with its 95 % interval. A line
+    without a bar was not run."""
+    every = {row["condition"]: row for rows in measured.values() for row in rows}
+    lines, high = {name: at for at, name in enumerate(every)}, 0.8 / max(1, len(measured))
+    figure, axes = _drawing(list(every), title)
+    for number, (model, rows) in enumerate(measured.items()):
+        rows = [row for row in rows if row["n"]]
+        at = [lines[row["condition"]] - 0.4 + high * (number + 0.5) for row in rows]
+        shares, colour = [row["correct"] / row["n"] for row in rows], MODELS[number % len(MODELS)]
+        axes.barh(at, shares, high, xerr=_ends(rows), color=colour, capsize=2, label=model if rows else None)
+        for place, row in zip(at, rows, strict=True):
+            axes.text(1.03, place, f"{row['correct']}/{row['n']}", va="center", fontsize=7, color=LETTERS)
+    told = [(row["reported"], lines[name]) for name, row in every.items() if row["reported"] is not None]
+    label = "MedGemma, as reported" if told else None
+    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED, label=label)
+    axes.set(xlim=(0, 1.02), ylim=(len(lines) - 0.4, -0.6), xlabel="share right")
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return figure
 
 
@@ -47,12 +68,21 @@ def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
 def plane(rows: Rows, title: str = "") -> "Figure":
     """Share right against seconds a trial: better is up and left."""
     figure, axes = _drawing([], title)
-    for row in (row for row in rows if row["n"] and row["seconds_a_trial"]):
+    rows = sorted((row for row in rows if row["n"] and row["seconds_a_trial"]), key=lambda row: row["seconds_a_trial"])
+    for number, row in enumerate(rows):
         place = (row["seconds_a_trial"], row["correct"] / row["n"])
         axes.plot(*place, "o", color=MEASURED)
-        axes.annotate(row["condition"], place, xytext=(4, 3), textcoords="offset points", fontsize=7)
-    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.03))
+        axes.annotate(row["condition"], place, xytext=(4, 4 + 8 * (number % 4)), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.15))
+    axes.set_xlim(left=0)
     return figure
+
+
+def _ends(rows: Rows) -> "list[tuple[float, ...]] | None":
+    """How far each interval reaches below and above its share."""
+    shares = [(row, row["correct"] / row["n"]) for row in rows]
+    ends = [(max(0.0, share - row["low"]), max(0.0, row["high"] - share)) for row, share in shares]
+    return list(zip(*ends, strict=True)) or None
 
 
 def _drawing(lines: list[str], title: str) -> "tuple[Figure, Axes]":
