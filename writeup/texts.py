@@ -8,7 +8,7 @@ from facts import Facts
 from plots import PLAIN, label
 
 HERE = Path(__file__).resolve().parent
-TEXTS = ("writeup.md", "model_card.md")
+TEXTS = ("writeup.md", "model_card.md", "safety_case.md")
 OF_THE_RUN = "medgemma.md"  # made only where a run of the kernel was collected
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- medgemma:begin -->", "<!-- medgemma:end -->"
