@@ -104,15 +104,15 @@ class Facts:
         return self.say(f"graded {kind}, latest round: {name}, interval", text, NATURAL)
 
     def orders(self, name: str) -> str:
-        """Of the orders written with fresh eyes, at their first run: `155/168, 92 % (87–95)` of what was "demanded" is on
-        the card, or `3/100, …` of the "harmless" ones raise a false alarm."""
+        """Orders written with fresh eyes, at their first run: `155/168, 92 % (87–95)` of what was "demanded" is on the
+        card, or `3/100, …` of the "harmless" ones raise a false alarm."""
         first = self.results("orders")["rounds"][-1]
         hits = first["shown"] if name == "demanded" else first["false_alarms"]
         text = f"{hits}/{first[name]}, {100 * hits / first[name]:.0f} % ({span(hits, first[name])})"
         return self.say(f"orders, first run: {name}", text, "data/results/orders.json")
 
     def samples(self) -> str:
-        """The random samples of facts, the newest first: `0, 2 and 1 dangerous, 9, 7 and 9 misleading, … of 60 each`."""
+        """The random samples of facts, the newest first: `0, 2 and 1 dangerous, … rows of 60 each`."""
         newest = list(reversed(self.results("facts")["samples"]))
         counted = [
             f"{listed(item['grades'][grade] for item in newest)} {grade}"
@@ -145,7 +145,7 @@ class Facts:
         return str(self._source_of(name)["url"])
 
     def _source_of(self, name: str) -> dict[str, Any]:
-        """The entry of data/impact.yaml that names a figure's source: itself, or the one before it of "the same review"."""
+        """The entry that names a figure's source: its own, or the one before it of "the same review"."""
         kept: dict[str, Any] = {}
         for key, entry in impact.stored(self.root)["cited"].items():
             kept = kept if entry["source"] == "the same review" else entry
