@@ -22,6 +22,7 @@ CARD = "data/edge/card.json"
 HELD_OUT = "data/edge/results/heldout.json"
 NATURAL = "data/results/natural.json"
 RUN = "data/results/medgemma"  # what `docgemma kaggle collect` took in
+SUITES = "data/experiments"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 ALL = "all"
 
@@ -376,7 +377,14 @@ def _patients(root: Path) -> tuple[int, str]:
     return sum(line.startswith('{"resourceType": "Patient"') for line in lines), path
 
 
+def _suites(root: Path) -> tuple[int, str]:
+    return sum(
+        "conditions" in yaml.safe_load(path.read_text("utf-8")) for path in (root / SUITES).glob("*.yaml")
+    ), SUITES
+
+
 COUNTS = {
+    "experiment suites": _suites,
     "held-out items": _lines("data/edge/heldout.jsonl"),
     "development items": _lines("data/edge/dev.jsonl"),
     "definitions": _lines("data/edge/definitions.jsonl"),
