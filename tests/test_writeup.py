@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 WRITEUP = ROOT / "writeup"
 sys.path.insert(0, str(WRITEUP))  # its scripts run from their own folder
 import facts as facts_of  # noqa: E402
+import impact  # noqa: E402
 import plots  # noqa: E402
 import texts  # noqa: E402
 import tour  # noqa: E402
@@ -284,3 +285,26 @@ def test_the_tour_is_in_the_form_of_the_notebooks() -> None:
     assert not any(cell["outputs"] for cell in code)
     kinds = "".join(cell["cell_type"][0] for cell in notebook["cells"])
     assert kinds.startswith("mc") and "ccc" not in kinds
+
+
+def test_the_estimate_rests_on_what_it_names_and_follows_the_readers_values() -> None:
+    stored, rows = impact.stored(), impact.assumptions()
+    cited = {name: entry["value"] for name, entry in stored["cited"].items()}
+    assert [rows["harmed"][column] for column in impact.COLUMNS] == [
+        cited["harm_richer"], cited["harm_poorer"], cited["harm_africa"]
+    ]  # fmt: skip
+    assert rows["prescribing"]["likely"] == cited["prescribing"]
+    assert rows["acted_on"]["low"] == pytest.approx(1 - cited["overridden_most"])
+    assert rows["acted_on"]["high"] == pytest.approx(1 - cited["overridden_least"])
+    first = json.loads((ROOT / "data/results/orders.json").read_text(encoding="utf-8"))["rounds"][-1]
+    assert rows["found"]["high"] == round(first["shown"] / first["demanded"], 2)
+    assert all(row["low"] <= row["likely"] <= row["high"] for row in rows.values())
+    before, after = impact.spared(rows), impact.spared(impact.assumptions({"used": 2 * rows["used"]["likely"]}))
+    assert after["likely"] == pytest.approx(2 * before["likely"]) and after["low"] == before["low"]
+    with pytest.raises(KeyError):
+        impact.assumptions({"hope": 1.0})
+
+
+def test_each_public_figure_names_a_source_with_its_year_and_an_address() -> None:
+    for name in impact.stored()["cited"]:
+        assert re.fullmatch(r"20\d\d", facts().year(name)) and facts().address(name).startswith("https://"), name
