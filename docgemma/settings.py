@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from docgemma.errors import UsageError
@@ -26,6 +26,10 @@ class Settings(BaseSettings):
     ctgov_url: str = "https://clinicaltrials.gov/api/v2"
     europepmc_url: str = "https://www.ebi.ac.uk/europepmc/webservices/rest"
     rxnav_url: str = "https://rxnav.nlm.nih.gov/REST"
+    gemini_url: str = "https://generativelanguage.googleapis.com"
+    google_api_key: str | None = Field(
+        default=None, repr=False, validation_alias=AliasChoices("google_api_key", "GOOGLE_API_KEY")
+    )
     tool_timeout: float = Field(default=10.0, gt=0, le=600)  # seconds
 
     ehr: str | None = None  # SQLite path, or base URL of a FHIR R4 server

@@ -20,6 +20,8 @@ TOO_LONG = {
     "ehr",
     "knowledge",
     "demo, api",
+    "experiments",
+    "prescreen",
     "everything",
 }
 

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, serve, snapshot
+from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, serve, snapshot, trials, trials_eval
 from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -15,13 +15,14 @@ app = typer.Typer(
 )  # fmt: skip
 GROUPS = {
     "ehr": ehr.app, "snapshot": snapshot.app, "demo": serve.demo_app, "kaggle": kaggle.app,
-    "experiments": experiments.app,
+    "experiments": experiments.app, "trials": trials.app,
 }  # fmt: skip
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)
 for command in (ask.ask, ask.chat, forget.forget, serve.mcp, serve.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
+trials.app.command("eval")(trials_eval.evaluate)
 
 GREETING = """\
 DocGemma answers clinical questions from tools and records. Decision support, not a medical device.

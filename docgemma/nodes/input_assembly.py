@@ -4,6 +4,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from docgemma.ehr.base import PatientMatch
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context, decided
@@ -22,14 +23,14 @@ from docgemma.state import (
     PatientRef,
     Request,
 )
-from docgemma.text.words import plain
+from docgemma.text.words import listed, plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
-MALE, FEMALE = frozenset({"he", "him", "his", "himself"}), frozenset({"she", "her", "hers", "herself"})
+SEXES = {"male": "female", "female": "male"}
 UNREADABLE = "An image is attached, but it could not be read this time."
 
 NEW_TURN: dict[str, Any] = {
@@ -111,16 +112,28 @@ def _contradicts(state: AgentState, request: Request, context: Context) -> Clari
         return None
     words = set(plain(state["message"]).replace("'s", "").split())
     patient = context.store.patient(active["id"])
-    sex = patient.sex if patient else ""
-    own, other = {"male": (MALE, FEMALE), "female": (FEMALE, MALE)}.get(sex, (frozenset(), frozenset()))
-    if patient is None or not words & other or words & own:
+    if patient is None or patient.sex not in SEXES or words & listed("request_words", patient.sex):
         return None
+    other = SEXES[patient.sex]
+    if not words & listed("request_words", other):
+        return None
+    spoken = [person for person in _spoken_of(state, context) if person.sex == other and person.id != patient.id]
+    meant = [*spoken, patient]
+    listing = f" {'; '.join(person.label for person in spoken)} was spoken of before." if spoken else ""
+    single = " or say yes" if len(meant) == 1 else " or choose"
     return Clarification(
         kind="patient",
-        question=f"The open patient is {patient.label}. Whom do you mean? Give a name or an ID, or say yes.",
-        options=[Option(id=patient.id, label=patient.label)], tool="search_patient", args={"name": patient.name},
-        missing=["patient_id"], query=state["message"],
+        question=f"The open patient is {patient.label}.{listing} Whom do you mean? Give a name or an ID,{single}.",
+        options=[Option(id=person.id, label=person.label) for person in meant], tool="search_patient",
+        args={"name": patient.name}, missing=["patient_id"], query=state["message"],
     )  # fmt: skip
+
+
+def _spoken_of(state: AgentState, context: Context) -> list[PatientMatch]:
+    """The patients of this conversation's look-ups, the latest first."""
+    calls = [call for turn in reversed(state.get("history") or []) for call in turn["tools"]]
+    ids = dict.fromkeys(str(call["args"].get("patient_id") or "") for call in calls)
+    return [person for who in ids if who and (person := context.store.patient(who))][:MAX_CHARTS]
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.override import override, override_text, ranked
+from docgemma.rules.typed import denies_allergies, no_allergies_line
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
+from docgemma.tools.records import chart_data
 
 
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
-        beside = _beside(state, context)
+        beside = _beside(state, args, context)
         args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside)
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
@@ -95,12 +97,18 @@ def decide_write(
     return args, judged, "approve", reason
 
 
-def _beside(state: AgentState, context: Context) -> str:
-    """The answer to what the message asks besides its entries: nobody waits for it until the card is decided."""
+def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
+    """What stands above the card: the answer to what the message asks besides its entries, for nobody waits for it
+    until the card is decided; and allergies of the chart where an order says that there are none."""
     if state["reopened"]:  # another question was answered while the card waited
         return state.get("final_response") or ""
-    others = set(known.request(state)["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}
-    return answer_by_code(state, context).text if others else ""
+    request = known.request(state)
+    if set(request["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}:
+        return answer_by_code(state, context).text
+    if "medication_name" not in args or not denies_allergies(request):
+        return ""
+    stored = context.store.chart(args["patient_id"])
+    return "\n".join(no_allergies_line(request, chart_data(stored)) if stored else [])
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

@@ -1,5 +1,6 @@
 """Compose the card that a person decides: patient, arguments in plain words and as written, findings."""
 
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -7,13 +8,18 @@ from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.override import ranked
+from docgemma.rules.patient_state import UNKNOWN, patient_state
+from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
-from docgemma.text.words import clinical, plain
+from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
+from docgemma.tools.records import chart_data
 
 # of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
 UNITS = {"/7": "day", "/52": "week", "/12": "month", "d": "day", "day": "day", "w": "week", "wk": "week",
          "week": "week", "mo": "month", "month": "month"}  # fmt: skip
+FIELDS = ("patient_id", *PrescribeMedicationArgs.model_fields)  # in the order of the form, whenever each was said
+NOTES = 120  # characters of an order's notes
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 
 
@@ -29,10 +35,15 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
         card["frequency"] = _expanded(args["frequency"], "frequencies")
-        if args.get("notes"):
-            parts = [part.strip() for part in args["notes"].replace(",", ";").split(";") if part.strip()]
-            card["notes"] = "; ".join(_duration(part) or _expanded(part, "routes", "frequencies") for part in parts)
+        parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
+        told = [_duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
+        if weighed := _by_weight(args, context):
+            card["dosage"], how = weighed
+            told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
+        if told:
+            card["notes"] = "; ".join(told)
     changed = [name for name in args if str(args[name]).casefold() != str(card[name]).casefold()]
+    card = {name: card[name] for name in (*FIELDS, *card) if name in card}
     return {"args": card, "original": {name: str(args[name]) for name in changed}}
 
 
@@ -56,15 +67,37 @@ def _shorthand(*kinds: str) -> dict[str, str]:
 
 
 def _expanded(text: str, *kinds: str) -> str:
-    """The text with each known shorthand in words: "bd prn", "PO"."""
-    known = _shorthand(*kinds)
+    """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
+    known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
     words = [(word, _undotted(word)) for word in text.split()]
     spelt = " ".join(known.get(word, said) if len(word) <= LETTERS else said for said, word in words)
-    return known.get(_undotted(text), spelt)
+    return _shorthand(*kinds).get(_undotted(text), spelt)
+
+
+def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None:
+    """The dose of "5 mg/kg" at the weight of the chart, and how it was found; None without such a dose or a weight.
+
+    The weight is the recorded one: no ideal or adjusted weight is computed.
+    """
+    per_kg = plain(args.get("dosage") or "").replace(" ", "").replace("per", "/")
+    amount = args.get("dosage", "").casefold().replace(" ", "").replace("per", "/").removesuffix("/kg")
+    number = amount[: len(amount) - len(amount.lstrip("0123456789."))]
+    if not per_kg.endswith("/kg") or not number.replace(".", "", 1).isdecimal():
+        return None
+    stored = context.store.chart(args["patient_id"])
+    patient = patient_state(chart_data(stored), date.today()) if stored else UNKNOWN
+    if not patient.weight:
+        return None
+    unit, (_, _, day) = amount[len(number) :], patient.results["weight"]
+    total = f"{float(number) * patient.weight:.1f}".removesuffix(".0")
+    return f"{total} {unit}", f"{number} {unit}/kg at {patient.weight:g} kg ({day})"
 
 
 def _duration(text: str) -> str | None:
-    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52" in words; None where the text is no duration."""
+    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "5/7 for uti" in words; None where the text is no duration."""
+    head, why, rest = text.removeprefix("for ").partition(" for ")
+    if why and (days := _duration(head)):
+        return f"{days}; for {rest}"
     words = plain(text).removeprefix("for ").removeprefix("x").strip()
     rest = words.lstrip("0123456789")
     count, unit = words[: len(words) - len(rest)], UNITS.get(rest.strip(" -").removesuffix("s"))

@@ -17,6 +17,7 @@ NEAR = 85  # of 100: one or two letters of the name are wrong
 LEAD = 4  # by which a near name must be nearer than the next
 SURE = 0.7  # of a mark whose name nobody knows
 MIN_CHARS = 4  # of a name that may be misspelt
+CUT = 2  # last letters of a generic name that may be missing
 How = Literal["named", "short", "near", "group", "food", "unknown"]
 
 
@@ -68,7 +69,9 @@ def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
     bare = name.removeprefix("the ").removeprefix("an ").removeprefix("a ")
     short = said_for("abbreviations")
     if text in drugs:
-        return text, "named"
+        whole = drugs.generic(text) or text
+        cut = 0 < len(whole) - len(name) <= CUT and whole.startswith(name)  # "ceftriaxon"
+        return (whole, "near") if cut else (text, "named")
     if name in short:
         return short[name]["name"], "short"
     if bare in said_for("groups"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.patients import PatientLink
@@ -31,7 +32,8 @@ class Marked:
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
         if "rx.dose" in channels:
             others = tuple(clinical("request_words")["no_dose"])
-            free = [span for span in free if not span.text.casefold().endswith(others)]
+            # "5 mg/kg" is a dose
+            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
@@ -57,6 +59,13 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     """
     names = marked.spans("rx.drug")
     parts = {field: marked.spans(channel) for field, channel in DETAILS.items()}
+    for name, dose in _diluents(marked.message, names, parts["dose"]):
+        whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
+        parts = {
+            field: [span for span in spans if not dose.start <= span.start < name.end] for field, spans in parts.items()
+        }
+        parts["notes"] = sorted([*parts["notes"], whole], key=lambda span: span.start)
+        names.remove(name)
     leading = bool(names and parts["dose"]) and parts["dose"][0].start < names[0].start
     leading = leading and len(parts["dose"]) >= len(names)
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
@@ -68,6 +77,16 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
             for mine in owned if once else [owned[owner]]:
                 mine[field].append(span)
     return [_order(marked.message, name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
+
+
+def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:
+    """What an ordered drug is given in, with its amount: "10 units actrapid in 50 ml dextrose" is one order."""
+    return [
+        (name, dose)
+        for before, name in pairwise(names)
+        for dose in doses
+        if before.end < dose.start < name.start and plain(message[before.end : dose.start]) == "in"
+    ]
 
 
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:

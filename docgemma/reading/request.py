@@ -10,7 +10,7 @@ from docgemma.reading.entries import Marked, closed, loose_details, owners, read
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday
+from docgemma.reading.terms import everyday, refers_back
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
@@ -24,6 +24,8 @@ ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
+COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
+ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -47,7 +49,7 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = reader.read(message, before=before, patient=name)
+    reading = _in_context(message, before, name, reader)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)
@@ -59,7 +61,7 @@ def read_request(
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
     return Request(
-        asks=[*asked, *_of_clauses(message, asked, reader)],
+        asks=[*asked, *_of_clauses(marked, asked, reader)],
         meant=_meant(reading),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -78,6 +80,17 @@ def read_request(
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),
     )
+
+
+def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
+    """The message read with the one before it; alone where it stands alone, so that what was said before changes
+    nothing: "prescribe ibuprofen 400 mg tds" after "stop his metformin"."""
+    alone = reader.read(message, patient=patient)
+    if not before:
+        return alone
+    reading = reader.read(message, before=before, patient=patient)
+    leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
+    return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
@@ -114,14 +127,19 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
 
 
-def _of_clauses(message: str, asked: Sequence[str], reader: Reader) -> list[str]:
-    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone."""
-    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n")
+def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
+    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
+    order is a change of another."""
+    ended = marked.message.translate(CLAUSE_ENDS).replace(" and ", "\n")
     clauses = [clause for clause in ended.split("\n") if len(clause.split()) > 1]
     if not 1 < len(clauses) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
-    alone = [reader.read(clause).asks for clause in clauses]
-    return [ask for ask in LOOK_UPS if ask not in asked and any(asks[ask] > ALONE for asks in alone)]
+    orders = [any(span.text in clause for span in marked.spans("rx.drug")) for clause in clauses]
+    found = [
+        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (order and ask == "change")}
+        for score, order in zip((reader.read(clause).asks for clause in clauses), orders, strict=True)
+    ]
+    return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
 def _drug(link: DrugLink) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Data decides; no topic is named in code.
 from functools import lru_cache
 from typing import Any
 
-from docgemma.text.words import clinical, fits, phrases_in, plain
+from docgemma.text.words import clinical, fits, listed, phrases_in, plain
 
 Entry = dict[str, Any]
 
@@ -19,6 +19,12 @@ def measures_in(text: str, *, sure: bool = False) -> list[str]:
     """
     entries = said_in(text, "measures" if sure else "any measures")
     return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
+
+
+def measure_said(phrase: str) -> str:
+    """The single measure that these words are, "" if they are none, or one of a group."""
+    known = dict(reversed(_phrases("any measures")))
+    return known[phrase]["name"] if phrase in known and not known[phrase].get("group") else ""
 
 
 @lru_cache(maxsize=4000)
@@ -35,6 +41,12 @@ def measure_named(name: str) -> str:
 def topics_in(text: str) -> list[str]:
     """The parts of a chart that a text names as a whole: "bloods", "meds"."""
     return [entry["topic"] for entry in said_in(text, "topics")]
+
+
+def refers_back(text: str) -> bool:
+    """Whether a message points at the one before it: "and for Souza?", "is it safe then?"."""
+    words = plain(text).replace("'s", "").split()
+    return bool(listed("request_words", "back") & set(words) or listed("request_words", "opening") & set(words[:1]))
 
 
 @lru_cache(maxsize=1)
@@ -70,8 +82,8 @@ def _phrases(kind: str) -> list[tuple[str, Entry]]:
 
 
 def _entries(kind: str) -> list[Entry]:
-    """`measures` (groups too), `any measures` (ambiguous words by their first reading), `topics`, `label_topics`, or
-    the kinds of a topic."""
+    """`measures` (groups too), `any measures` (ambiguous words by their first reading), `disturbances`, `topics`,
+    `label_topics`, `treating` (words by which treatment is asked for), or the kinds of a topic."""
     measures, topics = clinical("measures"), clinical("topics")["topics"]
     known = {entry["name"]: entry for entry in [*measures["measures"], *measures["groups"]]}
     usual = [
@@ -81,7 +93,8 @@ def _entries(kind: str) -> list[Entry]:
     ]
     lists: dict[str, list[Entry]] = {
         "measures": list(known.values()), "any measures": [*known.values(), *usual], "topics": topics,
-        "label_topics": clinical("label_topics")["topics"],
+        "label_topics": clinical("label_topics")["topics"], "disturbances": measures["disturbances"],
+        "treating": [{"said": clinical("request_words")["treating"]}],
         **{entry["topic"]: entry.get("kinds") or [] for entry in topics},
     }  # fmt: skip
     return lists[kind]

@@ -21,6 +21,7 @@ from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, uni
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import refusals
+from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import names, plain
@@ -110,7 +111,8 @@ def _patient(
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
-    lines = [f"Patient: {patient['label']}{years}, patient ID {patient['id']}."]
+    lines = typed_lines(request, chart, date.today())
+    lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
     cite = number(item, state)

@@ -3,6 +3,8 @@
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
+from docgemma.reading.terms import measures_in, refers_back, said_in
+from docgemma.rules.direct import definitions
 from docgemma.rules.known import replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
@@ -30,7 +32,23 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
-    return replaced(request, asks=_asks(request, somebody, patient_open))
+    if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
+        return replaced(request, **bearing)
+    asked = _asks(request, somebody, patient_open)
+    if request["meant"] == "ordered" and _changes_order(request):
+        return replaced(request, asks=unique([*asked, "change"]), meant="asked")
+    return replaced(request, asks=asked)
+
+
+def _changes_order(request: Request) -> bool:
+    """Whether the orders are of what is taken already: "increase lisinopril to 40 mg". Where another drug is stopped
+    for it, the order is a new one; so is one that is to be increased later: "10 mg, increase to 20 after a week"."""
+    asks, said = set(request["asks"]), request["said"]
+    ordered = [order["said"] for order in request["orders"]]
+    if "rx" not in asks or not ordered or {drug["said"] for drug in request["drugs"]} - set(ordered):
+        return False
+    before = said.partition(ordered[0])[0] if len(ordered) == 1 else ""
+    return "change" in asks or bool(listed("request_words", "altering") & set(plain(before).split()))
 
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
@@ -40,7 +58,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
-    if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief:
+    leans = refers_back(request["said"]) or not _own_subject(request)
+    if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
         ordered = [{"said": item["said"], "name": item["drug"], "how": item["how"]} for item in last["orders"]]
         new["drugs"] = last["drugs"] or ordered
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
@@ -48,6 +67,23 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
     return new
+
+
+def _own_subject(request: Request) -> bool:
+    """Whether a message has a telling word of its own ("sepsis 6"), beside what labels are asked for ("max dose?")."""
+    asked = {word for topic in said_in(request["said"], "label_topics") for word in plain(topic["name"]).split()}
+    return bool(set(request["telling"]) - asked)
+
+
+def _treatment(request: Request) -> dict[str, Any]:
+    """The parts of the open chart that bear on a question of treatment, which itself is answered by no source."""
+    said = request["said"]
+    disturbed = [entry["measure"] for entry in said_in(said, "disturbances")]
+    measures = [*measures_in(said, sure=True), *disturbed]
+    if definitions(said) or not (measures or said_in(said, "treating")):
+        return {}
+    parts = ["labs"] if measures else ["alg", "prob", "meds"]
+    return {"asks": unique([*request["asks"], *parts]), "measures": unique([*request["measures"], *disturbed])}
 
 
 def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:

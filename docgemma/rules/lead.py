@@ -9,6 +9,7 @@ from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, days_since, 
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.rules.refusal import refusals
+from docgemma.rules.typed import YOU_WROTE
 from docgemma.state import AgentState, Request
 from docgemma.text.words import names
 
@@ -26,6 +27,8 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
+    if len(charts) == 1 and (typed := _moved(facts, YOU_WROTE))[0]:
+        return typed
     if refusals(request) or len(charts) > 1:
         return None, None
     if written:

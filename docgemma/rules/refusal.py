@@ -1,6 +1,6 @@
 """Refuse what no tool can do, and say which entries were not made: code says so, not a model. Pure."""
 
-from docgemma.reading.labels import WRITES
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
@@ -10,6 +10,10 @@ from docgemma.state import AgentState, Request, ToolResult
 UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
+)
+NOT_COVERED = (
+    "How to treat this is not covered here: follow the local protocol. This is what the chart holds; drug labels, "
+    "interactions, literature and trials can be looked up."
 )
 ASK_PLAINLY = (
     "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
@@ -25,10 +29,12 @@ NOT_PREPARED = (
 
 def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
-    lines = [UNCHANGED] if "change" in request["asks"] else []
+    asks = set(request["asks"])
+    lines = [UNCHANGED] if "change" in asks else []
+    lines += [NOT_COVERED] if "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) else []
     if request["meant"] == "refused":
         lines.append(REFUSED)
-    elif request["meant"] in ("asked", "unsure") and set(request["asks"]) & set(WRITES):
+    elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
         lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
     return lines
 

@@ -1,0 +1,142 @@
+"""Judge the criteria of shortlisted trials one by one: met, not met or unknown, with the sentence that decides.
+
+The sentence is chosen by number, so that it is always the note's own; unknown is worth half. Verdicts are kept by note
+and trial in a private file of the data home.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+from pydantic import create_model
+
+from docgemma.errors import ModelError
+from docgemma.llm.base import LLM, GenConfig, Prompt
+from docgemma.paths import private_file, private_folder
+from docgemma.prescreen.records import Criterion, Study
+from docgemma.schemas import Schema
+from docgemma.settings import Settings
+
+FOLDER = "screened"  # of the data home
+AT_ONCE = 4
+WORTH = {"met": 1.0, "unknown": 0.5, "not_met": 0.0}
+GENERATION = GenConfig(temperature=0.0, max_tokens=48)
+NO_SENTENCE = "none"
+SYSTEM = """\
+You screen a patient for a clinical trial. Judge ONE eligibility criterion against the patient's note.
+- met: a sentence of the note shows that the criterion is fulfilled
+- not_met: a sentence of the note shows that it is not fulfilled
+- unknown: the note does not say
+For an exclusion criterion, met means that the patient has what excludes. Give the number of the deciding sentence, or
+"none"."""
+
+
+def split_criteria(text: str) -> list[tuple[Literal["inclusion", "exclusion"], str]]:
+    """The criteria of a trial's eligibility text, each with its kind. Indented points go with the point above them."""
+    found: list[tuple[Literal["inclusion", "exclusion"], str]] = []
+    kind: Literal["inclusion", "exclusion"] = "inclusion"
+    for line in text.replace("\\", "").splitlines():
+        words = line.strip().lstrip("*-•0123456789.) ").strip()
+        lowered = words.lower().rstrip(":").strip()
+        if "exclusion criteria" in lowered and len(lowered) < 60:
+            kind = "exclusion"
+        elif "inclusion criteria" in lowered and len(lowered) < 60:
+            kind = "inclusion"
+        elif words and line.startswith("  ") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {words}")
+        elif words:
+            found.append((kind, words))
+    return found
+
+
+def sentences(note: str) -> list[str]:
+    """The sentences of a note, as they stand there."""
+    out: list[str] = []
+    for line in note.splitlines():
+        rest = line.strip()
+        while rest:
+            ends = [at for mark in (". ", "; ", "? ", "! ") if (at := rest.find(mark, 12)) > 0]
+            cut = min(ends) + 1 if ends else len(rest)
+            out.append(rest[:cut].strip())
+            rest = rest[cut:].strip()
+    return out
+
+
+def screen(
+    note: str, studies: Sequence[Study], llm: LLM, settings: Settings, told: Callable[[str], Any] = lambda trial: None
+) -> dict[str, list[Criterion]]:
+    """Judge every criterion of every trial; a trial without criteria text, or whose judging failed, is left out.
+
+    Args:
+        note: without names, ids and addresses.
+        told: called with the id of each trial that is done.
+
+    Raises:
+        ModelError: no verdict could be had of any trial.
+    """
+    parts, judged = sentences(note), {}
+    failed: ModelError | None = None
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for study in studies:
+            file = private_folder(settings.home / FOLDER) / f"{_key(note, study, llm)}.json"
+            if file.exists():
+                judged[study["id"]] = json.loads(file.read_text(encoding="utf-8"))
+            elif criteria := split_criteria(study["criteria"]):
+                try:
+                    verdicts = list(pool.map(lambda item: _judge(parts, item[0], item[1], llm), criteria))
+                except ModelError as error:
+                    failed = error
+                    continue
+                private_file(file).write_text(json.dumps(verdicts, ensure_ascii=False), encoding="utf-8")
+                judged[study["id"]] = verdicts
+            told(study["id"])
+    if failed and not judged:
+        raise failed
+    return judged
+
+
+def fitness(criteria: Sequence[Criterion]) -> float:
+    """How far a patient fits, 0 to 1: an exclusion that is met counts as an inclusion that is not."""
+    worth = [WORTH[item["verdict"]] if item["kind"] == "inclusion" else 1 - WORTH[item["verdict"]] for item in criteria]
+    return round(sum(worth) / len(worth), 3) if worth else 0.5
+
+
+def prompt(parts: Sequence[str], kind: str, text: str) -> Prompt:
+    numbered = "\n".join(f"{number}. {part}" for number, part in enumerate(parts, 1))
+    return Prompt(system=SYSTEM, user=f"Note:\n{numbered}\n\n{kind.capitalize()} criterion: {text}")
+
+
+def _judge(parts: Sequence[str], kind: Literal["inclusion", "exclusion"], text: str, llm: LLM) -> Criterion:
+    numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(parts) + 1)), NO_SENTENCE])]
+    verdict: Any = Literal["met", "not_met", "unknown"]
+    schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
+    value: Any = llm.structured(prompt(parts, kind, text), schema, GENERATION, node="screen").value
+    decided: Any = (
+        value.verdict if value.sentence != NO_SENTENCE else "unknown"
+    )  # nothing is decided without a sentence
+    sentence = parts[int(value.sentence) - 1] if decided != "unknown" else ""
+    return Criterion(text=text, kind=kind, verdict=decided, sentence=sentence)
+
+
+def _key(note: str, study: Study, llm: LLM) -> str:
+    return hashlib.sha256("\0".join([note, study["id"], study["criteria"], llm.name]).encode()).hexdigest()[:40]
+
+
+def pairs(judged: dict[str, list[Criterion]], truth: dict[tuple[str, str], str]) -> Iterator[tuple[str, str]]:
+    """(true, judged) verdicts of the criteria whose truth is known, by trial and text."""
+    for trial, criteria in judged.items():
+        for item in criteria:
+            if (trial, item["text"]) in truth:
+                yield truth[trial, item["text"]], item["verdict"]
+
+
+def macro_f1(both: Sequence[tuple[str, str]]) -> float:
+    """Mean F1 of the classes that occur among the true verdicts."""
+    scores = []
+    for name in sorted({true for true, _ in both}):
+        right = sum(true == said == name for true, said in both)
+        wrong = sum((true == name) != (said == name) for true, said in both)
+        scores.append(2 * right / (2 * right + wrong) if right else 0.0)
+    return round(sum(scores) / len(scores), 4) if scores else 0.0

@@ -1,0 +1,75 @@
+"""What a message says of a patient, beside what the chart says: the value that was typed, "NKDA". Pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+from docgemma.reading.terms import measure_named, measure_said
+from docgemma.rules.chart_entries import lines_of
+from docgemma.state import Request
+from docgemma.text.words import listed, phrases_in, plain
+
+YOU_WROTE = "You wrote"
+MOST = 3  # words of a measure's name
+EDGES = ",;:.!?()=~"
+LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
+TYPED = "{you} {name} {typed}; the chart's latest is {value}{unit}{dated}."
+NONE = "{you} {name} {typed}; the chart has none."
+
+
+def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list[str]:
+    """A line for each thing that was typed and that the chart has otherwise."""
+    lines = []
+    results = lines_of(dict(chart), "labs", "vit")
+    for name, typed in typed_values(request["said"]):
+        latest = next((line.item for line in results if measure_named(line.name) == name), None)
+        if latest is None:
+            lines.append(NONE.format(you=YOU_WROTE, name=name, typed=typed))
+        elif str(latest["value"]) != typed:
+            unit = f" {latest['unit']}" if latest["unit"] else ""
+            dated = f" ({latest['date']}, {_ago(latest['date'], today)})" if len(latest["date"]) >= 10 else ""
+            value = latest["value"]
+            lines.append(TYPED.format(you=YOU_WROTE, name=name, typed=typed, value=value, unit=unit, dated=dated))
+    return [*lines, *no_allergies_line(request, chart)]
+
+
+def denies_allergies(request: Request) -> str:
+    """The words by which an order says that no allergy is known, "nkda"; "" where none are said, or asked for."""
+    phrases = [(phrase, phrase) for phrase in sorted(listed("request_words", "no_allergies"), key=len, reverse=True)]
+    said, _ = phrases_in(plain(request["said"]), phrases)
+    return said[0] if said and "alg" not in request["asks"] else ""
+
+
+def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
+    """ "NKDA" of somebody whose chart has allergies."""
+    known = [item.short.rstrip(".") for item in lines_of(dict(chart), "alg") if item.item["active"]]
+    if not (said := denies_allergies(request)) or not known:
+        return []
+    return [f"{YOU_WROTE} {said if ' ' in said else said.upper()}; the chart has: {'; '.join(known)}."]
+
+
+def typed_values(said: str) -> Iterator[tuple[str, str]]:
+    """Each measure with the number that stands behind it: "K 6.8", "k6.8", "potassium is 6.8"; (measure, number)."""
+    words: list[str] = []
+    for word in said.split():
+        bare = word.strip(EDGES)
+        letters = bare.rstrip("0123456789.")
+        parts = [letters, bare[len(letters) :]] if letters and bare[len(letters) :] else [bare]
+        words += [part for part in parts if part]
+    for at, word in enumerate(words):
+        before = [plain(item) for item in words[max(at - MOST - 1, 0) : at]]
+        while before and before[-1] in LINKS:
+            before.pop()
+        ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
+        if _is_value(word) and (name := next((found for end in ends if (found := measure_said(end))), "")):
+            yield name, word
+
+
+def _is_value(word: str) -> bool:
+    """A number, or two as of a blood pressure."""
+    return all(part.replace(".", "", 1).isdecimal() for part in word.split("/")) and word.count("/") < 2
+
+
+def _ago(day: str, today: date) -> str:
+    days = (today - date.fromisoformat(day[:10])).days
+    return "today" if days == 0 else "yesterday" if days == 1 else f"{days} days ago"
