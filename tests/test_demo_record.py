@@ -11,7 +11,7 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 
 from docgemma.demo import record, stage
 from docgemma.demo.record import FPS, Frames, animate, encode, paced
-from docgemma.demo.scenarios import load_scenarios
+from docgemma.demo.scenarios import load_scenarios, load_script
 from docgemma.errors import ConfigError, StoreError, UsageError
 
 
@@ -85,6 +85,27 @@ def test_the_recorded_demo_gets_none_of_the_users_records(monkeypatch, tmp_path:
     assert settings.model == "edge"
 
 
+def test_the_script_tells_scenes_that_are_there_and_each_of_their_steps() -> None:
+    script, scenarios = load_script(), {item.id: item for item in load_scenarios()}
+    assert script.opening[0].head and script.closing
+    for name, said in script.scenes.items():
+        assert len(said) == len(scenarios[name].steps) + 1, name
+    untold = next(item for item in scenarios.values() if item.id not in script.scenes)
+    assert script.lines(untold) == [*(step.caption for step in untold.steps), untold.notice]
+
+
+def test_the_film_can_be_read_aloud_in_its_time() -> None:
+    script = load_script()
+    card_words = [word for card in (*script.opening, *script.closing) for word in f"{card.head} {card.text}".split()]
+    said = [word for lines in script.scenes.values() for line in lines for word in line.split()]
+    assert (len(card_words) + len(said)) / record.WORDS_A_SECOND < record.WHOLE_S
+
+
+def test_a_film_that_is_too_long_is_shown_faster_and_a_short_one_as_it_is() -> None:
+    assert record.fitted([(b"", 30.0), (b"", 10.0)], 20.0) == [(b"", 15.0), (b"", 5.0)]
+    assert record.fitted([(b"", 3.0)], 20.0) == [(b"", 3.0)]
+
+
 def test_every_caption_fits_its_bar() -> None:
-    texts = [step.caption for item in load_scenarios() for step in item.steps] + [s.notice for s in load_scenarios()]
+    texts = [line for item in load_scenarios() for line in load_script().lines(item)]
     assert max(map(len, texts)) <= 330, "three lines of about 130 letters"

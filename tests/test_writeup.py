@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 WRITEUP = ROOT / "writeup"
 sys.path.insert(0, str(WRITEUP))  # its scripts run from their own folder
 import facts as facts_of  # noqa: E402
+import impact  # noqa: E402
 import plots  # noqa: E402
 import texts  # noqa: E402
 import tour  # noqa: E402
@@ -30,7 +31,7 @@ ALLOWED = (  # numbers that are names, or the level of an interval
     "MedGemma 1.5 4B", "Gemma 3 270M", "Gemma 3", "NF4", "4-bit", "T4", "float16", "float32", "FHIR R4",
     "95 %", "95th percentile", "SHA-256",
 )  # fmt: skip
-COUNTED = ("two people share a name", "the two earlier graph designs", "on two CPU cores")
+COUNTED = ("On two CPU cores", "under three minutes")
 NUMBER_WORDS = re.compile(  # not "one", which is a pronoun more often
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundreds?|thousands?|dozens?|half|twice)\b",
     re.IGNORECASE,
@@ -62,7 +63,7 @@ def test_a_text_says_what_the_data_say(text: str) -> None:
     assert read(text) == texts.render(text, facts()), "run: python writeup/build.py"
 
 
-@pytest.mark.parametrize("text", texts.TEXTS)
+@pytest.mark.parametrize("text", ("writeup.md", "model_card.md"))
 def test_another_figure_makes_another_text(text: str, copied: Path) -> None:
     stored = copied / facts_of.HELD_OUT
     changed = json.loads(stored.read_text(encoding="utf-8"))
@@ -91,12 +92,28 @@ def test_no_number_of_a_text_is_written_by_hand(name: str) -> None:
 BESIDE = {  # what a text must say close to a figure, by the figure's key
     "many users at once: users": "users", "many users at once: turns": "turns", "many users at once: errors": "errors",
     "many users at once: crosstalk": "another user's patient", "many users at once: median_s": "median",
-    "many users at once: p95_s": "95th percentile", "many users at once: before.median_s": "before the reader",
-    "many users at once: before.p95_s": "95th percentile", "graded requests, latest round: n": "requests",
-    "graded requests, latest round: A": "completely and correctly", "graded requests, latest round: E": "could harm",
-    "graded conversations, latest round: A": "completely", "graded conversations, latest round: E": "could harm",
+    "many users at once: p95_s": "95th percentile", "many users at once: rss_mb.end": "MB of memory",
+    "graded requests, latest round: n": "requests", "graded requests, latest round: A": "correctly answered",
+    "graded requests, latest round: A, interval": "correctly answered",
+    "graded requests, latest round: E": "could harm", "graded requests, latest round: E, interval": "could harm",
+    "graded conversations, latest round: A": "went right", "graded conversations, latest round: E": "could harm",
+    "graded conversations, latest round: A, interval": "went right",
+    "graded conversations, latest round: E, interval": "could harm",
+    "orders, first run: demanded": "dangers they demanded", "orders, first run: harmless": "harmless orders",
+    "number of experiment suites": "experiment suites",
+    "rows that mislead, last samples": "of the rows misled", "cited: harm_poorer": "low- and middle-income",
+    "cited: harm_africa": "African region", "cited: severe": "severe or threatens life",
+    "cited: severe, year": "WHO review", "cited: prescribing, year": "BMC Medicine",
+    "cited: unreliable_power": "without reliable electricity", "cited: unreliable_power, year": "WHO and others",
+    "assumed: patients": "patients a year", "assumed: harmed": "suffer preventable harm",
+    "assumed: prescribing": "begins with the order", "assumed: used": "entered through DocGemma",
+    "assumed: visible": "visible to an order check", "assumed: found": "shown on the card",
+    "assumed: acted_on": "warnings that change the order",
+    "estimate: patients spared, low": "spared", "estimate: patients spared, likely": "are spared",
+    "estimate: patients spared, high": "spared", "price in US dollars: laptop": "a used one",
+    "price in US dollars: gpu_hour": "dollars an hour",
     "graded conversations, latest round: n": "conversations", "times the held-out items were scored": "scored",
-    "held-out items that were judged": "requests", "number of drugs": "drugs", "number of tools": "patient search",
+    "held-out items that were judged": "requests", "number of drugs": "drugs", "number of tools": "Patient search",
     "number of interaction pairs": "interaction pairs", "number of planted instructions": "instructions",
     "number of synthetic patients": "synthetic", "number of questions of the first run": "questions",
     "MedGemma on a T4, GB, by arithmetic": "by arithmetic", "first tool (hard): count": "hard items",
@@ -160,7 +177,7 @@ def test_that_medgemma_was_not_run_is_said_in_one_place() -> None:
     if facts().run():
         return
     for name in (*texts.TEXTS, "writeup.html"):
-        assert read(name).count("not yet run") == (name != "model_card.md"), name
+        assert read(name).count("not yet run") == (name in ("writeup.md", "writeup.html")), name
     assert "not yet run" not in read("writeup.template.md") and "not yet run" not in read("writeup.ipynb")
 
 
@@ -225,7 +242,7 @@ def test_the_page_shows_the_present_data_and_fetches_nothing() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_text_points_to_is_there(name: str) -> None:
     text = read(name)
-    for target in re.findall(r"\]\(([^)]+)\)", text):
+    for target in re.findall(r"\]\((?!https://)([^)]+)\)", text):
         assert (WRITEUP / target).exists(), target
     for path in re.findall(r"`((?:docgemma|data|tests|writeup)/[\w./-]+?)(?:::\w+)?`", text):
         assert (ROOT / path).exists(), path
@@ -268,3 +285,26 @@ def test_the_tour_is_in_the_form_of_the_notebooks() -> None:
     assert not any(cell["outputs"] for cell in code)
     kinds = "".join(cell["cell_type"][0] for cell in notebook["cells"])
     assert kinds.startswith("mc") and "ccc" not in kinds
+
+
+def test_the_estimate_rests_on_what_it_names_and_follows_the_readers_values() -> None:
+    stored, rows = impact.stored(), impact.assumptions()
+    cited = {name: entry["value"] for name, entry in stored["cited"].items()}
+    assert [rows["harmed"][column] for column in impact.COLUMNS] == [
+        cited["harm_richer"], cited["harm_poorer"], cited["harm_africa"]
+    ]  # fmt: skip
+    assert rows["prescribing"]["likely"] == cited["prescribing"]
+    assert rows["acted_on"]["low"] == pytest.approx(1 - cited["overridden_most"])
+    assert rows["acted_on"]["high"] == pytest.approx(1 - cited["overridden_least"])
+    first = json.loads((ROOT / "data/results/orders.json").read_text(encoding="utf-8"))["rounds"][-1]
+    assert rows["found"]["high"] == round(first["shown"] / first["demanded"], 2)
+    assert all(row["low"] <= row["likely"] <= row["high"] for row in rows.values())
+    before, after = impact.spared(rows), impact.spared(impact.assumptions({"used": 2 * rows["used"]["likely"]}))
+    assert after["likely"] == pytest.approx(2 * before["likely"]) and after["low"] == before["low"]
+    with pytest.raises(KeyError):
+        impact.assumptions({"hope": 1.0})
+
+
+def test_each_public_figure_names_a_source_with_its_year_and_an_address() -> None:
+    for name in impact.stored()["cited"]:
+        assert re.fullmatch(r"20\d\d", facts().year(name)) and facts().address(name).startswith("https://"), name

@@ -6,11 +6,13 @@ A figure whose file does not exist yet is None: the sentence around it is then l
 import ast
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import impact
 import yaml
 
 from docgemma.experiments.statistics import wilson
@@ -20,6 +22,7 @@ CARD = "data/edge/card.json"
 HELD_OUT = "data/edge/results/heldout.json"
 NATURAL = "data/results/natural.json"
 RUN = "data/results/medgemma"  # what `docgemma kaggle collect` took in
+SUITES = "data/experiments"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 ALL = "all"
 
@@ -94,6 +97,83 @@ class Facts:
         latest = self.natural()[kind]
         text = latest["n"] if name == "n" else f"{100 * latest[name] / latest['n']:.0f} %"
         return self.say(f"graded {kind}, latest round: {name}", text, NATURAL)
+
+    def graded_interval(self, name: str, kind: str = "requests") -> str:
+        """`73–85`: the 95 % interval (Wilson) of that share, in percent."""
+        latest = self.natural()[kind]
+        text = span(latest[name], latest["n"])
+        return self.say(f"graded {kind}, latest round: {name}, interval", text, NATURAL)
+
+    def orders(self, name: str) -> str:
+        """Orders written with fresh eyes, at their first run: `155/168, 92 % (87–95)` of what was "demanded" is on the
+        card, or `3/100, …` of the "harmless" ones raise a false alarm."""
+        first = self.results("orders")["rounds"][-1]
+        hits = first["shown"] if name == "demanded" else first["false_alarms"]
+        text = f"{hits}/{first[name]}, {100 * hits / first[name]:.0f} % ({span(hits, first[name])})"
+        return self.say(f"orders, first run: {name}", text, "data/results/orders.json")
+
+    def samples(self) -> str:
+        """The random samples of facts, the newest first: `0, 2 and 1 dangerous, … rows of 60 each`."""
+        newest = list(reversed(self.results("facts")["samples"]))
+        counted = [
+            f"{listed(item['grades'][grade] for item in newest)} {grade}"
+            for grade in ("dangerous", "misleading", "imprecise")
+        ]
+        text = f"{', '.join(counted)} rows of {listed(dict.fromkeys(item['n'] for item in newest))} each"
+        return self.say("random samples of facts, newest first", text, "data/results/facts.json")
+
+    def misled(self) -> str:
+        """How many rows of the last three samples were misleading or dangerous: `3/180, 1.7 % (0.6–4.8)`."""
+        newest = self.results("facts")["samples"][-3:]
+        bad = sum(item["grades"][grade] for item in newest for grade in ("dangerous", "misleading"))
+        n = sum(item["n"] for item in newest)
+        low, high = wilson(bad, n)
+        text = f"{bad}/{n}, {100 * bad / n:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+        return self.say("rows that mislead, last samples", text, "data/results/facts.json")
+
+    def cited(self, name: str) -> str:
+        """A public figure of data/impact.yaml."""
+        value = impact.stored(self.root)["cited"][name]["value"]
+        text = f"{value // 10**9} billion" if value >= 10**9 else impact.shown(value)
+        return self.say(f"cited: {name}", text, impact.STORED)
+
+    def year(self, name: str) -> str:
+        """When its source was published: the last number of its line."""
+        source = self._source_of(name)["source"]
+        return self.say(f"cited: {name}, year", source.split()[-1], impact.STORED)
+
+    def address(self, name: str) -> str:
+        return str(self._source_of(name)["url"])
+
+    def _source_of(self, name: str) -> dict[str, Any]:
+        """The entry that names a figure's source: its own, or the one before it of "the same review"."""
+        kept: dict[str, Any] = {}
+        for key, entry in impact.stored(self.root)["cited"].items():
+            kept = kept if entry["source"] == "the same review" else entry
+            if key == name:
+                return kept
+        raise KeyError(name)
+
+    def price(self, name: str) -> str:
+        value = impact.stored(self.root)["hardware"][name]["price"]
+        return self.say(f"price in US dollars: {name}", str(value), impact.STORED)
+
+    def assumed(self, name: str) -> str:
+        """`20 % | 50 % | 80 %`: an assumption of the estimate, low, likely and high."""
+        row = impact.assumptions(root=self.root)[name]
+        text = " | ".join(impact.shown(row[column]) for column in impact.COLUMNS)
+        return self.say(f"assumed: {name}", text, impact.STORED)
+
+    def treated(self) -> str:
+        """Patients of one clinic in a year, as the estimate assumes."""
+        return self.say("assumed: patients", impact.assumptions(root=self.root)["patients"]["likely"], impact.STORED)
+
+    def spared(self, column: str = "likely") -> str:
+        """Patients a year who would be spared a preventable harm, by the estimate."""
+        value = impact.spared(impact.assumptions(root=self.root))[column]
+        return self.say(
+            f"estimate: patients spared, {column}", f"{value:.0f}" if value > 1 else f"{value:.1f}", impact.STORED
+        )
 
     def run(self) -> dict[str, Any] | None:
         """The manifest of the collected run of the kernel; None while there is none, which is no want of data here."""
@@ -241,6 +321,18 @@ def keyed(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["capability"], row["difficulty"]): row for row in rows}
 
 
+def listed(values: Iterable[int]) -> str:
+    """`1, 2 and 3`."""
+    *most, last = map(str, values)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def span(hits: int, n: int) -> str:
+    """A 95 % interval (Wilson), in whole percent."""
+    low, high = wilson(hits, n)
+    return f"{100 * low:.0f}–{100 * high:.0f}"
+
+
 def percent(row: dict[str, Any]) -> str:
     share = 100 * row["right"] / row["n"]
     return f"{share:.1f} %" if row["right"] not in (0, row["n"]) else f"{share:.0f} %"
@@ -285,7 +377,14 @@ def _patients(root: Path) -> tuple[int, str]:
     return sum(line.startswith('{"resourceType": "Patient"') for line in lines), path
 
 
+def _suites(root: Path) -> tuple[int, str]:
+    return sum(
+        "conditions" in yaml.safe_load(path.read_text("utf-8")) for path in (root / SUITES).glob("*.yaml")
+    ), SUITES
+
+
 COUNTS = {
+    "experiment suites": _suites,
     "held-out items": _lines("data/edge/heldout.jsonl"),
     "development items": _lines("data/edge/dev.jsonl"),
     "definitions": _lines("data/edge/definitions.jsonl"),

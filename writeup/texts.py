@@ -8,7 +8,7 @@ from facts import Facts
 from plots import PLAIN, label
 
 HERE = Path(__file__).resolve().parent
-TEXTS = ("writeup.md", "model_card.md")
+TEXTS = ("writeup.md", "model_card.md", "safety_case.md")
 OF_THE_RUN = "medgemma.md"  # made only where a run of the kernel was collected
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- medgemma:begin -->", "<!-- medgemma:end -->"
@@ -38,7 +38,8 @@ def readme(facts: Facts) -> str:
     before, begin, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     if not begin:
         return before
-    return f"{before}{BEGIN}\n{fill('medgemma.j2', facts)}{END}{rest.partition(END)[2]}"
+    shown = fill("medgemma.j2", facts).replace("](medgemma.md)", f"]({HERE.name}/medgemma.md)")
+    return f"{before}{BEGIN}\n{shown}{END}{rest.partition(END)[2]}"
 
 
 def fill(template: str, facts: Facts) -> str:

@@ -1,10 +1,11 @@
 """Tables of the judge's tour, as Markdown: held-out figures, the safety case, every quoted figure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from facts import Facts, Quote
+import impact
+from facts import NATURAL, Facts, Quote, span
 from IPython.display import Markdown
 from plots import PLAIN
 
@@ -15,6 +16,43 @@ TEST = re.compile(r"`(tests/\w+\.py)::(\w+)`")
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Markdown:
     lines = [head, ["---"] * len(head), *rows]
     return Markdown("\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in lines))
+
+
+def estimate(changed: Mapping[str, float] | None = None) -> Markdown:
+    """The assumptions, each with what it rests on, and their product; `changed` are the reader's own."""
+    rows = impact.assumptions(changed)
+    lines = [
+        [name, row["says"], *(impact.shown(row[column]) for column in impact.COLUMNS), row["from"]]
+        for name, row in rows.items()
+    ]
+    product = impact.spared(rows)
+    last = ["**multiplied**", "patients a year who are spared a preventable harm"]
+    lines.append([*last, *(f"**{product[column]:.3g}**" for column in impact.COLUMNS), ""])
+    return table(["name", "what", *impact.COLUMNS, "from"], lines)
+
+
+def cited() -> Markdown:
+    """The public figures of the write-up."""
+    rows = impact.stored()["cited"].values()
+    return table(
+        ["figure", "what", "source"],
+        [
+            [f"{row['value']:,}" if row["value"] > 1 else impact.shown(row["value"]), row["says"], row["source"]]
+            for row in rows
+        ],
+    )
+
+
+def rounds(facts: Facts) -> Markdown:
+    """Each sealed round of typed requests, the bad ones too."""
+    lines = []
+    for item in facts.read(NATURAL)["rounds"]:
+        asked, talks = item["requests"], item["conversations"]
+        right = f"{100 * asked['A'] / asked['n']:.0f} % ({span(asked['A'], asked['n'])})"
+        grades = " / ".join(str(asked[grade]) for grade in "ABCDE")
+        lines.append([item["date"], item["round"] or "before the reader", asked["n"], right, grades,
+                      f"{talks['A']} right, {talks['E']} could harm, of {talks['n']}"])  # fmt: skip
+    return table(["date", "round", "requests", "A (95 % interval)", "A / B / C / D / E", "conversations"], lines)
 
 
 def held_out(facts: Facts) -> Markdown:

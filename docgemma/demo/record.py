@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.agent import Agent
-from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
+from docgemma.demo.scenarios import Card, Scenario, load_scenarios, load_script, store_trace
 from docgemma.demo.stage import Stage, browser, find_chromium
 from docgemma.demo.start import launch
 from docgemma.errors import ConfigError, StoreError, UsageError
@@ -29,10 +29,14 @@ Say = Callable[[str], Any]
 Frames = list[tuple[float, bytes]]  # seconds at which it was taken, JPEG
 Shown = list[tuple[bytes, float]]  # JPEG, seconds for which it is shown
 WHOLE = "docgemma-demo.mp4"
-WHOLE_S = 170.0  # the cut of everything stays under three minutes
+WHOLE_S = 170.0  # the cut of the script's scenes stays under three minutes
+WORDS_A_SECOND = 2.8  # as read aloud
 PAGE = {"width": 1280, "height": 920}  # pixels; the captions stand on the last 110 of them
 BAR = """<div style="position: fixed; inset: auto 0 0 0; height: 94px; padding: 8px 24px; background: #0f172a;
   color: #f8fafc; font: 19px/1.35 system-ui, sans-serif"><b style="color: #5eead4">{head}</b><br>{text}</div>"""
+CARD = """<body style="margin: 0; height: 100vh; display: grid; place-content: center; background: #0f172a;
+  color: #f8fafc; font: 34px/1.5 system-ui, sans-serif"><div style="max-width: 980px">
+  <h1 style="color: #5eead4; font-size: 54px">{head}</h1><p>{text}</p></div></body>"""
 BELOW = ":root { --dg-height: calc(100dvh - 110px) !important; scroll-padding-bottom: 110px }"  # above the bar
 TYPING_MS = 20
 TURN_MS = 900_000  # a large model on a processor takes its time
@@ -52,7 +56,7 @@ def record(
     llm: LLM | None = None,
     on_progress: Say = print,
 ) -> list[Path]:
-    """Film scenarios: for each a video, a poster and its trace, and one cut of all; the files that were written.
+    """Film scenarios: for each a video, a poster and its trace, and the script's film; the files that were written.
 
     Args:
         chosen: ids of scenarios; none means all.
@@ -69,21 +73,42 @@ def record(
         _folder(folder)
     in_readme = IN_README if IN_README in [item.id for item in scenarios] else scenarios[0].id
     written: list[Path] = []
-    whole: Shown = []
+    script, scenes = load_script(), dict[str, Shown]()
     with browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
         for number, scenario in enumerate(scenarios, 1):
             on_progress(f"{number} of {len(scenarios)}, {scenario.title}")
             poster = out / f"{scenario.id}.png"
-            frames, results = film(chromium, url, scenario, poster, on_progress)
-            shown = paced(frames, STILL_S)
+            frames, results = film(chromium, url, scenario, script.lines(scenario), poster, on_progress)
+            scenes[scenario.id] = shown = paced(frames, STILL_S)
             written += [encode(out / f"{scenario.id}.mp4", shown), poster, store_trace(out, scenario.id, results)]
-            whole += shown
             if media and scenario.id == in_readme:
                 written += [animate(media / "demo.webp", frames), Path(shutil.copy(poster, media / "demo.png"))]
-    if len(scenarios) > 1:
-        faster = max(1.0, sum(seconds for _, seconds in whole) / WHOLE_S)
-        written.append(encode(out / WHOLE, [(jpeg, seconds / faster) for jpeg, seconds in whole]))
+        if set(script.scenes) <= set(scenes):
+            first, last = cards(chromium, script.opening), cards(chromium, script.closing)
+            told = [item for name in script.scenes for item in scenes[name]]
+            written.append(encode(out / WHOLE, first + fitted(told, WHOLE_S - length(first + last)) + last))
     return written
+
+
+def cards(chromium: "Browser", words: Sequence[Card]) -> Shown:
+    """Each as a picture, for as long as it takes to read aloud."""
+    with closing(chromium.new_context(viewport=PAGE)) as context:  # type: ignore[arg-type]
+        page, shown = context.new_page(), []
+        for card in words:
+            page.set_content(CARD.format(head=escape(card.head), text=escape(card.text)))
+            said = f"{card.head} {card.text}".split()
+            shown.append((page.screenshot(type="jpeg", quality=90), len(said) / WORDS_A_SECOND))
+    return shown
+
+
+def length(shown: Shown) -> float:
+    return sum(seconds for _, seconds in shown)
+
+
+def fitted(shown: Shown, most_s: float) -> Shown:
+    """The same, shown faster where it would take longer than that."""
+    faster = max(1.0, length(shown) / most_s)
+    return [(jpeg, seconds / faster) for jpeg, seconds in shown]
 
 
 def select(chosen: Sequence[str]) -> list[Scenario]:
@@ -96,9 +121,13 @@ def select(chosen: Sequence[str]) -> list[Scenario]:
 
 
 def film(
-    chromium: "Browser", url: str, scenario: Scenario, poster: Path, on_progress: Say
+    chromium: "Browser", url: str, scenario: Scenario, lines: Sequence[str], poster: Path, on_progress: Say
 ) -> tuple[Frames, list[dict[str, Any]]]:
-    """Play one scenario in a browser of its own, with the camera on; the pictures, and the result of each step."""
+    """Play one scenario in a browser of its own, with the camera on; `lines` are said, one a step and one at the end.
+
+    Returns:
+        The pictures, and the result of each step.
+    """
     frames: Frames = []
     results: list[dict[str, Any]] = []
     with closing(chromium.new_context(viewport=PAGE, reduced_motion="reduce")) as context:  # type: ignore[arg-type]
@@ -114,7 +143,7 @@ def film(
         page.screencast.show_chapter(scenario.title, description=device, duration=TITLE_MS)
         for number, step in enumerate(scenario.steps):
             head = f"{scenario.title}, step {number + 1} of {len(scenario.steps)}"
-            with _caption(page, head, step.caption):
+            with _caption(page, head, lines[number]):
                 page.wait_for_timeout(CLICK_MS)  # the caption can be read before anything happens
                 stage.perform(scenario, number)
                 page.wait_for_timeout(READ_MS)
@@ -123,7 +152,7 @@ def film(
             results.append(stage.trace())
             for line in step.unmet(results[-1]):
                 on_progress(f"not as promised: {line}")
-        with _caption(page, "What to notice", scenario.notice):
+        with _caption(page, "What to notice", lines[-1]):
             page.wait_for_timeout(NOTICE_MS)
         page.screencast.stop()
     return frames, results
