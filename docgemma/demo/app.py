@@ -190,7 +190,8 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     turn(ui.play.click, handlers.play, [ui.scenario, *who])
     waiting = [ui.composer, ui.line, ui.waits]
     ui.stop.click(handlers.stop, [ui.composer, *who], waiting, **QUICK)
-    ui.anew.click(handlers.begin_anew, [ui.session], shown, **TURN).then(None, js=BACK, **QUICK)
+    sought = [ui.matches, ui.count, *ui.found, ui.search]
+    ui.anew.click(handlers.begin_anew, [ui.session], [*shown, *sought], **TURN).then(None, js=BACK, **QUICK)
     if agent is None:
         return
     ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
@@ -214,7 +215,7 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     ui.unedit.click(lambda: editing[::-1], None, [ui.edit, ui.approve], **QUICK).then(None, js=FOCUS, **QUICK)
     ui.switch.click(handlers.switch, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
     ui.keep.click(handlers.keep, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
-    offered = [ui.session, ui.matches, ui.count, *ui.found]
+    offered = [ui.session, *sought[:-1]]
     ui.search.change(handlers.search, [ui.search, ui.session], offered, trigger_mode="always_last", **QUICK)
     picked = [*opened, *offered[1:], ui.search, ui.chat]
     ui.search.submit(handlers.pick_only, [ui.search, ui.session], picked, **QUICK)

@@ -42,7 +42,8 @@ class Everyday(Handlers):
         """A new conversation. The old one is forgotten, unless somebody comes back to it."""
         old, waited = session.thread, session.stands["pending"]
         session.__dict__.update(Session(user=request.username).__dict__)
-        yield self.screen.rest(session)
+        emptied = {self.screen.ui.composer: {"text": "", "files": []}, self.screen.ui.search: ""}
+        yield self.screen.rest(session) | self.screen.found(session, [], "", False) | emptied
         self._end(old, session.user, waited)
 
     def remember(self, keep: bool, session: Session, kept: Any) -> Updates:

@@ -15,7 +15,7 @@ import gradio as gr
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.patients import FOUND
-from docgemma.demo.scenarios import Scenario, Step, load_trace
+from docgemma.demo.scenarios import PLAYED, Scenario, Step, load_trace
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.forget import image_folder
@@ -232,7 +232,8 @@ class Screen:
         if step.choose:
             return view.said(list(session.options.values())[step.choose - 1] if session.options else str(step.choose))
         if step.decide:
-            return view.decided(step.decide, step.change)
+            grave = step.decide == "approve" and red((session.stands["pending"] or {}).get("ranked") or [])
+            return view.decided(step.decide, step.change, PLAYED if grave else "")
         return view.said(step.ask, step.image_path if self.agent else None)
 
     def _export(self, session: Session) -> Any:

@@ -148,12 +148,15 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
 
 def _answered(state: AgentState, question: Clarification, context: Context) -> dict[str, Any] | None:
     """The arguments that the message supplies, or None if it is a new question."""
-    if question["kind"] == "missing":
+    missing = question["kind"] == "missing"
+    request = read_request(
+        state["message"], reader=context.reader, drugs=context.drugs, store=context.store,
+        before=question["question"] if missing else "",
+    )  # fmt: skip
+    if clarify.asks_anew(request, question):
+        return None
+    if missing:
         ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
-        request = read_request(
-            state["message"], reader=context.reader, drugs=context.drugs, store=context.store,
-            before=question["question"],
-        )  # fmt: skip
         return clarify.read_missing(request, question, ask)
     chosen = clarify.read_answer(state["message"], question)
     if not chosen and question["kind"] == "patient":

@@ -28,10 +28,12 @@ from docgemma.rules.order_check import (
 )
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
+from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.tools.base import ToolContext
 from docgemma.tools.records import chart_data
 
+NO_FREQUENCY = "No frequency is given: say how often, or once."
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
 
@@ -120,6 +122,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
     findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
+    if args["frequency"] == NOT_SPECIFIED:
+        findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         findings += [Finding(NOTE, results_to_weigh(chart))] if chart["labs"] else []

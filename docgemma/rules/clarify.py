@@ -20,6 +20,20 @@ DESCRIBED = 8  # words of a description
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
 
+def asks_anew(request: Request, clarification: Clarification) -> bool:
+    """Whether a message is a request of its own: it names another patient than those asked about, or orders a drug.
+
+    "Paracetamol 1 g for ghi-789" does not say which James Wilson was meant, also where one of them takes paracetamol.
+    """
+    args, named = clarification["args"], {patient["id"] for patient in request["patients"]}
+    meant = {item["id"] for item in clarification["options"]} | {args.get("patient_id") or ""} - {""}
+    if named and meant and not named & meant:
+        return True
+    asked_for = plain(str(args.get("medication_name") or ""))
+    others = [order for order in request["orders"] if plain(order["drug"]) != asked_for]
+    return bool(others) and request["meant"] == "ordered" and clarification["kind"] != "drug"
+
+
 def read_answer(text: str, clarification: Clarification) -> str | None:
     """The id of the option that an answer means, or None if it means none of them, or more than one.
 

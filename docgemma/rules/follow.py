@@ -26,7 +26,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
     if "fix" in asks and last:
-        return corrected(request, last)
+        if not _of_somebody_else(request, last):
+            return corrected(request, last)
+        request = replaced(request, asks=[ask for ask in request["asks"] if ask != "fix"])
+        asks = set(request["asks"])
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
     if last and somebody and nobody_before and last["asks"] and not asks - {"find", "chat"}:  # whom the last one meant
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
@@ -38,6 +41,13 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
+
+
+def _of_somebody_else(request: Request, last: Request) -> bool:
+    """Whether a detail is another patient's: "2 units for abc-123" gives the drug of the message before no dose."""
+    mine = {patient["id"] for patient in request["patients"]}
+    theirs = {patient["id"] for patient in last["patients"]}
+    return bool(mine and request["details"] and not mine & theirs and (theirs or last["unclear"]))
 
 
 def _changes_order(request: Request) -> bool:
