@@ -1,4 +1,4 @@
-"""The Trials tab: paste a note, watch the searches, read the shortlist. Nothing of it is kept, on disk or for others."""
+"""The Trials tab: paste a note, watch the searches, read the shortlist. Nothing of it is kept."""
 
 import tempfile
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from docgemma.turns import Stop, Turns
 OFFLINE = "This demo runs offline, so ClinicalTrials.gov is not asked."
 LOCAL = "Set DOCGEMMA_SOURCES=live, or DOCGEMMA_CTGOV_URL to a server on this machine."
 SENT = (
-    "Diagnoses, findings and treatments of the note go to ClinicalTrials.gov as search terms, the note itself does not. "
+    "Diagnoses, findings and treatments of the note go to ClinicalTrials.gov as search terms; the note does not. "
     "Nothing is kept: Clear, a reload or closing the page forgets it."
 )
 

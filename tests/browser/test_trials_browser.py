@@ -1,4 +1,4 @@
-"""The Trials tab in a real browser: a note, the searches as they come, the shortlist, an outage, and nobody else's page."""
+"""The Trials tab in a real browser: a note, its searches, the shortlist, an outage, nobody else's page."""
 
 import os
 import threading
