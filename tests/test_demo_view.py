@@ -338,3 +338,13 @@ def test_an_age_is_in_years_and_of_a_small_child_in_months() -> None:
     today = date(2026, 11, 23)
     ages = {born: view.age(born, today) for born in ("1958-11-24", "2025-10-24", "2026-10-23", "1958", "2027-01-01")}
     assert list(ages.values()) == ["67 years", "12 months", "1 month", "", ""]
+
+
+def test_a_judged_trial_shows_the_deciding_sentence_and_says_where_there_is_none() -> None:
+    judged = [
+        {"text": "Age 18 or <older>", "kind": "inclusion", "verdict": "met", "sentence": "She is 34."},
+        {"text": "Pregnancy", "kind": "exclusion", "verdict": "unknown", "sentence": ""},
+    ]
+    item = {"title": "A trial", "nct_id": "SYN-TRIAL-00001", "status": "RECRUITING", "reason": "", "criteria": judged}
+    shown = view.html("candidate", item)
+    assert "<q>She is 34.</q>" in shown and "The note does not say." in shown and "&lt;older&gt;" in shown

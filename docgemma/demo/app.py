@@ -14,6 +14,7 @@ from docgemma.demo.everyday import Everyday
 from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
+from docgemma.demo.trials_tab import TrialsTab
 from docgemma.nodes.write_findings import OFFERED
 from docgemma.rules.override import REASON_CHARS
 from docgemma.turns import Turns
@@ -77,7 +78,7 @@ def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
                 _talk(ui, agent)
             with gr.Column(scale=2, min_width=320, elem_id="dg-side"):
-                _side(ui, agent, list(handlers.scenarios.values()))
+                _side(ui, agent, list(handlers.scenarios.values()), turns)
         _wire(blocks, ui, handlers, agent)
     return blocks
 
@@ -154,13 +155,17 @@ def _list(ui: SimpleNamespace) -> None:
         ui.feedback = gr.DownloadButton("Export feedback", visible=False, size="sm", elem_id="dg-export-feedback")
 
 
-def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario]) -> None:
+def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario], turns: Turns) -> None:
     with gr.Tabs(elem_id="dg-tabs"):
         with gr.Tab("Patient", id="patient"):
             ui.chart = gr.HTML(view.chart(agent, None), elem_id="dg-chart")
         with gr.Tab("Reasoning", id="trace"):
             ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
             ui.trace = gr.HTML(view.html("trace", None), elem_id="dg-trace")
+        if agent:
+            with gr.Tab("Trials", id="trials"):
+                ui.trials = TrialsTab(agent, turns)
+                ui.trials.draw()
         with gr.Tab("Scenarios", id="scenarios"):
             choices = [(item.title, item.id) for item in scenarios]
             ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
@@ -194,6 +199,10 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     ui.anew.click(handlers.begin_anew, [ui.session], [*shown, *sought], **TURN).then(None, js=BACK, **QUICK)
     if agent is None:
         return
+    trials: TrialsTab = ui.trials
+    gr.on([trials.go.click, trials.note.submit], trials.search, trials.note, trials.shown, **TURN)
+    gr.on([trials.clear.click, ui.anew.click], trials.forget, None, [trials.note, trials.shown], **QUICK)
+    blocks.unload(trials.left)
     ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
     ui.remember.input(handlers.remember, [ui.remember, *mine], [*mine, ui.browser, *listed_now], **QUICK)
     ui.list.select(handlers.choose_listed, mine, [*shown, *listed_now], **TURN)

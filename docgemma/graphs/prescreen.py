@@ -22,8 +22,7 @@ from docgemma.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-
-    from docgemma.memory import Memory
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 SCREENED = 10  # trials of the shortlist whose criteria are judged
 TURNS = 400  # more than any budget needs
@@ -105,7 +104,7 @@ def build() -> StateGraph[PrescreenState, Tools, PrescreenState, PrescreenState]
 def run(
     facts: Facts,
     tools: Tools,
-    memory: "Memory",
+    memory: "BaseCheckpointSaver[str]",
     name: str = "local",
     on_search: Callable[[Search], object] | None = None,
 ) -> dict[str, Any]:
