@@ -15,8 +15,8 @@ from docgemma.experiments.tables import table
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.llm.load import default_model
-from docgemma.prescreen.local import SAID
 from docgemma.prescreen.records import Search
+from docgemma.prescreen.yields import SAID
 from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
 

@@ -20,6 +20,7 @@ TOO_LONG = {
     "ehr",
     "knowledge",
     "demo, api",
+    "graphs, nodes",
     "experiments",
     "prescreen",
     "everything",
