@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,10 @@ def test_the_command_serves_on_loopback_until_it_is_stopped(tmp_path: Path) -> N
     records = write(tmp_path / "records.jsonl", STUDIES)
     command = [sys.executable, "-m", "docgemma", "trials", "mock-server", "--records", str(records), "--port", "0"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "DOCGEMMA_HOME": str(tmp_path / "home")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background is born deaf to it
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heard
+    ) as run:
         try:
             line = run.stdout.readline()
             address = re.search(r"http://127\.0\.0\.1:\d+/api/v2", line)
@@ -175,5 +179,8 @@ def test_the_command_serves_on_loopback_until_it_is_stopped(tmp_path: Path) -> N
             assert ids(address[0], query_cond="sarcoidosis") == [1, 2]
         finally:
             run.send_signal(signal.SIGINT)
-            run.wait(10)
+            try:
+                run.wait(20)
+            finally:
+                run.kill()
         assert run.returncode == 0 and "Traceback" not in run.stderr.read()
