@@ -3,6 +3,7 @@ that go on in the graph they run.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,15 @@ def test_every_scenario_is_answered_under_the_contract(settings: Settings, edge_
             assert result["status"] == expected["status"], question
             if result["status"] != "needs_clarification":  # v1 and v2 may ask before a call has failed
                 assert calls(result) == calls(expected), question
-            assert result["answer"].splitlines()[0] == expected["answer"].splitlines()[0], question
+            assert begins(result) == begins(expected), question
             assert not [tool.name for tool in toolbox() if tool.name in result["answer"]], question
             assert len(calls(result)) <= MAX_STEPS, question
             assert all(step["label"] in LABELS.values() or "entry" in step["label"] for step in result["timeline"])
+
+
+def begins(result: dict) -> str:
+    """The first line; a source's number is the place of its look-up, which is each graph's own."""
+    return re.sub(r"\[\d+\]", "[]", result["answer"].splitlines()[0])
 
 
 def calls(result: dict) -> list[str]:

@@ -25,7 +25,7 @@ def test_the_first_screen_has_the_two_commands_and_a_captured_answer() -> None:
 
 def test_every_command_shown_exists_with_its_options() -> None:
     commands = typer.main.get_command(app).commands
-    shown = re.findall(r"^[ \w=\":$().-]*\.venv/bin/docgemma (\w+)( \w+)?(.*)", README, re.MULTILINE)
+    shown = re.findall(r"^[ \w=\":$().-]*\.venv/bin/docgemma (\w+)( \w[\w-]*)?(.*)", README, re.MULTILINE)
     assert len(shown) > 10
     for name, second, rest in shown:
         assert name in commands, name

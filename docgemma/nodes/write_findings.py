@@ -122,7 +122,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
     findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
-    if args["frequency"] == NOT_SPECIFIED:
+    if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
