@@ -121,7 +121,9 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
             shown = "; ".join(", ".join(value) if isinstance(value, list) else str(value) for value in values)
             return f"{context.toolbox[tool].label}: {shortened(shown, 160)}"
         case "tool_execute":
-            return _executed(update["tool_results"][-1]) if update.get("tool_results") else ""
+            return (
+                _executed(update["tool_results"][-1], state["current_args"] or {}) if update.get("tool_results") else ""
+            )
         case "result_classify" | "check_result" | "assess_result":
             if not update.get("quality"):
                 return ""
@@ -144,14 +146,21 @@ def _found(request: Request) -> str:
     return "Found: " + ", ".join(dict.fromkeys(parts)) if parts else ""
 
 
-def _executed(result: ToolResult) -> str:
+def _executed(result: ToolResult, asked: dict[str, Any]) -> str:
     if result["error"]:
         return f"{result['tool_label']}: {result['error']}"
     if is_rejected(result):
         return f"{result['tool_label']}: not recorded"
     origin = f" ({result['source']}, as of {result['as_of']})" if result["source"] and result["as_of"] else ""
-    despite = override_text(result["result"].get("override"))
-    return f"{result['tool_label']}{origin}" + (f". {despite}" if despite else "")
+    edits = [
+        f"{asked[name]} → {new}"
+        for name, new in result["args"].items()
+        if result["writes"] and asked.get(name, new) != new
+    ]
+    edited = f"Edited by the clinician: {', '.join(edits)}" if edits else ""
+    return ". ".join(
+        filter(None, [f"{result['tool_label']}{origin}", edited, override_text(result["result"].get("override"))])
+    )
 
 
 def report(

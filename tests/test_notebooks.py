@@ -64,6 +64,17 @@ def test_a_page_that_does_not_run_it_shows_its_results(path: Path) -> None:
     assert len(text) < 500_000 and notebook["metadata"]["kernelspec"]["name"] == "python3"
 
 
+@pytest.mark.parametrize("path", [*STORED, ROOT / "writeup" / "writeup.ipynb"], ids=lambda path: path.stem)
+def test_every_picture_says_what_it_shows(path: Path) -> None:
+    """nbconvert and GitHub read `alt` of the cell; whoever cannot see the picture hears it."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        draws = ("draw_", "SVG(", "plots.by", "plots.arguments", "beside(", "plane(", "cascade(", "Image(", ".resize(")
+        if cell["cell_type"] == "code" and any(line.startswith(draws) for line in cell["source"]):
+            assert len(cell["metadata"].get("alt", "")) > 10, cell["source"]
+        pictures = [kind for output in cell.get("outputs", []) for kind in output.get("data", {}) if "image/" in kind]
+        assert not pictures or cell["metadata"].get("alt"), cell["source"]
+
+
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_a_notebook_of_experiments_is_mostly_text_and_pictures(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))

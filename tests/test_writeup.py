@@ -74,7 +74,9 @@ def test_another_figure_makes_another_text(text: str, copied: Path) -> None:
     assert texts.render(text, facts_of.Facts(copied, warn=False)) != read(text)
 
 
-@pytest.mark.parametrize("name", ["writeup.template.md", "model_card.template.md", "safety_case.template.md", "medgemma.j2"])
+@pytest.mark.parametrize(
+    "name", ["writeup.template.md", "model_card.template.md", "safety_case.template.md", "medgemma.j2"]
+)
 def test_no_number_of_a_text_is_written_by_hand(name: str) -> None:
     template = re.sub(r"\{#.*?#\}", "", read(name), flags=re.DOTALL)
     by_hand = CALL.sub("", template)
@@ -95,14 +97,15 @@ BESIDE = {  # what a text must say close to a figure, by the figure's key
     "many users at once: p95_s": "95th percentile", "many users at once: rss_mb.end": "MB of memory",
     "graded requests, latest round: n": "requests", "graded requests, latest round: A": "correctly answered",
     "graded requests, latest round: A, interval": "correctly answered",
-    "graded requests, latest round: E": "could harm", "graded requests, latest round: E, interval": "could harm",
+    "graded requests, latest round: E": "could harm",
+    "graded requests, latest round: C": "silently incomplete", "graded requests, latest round: D": "wrong", "graded requests, latest round: E, interval": "could harm",
     "graded conversations, latest round: A": "went right", "graded conversations, latest round: E": "could harm",
     "graded conversations, latest round: A, interval": "went right",
     "graded conversations, latest round: E, interval": "could harm",
     "orders, first run: demanded": "dangers they demanded", "orders, first run: harmless": "harmless orders",
     "number of experiment suites": "experiment suites",
     "rows that mislead, last samples": "of the rows misled", "cited: harm_poorer": "low- and middle-income",
-    "cited: harm_africa": "African region", "cited: severe": "severe or threatens life",
+    "cited: harm_africa": "African and South-East Asian", "cited: severe": "severe or threatens life",
     "cited: severe, year": "WHO review", "cited: prescribing, year": "BMC Medicine",
     "cited: unreliable_power": "without reliable electricity", "cited: unreliable_power, year": "WHO and others",
     "assumed: patients": "patients a year", "assumed: harmed": "suffer preventable harm",

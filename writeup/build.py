@@ -58,9 +58,8 @@ def is_lasting(output: nbformat.NotebookNode) -> bool:
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     from nbclient import NotebookClient
 
-    NotebookClient(
-        notebook, timeout=TIMEOUT_S, record_timing=False, resources={"metadata": {"path": str(folder)}}
-    ).execute()
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=TIMEOUT_S, record_timing=False, resources=where).execute()
 
 
 def as_page(notebook: nbformat.NotebookNode) -> str:
@@ -70,8 +69,10 @@ def as_page(notebook: nbformat.NotebookNode) -> str:
 
     exporter = HTMLExporter(template_file=str(HERE / "page.html.j2"), embed_images=True)
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    style = HtmlFormatter(style="default").get_style_defs(".highlight")
     body, _ = exporter.from_notebook_node(
-        notebook, resources={"code_style": HtmlFormatter(style="default").get_style_defs(".highlight")}
+        notebook,
+        resources={"code_style": style, "metadata": {"path": str(HERE)}},  # where its pictures are
     )
     return body.replace(str(ROOT), ".")  # no path of the machine that made it
 
