@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     api_body_mb: float = Field(default=70.0, gt=0, le=1000)  # a body; an image of 50 MB fits in base64
 
     keep_days: int | None = Field(default=None, ge=0)  # older conversations go at the next start
+    rcm_keep_days: int = Field(default=30, ge=0)  # conversations of the revenue-cycle agent; its ledger is kept
+    rcm_models: str | None = None  # of that agent, when its model does not answer: names in order
 
     home: Path = Path(user_data_dir("docgemma", appauthor=False))
 
