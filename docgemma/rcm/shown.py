@@ -1,0 +1,228 @@
+"""What shows a criterion, without a language model: a policy's `shown_by` pattern held against sentences. Pure.
+
+The pattern's keys are told in data/rcm/policies/README.md. Silence is never met, and never not met.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+from docgemma.rcm.assertion import Status, hits, status
+from docgemma.rcm.measures import holds
+from docgemma.rcm.records import Verdict
+from docgemma.rcm.sentences import Sentence
+from docgemma.rcm.sides import sides
+
+INHERITED = ("side", "refuted_by", "date_within_days", "planned")
+BOTH_SIDES = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict with the sentences for it; `against` speaks for the opposite (both: a person decides)."""
+
+    verdict: Verdict
+    why: str
+    quotes: tuple[Sentence, ...] = ()
+    against: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a pattern is held against: the sentences, the side asked for, and the day of the request."""
+
+    sentences: Sequence[Sentence]
+    side: str
+    today: date
+    only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
+
+
+def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
+    """Hold a pattern against sentences. Affirmed here and denied there at the same time gives no verdict."""
+    for key in ("either", "both"):
+        if key in pattern:
+            shared = {name: pattern[name] for name in INHERITED if name in pattern}
+            return _joined(key, [judge_pattern({**shared, **part}, asked) for part in pattern[key]])
+    shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
+    if pattern.get("absent"):
+        shows, refutes = (
+            [[one] for one in _stated(pattern, asked, ("negated",))],
+            [*refutes, *_stated(pattern, asked, ("affirmed",))],
+        )
+    if shows and refutes and (later := _later(shows[0], refutes)) is not None:
+        shows, refutes = (shows, []) if later else ([], refutes)
+    if shows and refutes:
+        return Finding(
+            "NOT DOCUMENTED",
+            "stated and denied in different places; a person decides",
+            tuple(shows[0]),
+            tuple(refutes[:1]),
+        )
+    if shows:
+        return Finding("MET", "stated absence" if pattern.get("absent") else "stated", tuple(shows[0]))
+    if refutes:
+        return Finding("NOT MET", "the documents state the opposite", tuple(refutes[:1]))
+    return Finding("NOT DOCUMENTED", "nothing in the documents states it")
+
+
+def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a sentence that a language model chose may show a criterion: affirmed, of the right side and number."""
+    parts = pattern.get("either") or pattern.get("both")
+    if parts:
+        shared = {name: pattern[name] for name in INHERITED if name in pattern}
+        return any(passes(sentence, {**shared, **part}, asked) for part in parts)
+    found = [spot for group in pattern.get("any", []) for spot in hits(map(str, group), sentence.words)]
+    wanted = ("negated",) if pattern.get("absent") else _accepted(pattern)
+    kinds = [status(sentence.words, start, end, sentence.section, found) for start, end in found]
+    if not found:  # in words that the policy does not list: every word must stand
+        kinds = [status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))]
+        wanted = ("affirmed", *wanted) if pattern.get("absent") else wanted
+    fits = (
+        all(kind in wanted for kind in kinds) if not pattern.get("absent") else any(kind == "negated" for kind in kinds)
+    )
+    measured = "measure" not in pattern or holds(sentence, pattern["measure"], asked.today, anywhere=True) == "yes"
+    return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
+
+
+def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a sentence that a language model chose may speak against a criterion: of the right side, and a denial, a
+    refuting term or a number on the wrong side stands there."""
+    parts = [part for key in ("either", "both") for part in pattern.get(key, [])]
+    shared = {name: pattern[name] for name in INHERITED if name in pattern}
+    if parts:
+        return any(opposes(sentence, {**shared, **part}, asked) for part in parts)
+    if not _right_side(sentence, pattern, asked):
+        return False
+    kinds = {status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))}
+    wrong = "measure" in pattern and holds(sentence, pattern["measure"], asked.today, anywhere=True) == "no"
+    if kinds & {"family", "planned", "hypothetical"}:
+        return False
+    return (
+        wrong
+        or ("negated" in kinds) != bool(pattern.get("absent"))
+        or _says(sentence, pattern.get("refuted_by", ()), ("affirmed",))
+    )
+
+
+def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
+    """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
+    measure, found = pattern.get("measure"), []
+    for place in _places(pattern, asked):
+        quotes: list[Sentence] = []
+        for group in pattern.get("any", []):
+            quotes += [one for one in place if _stands(one, group, pattern)][:1] or [None]  # type: ignore[list-item]
+        if measure:
+            named = [
+                one
+                for one in place
+                if holds(one, measure, asked.today) == "yes" and _stands(one, measure["name"], pattern)
+            ]
+            quotes += named[:1] or [None]  # type: ignore[list-item]
+        if quotes and None not in quotes:
+            found.append(sorted(dict.fromkeys(quotes), key=place.index))
+    return found
+
+
+def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked)]
+    found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
+    measure = pattern.get("measure")
+    if measure:
+        wrong = [
+            one for one in here if _stands(one, measure["name"], pattern) and holds(one, measure, asked.today) == "no"
+        ]
+        right = [
+            one for one in here if _stands(one, measure["name"], pattern) and holds(one, measure, asked.today) == "yes"
+        ]
+        counted = measure["unit"] not in (
+            "kg/m2",
+            "%",
+            "/h",
+            "mg/dl",
+            "mm",
+            "grade",
+            "class",
+            "",
+            "20/",
+            "degree",
+            "point",
+        )
+        found += [] if right and counted else wrong  # 6 weeks, then 14: enough was done
+    elif not pattern.get("absent") and pattern.get("any"):
+        first = pattern["any"][0]
+        if not any(_says(one, first, ("affirmed",)) for one in here):
+            found += [one for one in here if _says(one, first, ("negated",))]
+    if measure and pattern.get("any") and not any(_says(one, pattern["any"][0], ("affirmed",)) for one in here):
+        found += [one for one in here if _says(one, pattern["any"][0], ("negated",))]
+    return found
+
+
+def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...]) -> list[Sentence]:
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    return [one for one in here if all(_says(one, group, kinds) for group in pattern.get("any", [[]]))]
+
+
+def _stands(sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any]) -> bool:
+    beside = [spot for other in pattern.get("any", []) for spot in hits(map(str, other), sentence.words)]
+    return _says(sentence, group, _accepted(pattern), beside)
+
+
+def _says(
+    sentence: Sentence, terms: Iterable[Any], kinds: tuple[Status, ...], beside: Iterable[tuple[int, int]] = ()
+) -> bool:
+    found, around = hits(map(str, terms), sentence.words), list(beside)
+    return any(status(sentence.words, start, end, sentence.section, around) in kinds for start, end in found)
+
+
+def _accepted(pattern: Mapping[str, Any]) -> tuple[Status, ...]:
+    return ("affirmed", "planned", "hypothetical") if pattern.get("planned") else ("affirmed",)
+
+
+def _places(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
+    """The sentences of the right side and time, one by one, or by section or page."""
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    within = pattern.get("within", "sentence")
+    if within == "sentence":
+        return [[one] for one in here]
+    key = {"section": lambda one: (one.document, one.page, one.section), "page": lambda one: (one.document, one.page)}[
+        within
+    ]
+    return [[one] for one in here] + [list(group) for _, group in groupby(here, key=key)]
+
+
+def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a sentence is of the side asked for: by its own words, else by the only side of its section."""
+    if not pattern.get("side") or not asked.side:
+        return True
+    said = sides(sentence.text) or asked.only.get((sentence.document, sentence.page, sentence.section), frozenset())
+    wanted = {"left", "right"} if asked.side == "bilateral" else {asked.side}
+    return wanted <= said
+
+
+def _recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    from docgemma.rcm.measures import dates
+
+    if "date_within_days" not in pattern:
+        return True
+    said = [day for _, _, day in dates(sentence, asked.today) if day <= asked.today]
+    day = max(said) if said else date.fromisoformat(sentence.day) if sentence.day else None
+    return day is not None and (asked.today - day).days <= int(pattern["date_within_days"])
+
+
+def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
+    """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown."""
+    one, other = max(item.day for item in shows), max(item.day for item in refutes)
+    return None if not one or not other or one == other else one > other
+
+
+def _joined(key: str, parts: Sequence[Finding]) -> Finding:
+    verdicts = [part.verdict for part in parts]
+    good, bad = [one for one in parts if one.verdict == "MET"], [one for one in parts if one.verdict == "NOT MET"]
+    if key == "either":
+        return good[0] if good else bad[0] if bad else parts[0]
+    if bad or not good or len(good) < len(verdicts):
+        return bad[0] if bad else next(one for one in parts if one.verdict != "MET")
+    return Finding("MET", "stated, each part", tuple(quote for one in good for quote in one.quotes))
