@@ -56,6 +56,7 @@ class Identity(TypedDict):
     birth_date: str  # ISO
     member_id: str
     payer: str
+    others: NotRequired[list[str]]  # further patients that a document names, "James Wilson (born 1985-07-30)"
 
 
 class Criterion(TypedDict):
