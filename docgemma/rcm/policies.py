@@ -17,7 +17,7 @@ BESIDE = {"side", "refuted_by", "date_within_days"}  # may stand beside `either`
 BOUNDS = {"at_least", "at_most", "above", "below"}
 UNITS = frozenset(
     ["", "day", "week", "month", "year", "session", "dose", "episode", "%", "kg/m2", "/h", "mg/dl", "mm", "grade", "20/"]
-    + ["degree", "class", "point", "mg"]
+    + ["degree", "class", "point", "mmhg", "mmol/l"]
 )
 
 
@@ -62,6 +62,8 @@ def _policy(path: Path, read: dict[str, Any], lists: dict[str, Any]) -> Policy:
         raise _wrong(path, f"missing or unknown: {', '.join(sorted(set(read) ^ FIELDS))}")
     if read["id"] != path.stem or not str(read["notice"]).startswith("Fictitious"):
         raise _wrong(path, "its id is not the file's name, or its notice does not say that it is fictitious")
+    if not all(isinstance(read[key], str) for key in ("payer", "title", "effective")) or len(read["effective"]) != 10:
+        raise _wrong(path, "payer, title and effective are texts, the last an ISO date in quotes")
     if not read["procedures"] or not all(set(one) == {"name", "codes", "also"} for one in read["procedures"]):
         raise _wrong(path, "a procedure is {name, codes, also}")
     if not set(read["request_needs"]) <= NEEDS:
