@@ -115,7 +115,7 @@ class Contradiction(TypedDict):
 
 
 class Risk(TypedDict):
-    """How likely a denial is, from the history. `reasons`: {"reason", "share", "low", "high", "n", "add"}."""
+    """How likely a denial is, from the history. `reasons`: {"reason", "share", "low", "high", "n", "base", "add"}."""
 
     level: Literal["low", "medium", "high", "unknown"]
     share: float | None  # of comparable requests that were denied
@@ -123,6 +123,7 @@ class Risk(TypedDict):
     high: float | None
     n: int
     reasons: list[dict[str, Any]]
+    told: NotRequired[str]  # which requests were compared, or why none could be
 
 
 class LedgerRow(TypedDict):
