@@ -58,6 +58,11 @@ def status(
     return next((kind for kind in KINDS if kind in kinds), "affirmed")
 
 
+def denied_outcomes(words: Sequence[Word]) -> list[tuple[int, int]]:
+    """Where "no lasting improvement" and the like stand: what was done did not help, but it was done."""
+    return [(at, end) for at in range(len(words)) if (end := _outcome(words, at))]
+
+
 def _reached(reach: Reach, start: int, end: int, own: Sequence[tuple[int, int]]) -> bool:
     if reach.first == reach.start:  # denies itself: "no relief" as a whole stands
         return start < reach.last and reach.first < end and not any(one <= reach.start < two for one, two in own)
@@ -89,6 +94,8 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
                 forward = False
             if forward:
                 found.append(Reach(kind, start, end, end, ahead))
+            if f"{kind} whole" in roles:
+                found.append(Reach(kind, start, end, end, len(words)))
             if f"{kind} next" in roles:
                 found.append(Reach(kind, start, end, end, end + 1))
             answers = (
@@ -124,10 +131,8 @@ def _longest(words: Sequence[Word], at: int) -> tuple[int, set[str]]:
     table = _triggers()
     for size in range(min(6, len(words) - at), 0, -1):
         phrase = " ".join(word.text for word in words[at : at + size])
-        after = words[at + 1] if at + 1 < len(words) else None
-        capital = phrase in lists("negation")["small"] and words[at].capital and bool(
-            after and (after.capital or after.text[:1].isdigit())
-        )  # fmt: skip
+        named = at or (len(words) > 1 and (words[1].capital or words[1].text[:1].isdigit()))
+        capital = phrase in lists("negation")["small"] and words[at].capital and named
         if phrase in table and not capital and not any("," in word.mark for word in words[at + 1 : at + size]):
             return size, table[phrase]
     return 1, set()

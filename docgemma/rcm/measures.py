@@ -41,8 +41,12 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     if not anywhere:
         named = hits(map(str, measure["name"]), words)
         found = [value for value in found if _belongs(value, named, words, unit, found)]
+    if len(found) > 1 and not counted(unit):  # "44 in 2024, now 38": what holds now
+        now = lists("units")["now"]
+        current = [one for one in found if hits(now, words[max(one.start - 2, 0) : one.start])]
+        found = current or found
     answers = {_decides(value, measure) for value in found}
-    if unit in lists("units")["days"] or unit in ("session", "dose", "episode"):  # one that is enough is enough
+    if counted(unit):  # one that is enough is enough
         answers = answers - {"no"} if "yes" in answers and ("at_least" in measure or "above" in measure) else answers
     return answers.pop() if len(answers) == 1 else "unknown"
 
@@ -62,6 +66,8 @@ def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) ->
         value = None if end else _number(words, at, unit)
         if value is not None:
             last, end = _range(words, at, unit, value)
+            if at and words[at - 1].text == "from" and not counted(unit):
+                value = last  # "down from 44 to 38": 38 now
             factor, size = _unit(words, end, unit)
             since = words[end + size].text == "ago" if end + size < len(words) else False
             led = unit in data["leading"] and _leads(words, at, unit)
@@ -146,36 +152,34 @@ def number(text: str) -> Decimal | None:
 
 
 def _decides(value: Value, measure: Mapping[str, Any]) -> Holds:
-    """A range counts by its worse end; what a comparator leaves open decides only where both ends agree."""
-    factor = Decimal(lists("units")["days"].get(measure["unit"], "1"))
+    """Hold a value against every bound. A range counts by its worse end; an open end decides only where it must."""
+    answers = set()
     for key, sign in (("at_least", 1), ("above", 1), ("at_most", -1), ("below", -1)):
         if key in measure:
-            bound = (
-                Decimal(str(measure[key] if not isinstance(measure[key], bool) else measure["value"])) * factor * sign
-            )
+            bound = Decimal(str(measure[key])) * Decimal(lists("units")["days"].get(measure["unit"], "1")) * sign
             low, high = sorted((value.low * sign, value.high * sign))
             strict = key in ("above", "below")
-            if low > bound or (low == bound and (not strict or (value.loose and value.low != value.high))):
-                return "yes"
-            if not value.loose or high < bound or (high == bound and (strict or value.loose)):
-                return "no"
-    return "unknown"
+            if low > bound or (low == bound and (not strict or value.loose)):
+                answers.add("yes")
+            else:
+                far = high < bound or (high == bound and (strict or value.loose))
+                answers.add("no" if far or not value.loose else "unknown")
+    return "no" if "no" in answers else "yes" if answers == {"yes"} else "unknown"
 
 
 def _belongs(
-    value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, all_: Sequence[Value]
+    value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, found: Sequence[Value]
 ) -> bool:
-    """Whether a number is that of a name: behind it with no other between, or, where it has a unit, before it."""
-    after = [start - value.end for start, _ in named if start >= value.end]
-    before = [(value.start - end, end) for _, end in named if end <= value.start]
-    inside = any(start < value.end and value.start < end for start, end in named)
-    counted = unit in lists("units")["days"] or unit in ("session", "dose", "episode")
-    near = [gap for gap, end in before if gap <= NEAR and not any(";" in word.mark for word in words[end : value.start])
-            and (counted or not any(end <= other.start < value.start for other in all_))]  # fmt: skip
-    behind = [
-        gap for gap in after if gap <= NEAR and not any(";" in word.mark for word in words[value.end : value.end + gap])
-    ]
-    return inside or bool(near) or (counted and bool(behind))
+    """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
+    for start, end in named:
+        if start < value.end and value.start < end:
+            return True
+        first, last = (end, value.start) if end <= value.start else (value.end, start)
+        between = any(first <= other.start < last for other in found)
+        near = last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
+        if near and (counted(unit) or (end <= value.start and not between)):
+            return True
+    return False
 
 
 def _bounded(words: Sequence[Word], start: int, end: int, ends: Sequence[Decimal]) -> Value:
@@ -208,19 +212,13 @@ def _unit(words: Sequence[Word], at: int, unit: str) -> tuple[Decimal, int]:
         for said in _written(name):
             if tuple(word.text for word in words[place : place + len(said)]) == said:
                 return Decimal(days.get(name, "1")), len(said) + place - at
-    skip = place < len(words) - 1 and words[place].text in (
-        "supervised",
-        "formal",
-        "physical",
-        "pt",
-        "total",
-        "full",
-        "consecutive",
-        "in",
-        "corticosteroid",
-        "of",
-    )
+    skip = place < len(words) - 1 and words[place].text in lists("units")["between"] and words[place].mark.isspace()
     return _skipped(_unit(words, place + 1, unit)) if skip else (Decimal(1), 0)
+
+
+def counted(unit: str) -> bool:
+    """Whether it is of a course that one statement is enough for (12 weeks, 3 injections), and no state (BMI)."""
+    return unit in lists("units")["days"] or unit in ("session", "dose", "episode")
 
 
 def _skipped(found: tuple[Decimal, int]) -> tuple[Decimal, int]:

@@ -84,7 +84,11 @@ def words_of(text: str) -> tuple[Word, ...]:
                 else ""
             )
             for piece in [{"ca": "can", "wo": "will"}.get(negated, negated), "not"] if negated else [word]:
-                found.append(Word(piece, start, stop, text[last:start], text[start].isupper()))
+                mark, capital = text[last:start], text[start].isupper()
+                if found and mark == "/" and (one := lists("negation")["written"].get(f"{found[-1].text} {piece}")):
+                    start, mark, capital, piece = found[-1].start, found[-1].mark, False, one  # "w/o"
+                    found.pop()
+                found.append(Word(piece, start, stop, mark, capital))
                 last = stop
         at = max(end, at + 1)
     return tuple(found)

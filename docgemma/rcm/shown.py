@@ -9,8 +9,8 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
-from docgemma.rcm.assertion import Status, hits, status
-from docgemma.rcm.measures import holds
+from docgemma.rcm.assertion import Status, denied_outcomes, hits, status
+from docgemma.rcm.measures import counted, dates, holds
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
@@ -73,15 +73,12 @@ def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     if parts:
         shared = {name: pattern[name] for name in INHERITED if name in pattern}
         return any(passes(sentence, {**shared, **part}, asked) for part in parts)
-    found = [spot for group in pattern.get("any", []) for spot in hits(map(str, group), sentence.words)]
-    wanted = ("negated",) if pattern.get("absent") else _accepted(pattern)
-    kinds = [status(sentence.words, start, end, sentence.section, found) for start, end in found]
-    if not found:  # in words that the policy does not list: every word must stand
-        kinds = [status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))]
-        wanted = ("affirmed", *wanted) if pattern.get("absent") else wanted
-    fits = (
-        all(kind in wanted for kind in kinds) if not pattern.get("absent") else any(kind == "negated" for kind in kinds)
-    )
+    words, groups = sentence.words, [hits(map(str, group), sentence.words) for group in pattern.get("any", [])]
+    beside = [*(spot for group in groups for spot in group), *denied_outcomes(words)]
+    listed = bool(groups) and all(groups)
+    spots = beside if listed else [(at, at + 1) for at in range(len(words))]  # in other words: all of them must stand
+    kinds = {status(words, *spot, sentence.section, beside) for spot in spots}
+    fits = "negated" in kinds if pattern.get("absent") else kinds <= set(_accepted(pattern))
     measured = "measure" not in pattern or holds(sentence, pattern["measure"], asked.today, anywhere=True) == "yes"
     return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
 
@@ -110,53 +107,27 @@ def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
     measure, found = pattern.get("measure"), []
     for place in _places(pattern, asked):
-        quotes: list[Sentence] = []
-        for group in pattern.get("any", []):
-            quotes += [one for one in place if _stands(one, group, pattern)][:1] or [None]  # type: ignore[list-item]
+        wanted = [[one for one in place if _stands(one, group, pattern)] for group in pattern.get("any", [])]
         if measure:
-            named = [
-                one
-                for one in place
-                if holds(one, measure, asked.today) == "yes" and _stands(one, measure["name"], pattern)
-            ]
-            quotes += named[:1] or [None]  # type: ignore[list-item]
-        if quotes and None not in quotes:
-            found.append(sorted(dict.fromkeys(quotes), key=place.index))
+            named = [one for one in place if _stands(one, measure["name"], pattern)]
+            wanted.append([one for one in named if holds(one, measure, asked.today) == "yes"])
+        if wanted and all(wanted):
+            found.append(sorted({sentences[0] for sentences in wanted}, key=place.index))
     return found
 
 
 def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked)]
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked, named=False)]
     found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
-    measure = pattern.get("measure")
+    measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
-        wrong = [
-            one for one in here if _stands(one, measure["name"], pattern) and holds(one, measure, asked.today) == "no"
-        ]
-        right = [
-            one for one in here if _stands(one, measure["name"], pattern) and holds(one, measure, asked.today) == "yes"
-        ]
-        counted = measure["unit"] not in (
-            "kg/m2",
-            "%",
-            "/h",
-            "mg/dl",
-            "mm",
-            "grade",
-            "class",
-            "",
-            "20/",
-            "degree",
-            "point",
-        )
-        found += [] if right and counted else wrong  # 6 weeks, then 14: enough was done
-    elif not pattern.get("absent") and pattern.get("any"):
-        first = pattern["any"][0]
-        if not any(_says(one, first, ("affirmed",)) for one in here):
-            found += [one for one in here if _says(one, first, ("negated",))]
-    if measure and pattern.get("any") and not any(_says(one, pattern["any"][0], ("affirmed",)) for one in here):
-        found += [one for one in here if _says(one, pattern["any"][0], ("negated",))]
+        near = [one for one in here if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+        said = {one: holds(one, measure, asked.today) for one in near if _stands(one, measure["name"], pattern)}
+        if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
+            found += [one for one, answer in said.items() if answer == "no"]
+    if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
+        found += [one for one in here if _stands(one, first, pattern, ("negated",))]
     return found
 
 
@@ -165,9 +136,11 @@ def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...])
     return [one for one in here if all(_says(one, group, kinds) for group in pattern.get("any", [[]]))]
 
 
-def _stands(sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any]) -> bool:
+def _stands(
+    sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any], kinds: tuple[Status, ...] = ()
+) -> bool:
     beside = [spot for other in pattern.get("any", []) for spot in hits(map(str, other), sentence.words)]
-    return _says(sentence, group, _accepted(pattern), beside)
+    return _says(sentence, group, kinds or _accepted(pattern), beside)
 
 
 def _says(
@@ -193,18 +166,20 @@ def _places(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     return [[one] for one in here] + [list(group) for _, group in groupby(here, key=key)]
 
 
-def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
-    """Whether a sentence is of the side asked for: by its own words, else by the only side of its section."""
+def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
+    """Whether a sentence is of the side asked for: by its own words, else by the only side of its section.
+
+    Args:
+        named: a side must be told; "has never had an injection" speaks of both.
+    """
     if not pattern.get("side") or not asked.side:
         return True
     said = sides(sentence.text) or asked.only.get((sentence.document, sentence.page, sentence.section), frozenset())
     wanted = {"left", "right"} if asked.side == "bilateral" else {asked.side}
-    return wanted <= said
+    return wanted <= said or not (said or named)
 
 
 def _recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
-    from docgemma.rcm.measures import dates
-
     if "date_within_days" not in pattern:
         return True
     said = [day for _, _, day in dates(sentence, asked.today) if day <= asked.today]
