@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -28,12 +29,12 @@ from docgemma.rcm.compose import CHART_KINDS, compose
 from docgemma.rcm.evidence import Reading, Shelf
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.people import Person, differs, settle, shown
+from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
 from docgemma.rcm.records import (
     DISCLAIMER, MAX_LOOPS, NO_POLICY, REFUSAL, Claim, Contradiction, Document, Identity, Intent, Judged, LedgerRow, Policy,
     Risk,
 )  # fmt: skip
-from docgemma.rcm.scope import Wanted, intent_of, wanted
+from docgemma.rcm.scope import Wanted, intent_of, speaks_only_of, wanted
 from docgemma.reading.reader import Reader
 from docgemma.rules.clarify import read_answer
 from docgemma.settings import Settings
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 PREFIX = "rcm-"  # of the ids of this agent's conversations
 RECURSION_LIMIT = 10_000  # steps of a turn: a page is one
 KEPT = 10  # messages of a conversation
+REQUESTED = 8  # passages that say what is requested
 WIDTHS = 3  # what the criteria are judged on: the documents; the chart too; what the conversation read before too
 
 
@@ -164,7 +166,7 @@ def _answered(state: RcmState, around: Surroundings) -> RcmState | None:
         return {**update, "payer": chosen["id"]}
     if chosen:
         return {**update, "given_patient": chosen["person"]}
-    if state["asked_for"] == "patient" and not options:
+    if state["asked_for"] == "patient":
         want = wanted(message, reader=around.reader, drugs=load_drug_names(), store=cast(RecordStore, around.store))
         if want["patients"] and len(message.split()) < 9:
             return {**update, "want": {**state["want"], "patients": want["patients"]}}
@@ -200,40 +202,54 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
 
     before = state.get("clinical_context") or {}
     new = around.shelf.documents([file["digest"] for file in state["files"]])
-    papers = {document["digest"]: identity_of(document) for document in new}
+    papers = {document["digest"]: everyone(identity_of(document)) for document in new}
+    told = [paper for people in papers.values() for paper in people]
     chosen, needed = state.get("given_patient"), _needs_patient(state)
     if chosen:
         person: Person | None = chosen
     elif needed or state["want"]["patients"] or papers:
-        found = settle(state["want"]["patients"], list(papers.values()), cast(RecordStore, around.store), before.get("patient"))
+        found = settle(state["want"]["patients"], told, cast(RecordStore, around.store), before.get("patient"))
         if found.person is None and needed:
             if around.store.fault:  # whoever could not be looked up is not unknown
                 raise around.store.fault
-            return _asking("patient", found.question, [{"id": one["id"] or f"document-{at}", "label": one["label"], "person": one}
-                                                       for at, one in enumerate(found.options)])  # fmt: skip
+            return _asking("patient", found.question, _choices(found.options))
         person = found.person
+        if person and person == before.get("patient") and not (papers or state["want"]["patients"]):
+            if not fits_pronoun(state["input_query"], person, cast(RecordStore, around.store)):
+                said = f"The open patient is {person['label']}. Whom do you mean? Give a name and a birth date, or say yes."
+                return _asking("patient", said, _choices([person]))
     else:
         person = None
     notes, mine = list[str](), list[str]()
     for document in new:
-        paper = papers[document["digest"]]
-        if person and differs(paper, person):
-            notes.append(f"{document['name']} speaks of {shown(paper)} and was not used.")
+        speaks_of = papers[document["digest"]]
+        if person and all(differs(paper, person) for paper in speaks_of):
+            notes.append(f"{document['name']} speaks of {shown(speaks_of[0])} and was not used.")
             continue
-        if person and not paper["name"]:
+        if person and not speaks_of[0]["name"]:
             notes.append(f"{document['name']} does not say whose it is.")
+        notes += [f"{document['name']} also speaks of {shown(one)}; those pages were not used."
+                  for one in speaks_of if person and one["name"] and differs(one, person)]  # fmt: skip
         mine.append(document["digest"])
+    want = state["want"]
+    if not want["drugs"] and state["query_intent"] in ("SAFETY_CHECK", "POLICY_CHECK"):  # the one that is requested
+        asked = [found.name for text in _requested(around.shelf.documents(mine)) for found in load_drug_names().find(text)]
+        want = {**want, "drugs": list(dict.fromkeys(asked))[:1]}
     same = person is not None and person == before.get("patient")
     kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
-    payer = next((paper["payer"] for digest, paper in papers.items() if digest in mine and paper["payer"]), "")
+    payer = next((one["payer"] for digest in mine for one in papers[digest] if one["payer"]), "")
     context = {"patient": person or before.get("patient"), "documents": [*kept, *mine] if person else before.get("documents", []),
                "payer": payer or (before.get("payer", "") if same else "")}  # fmt: skip
     return {
-        "patient": person, "notes": [*state["notes"], *notes], "clinical_context": context, "given_patient": None,
+        "want": want, "patient": person, "notes": [*state["notes"], *notes], "clinical_context": context, "given_patient": None,
         "extracted_patient_identifier": {"type": "name", "value": person["label"] if person else "", "ambiguous": False},
         "documents_processed": mine or kept, "payer": state["payer"] or state["want"]["payer"] or context["payer"],
         "told": "patient settled",
     }  # fmt: skip
+
+
+def _choices(people: Sequence[Person]) -> list[dict[str, Any]]:
+    return [{"id": one["id"] or f"document-{at}", "label": one["label"], "person": one} for at, one in enumerate(people)]
 
 
 def _needs_patient(state: RcmState) -> bool:
@@ -241,7 +257,10 @@ def _needs_patient(state: RcmState) -> bool:
     intent, want = state["query_intent"], state["want"]
     if want["patients"] or state["files"]:
         return True
-    return not ((intent == "INTERACTIONS" and len(want["drugs"]) > 1) or (intent == "DENIAL_RISK" and bool(want["payer"])))
+    if (state.get("clinical_context") or {}).get("patient"):
+        return True
+    by_payer = intent in ("DENIAL_RISK", "POLICY_CHECK") and bool(want["payer"])
+    return not (by_payer or (intent == "INTERACTIONS" and len(want["drugs"]) > 1))
 
 
 def _chart(state: RcmState, around: Surroundings) -> RcmState:
@@ -271,6 +290,10 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         update["grave"] = [page["text"] for page, rank in zip(document["pages"], ranks, strict=True) if rank in ("contraindicated", "major")]
         update["open_checks"] = unknown
         trace.append({"name": "check_drug_interactions", "ok": True, "source": document["name"]})
+    documents = around.shelf.documents(state["documents_processed"])
+    if documents:
+        trace += [{"name": "pdf_extractor", "ok": True, "source": one["name"]} for one in documents]
+        claims += evidence.from_documents(intent, state["input_query"], documents)
     return {**update, "extractions": claims, "papers": papers, "notes": notes, "tool_trace": trace}
 
 
@@ -280,19 +303,22 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         return {"told": "no policy asked for"}
     from docgemma.rcm.criteria import judge
     from docgemma.rcm.denials import analyze
-    from docgemma.rcm.policies import PolicyIndex, payers
+    from docgemma.rcm.policies import payers
 
     documents = _documents(state, around)
     if not state["payer"]:
         choices = [{"id": payer, "label": payer} for payer in payers()]
         return {**_asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
                 "todo": ["policy", "gate"]}  # fmt: skip
-    asked = [state["input_query"], *_requested(documents)]
-    policy = next(filter(None, (PolicyIndex().search(state["payer"], one) for one in asked)), None)
+    requested = _requested(documents)
+    asked = [state["input_query"], *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else [])]
+    policy = next(filter(None, (policy_index().search(state["payer"], one) for one in asked)), None)
     trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
     if policy is None:
         return {"policy": None, "criteria": [], "tool_trace": trace, "error": NO_POLICY, "told": NO_POLICY}
-    judged, claims = list[Judged](), list[Claim]()
+    if not documents:  # what the payer asks for, and how such requests fare; nothing is judged
+        risk = analyze(state["payer"], policy["procedures"][0]["name"], [])
+        return {"policy": policy, "risk": risk, "tool_trace": trace, "told": f"policy {policy['id']}"}
     side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
     around_model = around.llm if around.llm.profile != "edge" else None
     settled = [one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"]
@@ -308,7 +334,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     others = [claim for claim in state["extractions"] if "criterion" not in claim]
     missing = evidence.lacking(policy, documents, " ".join(asked)) if state["documents_processed"] else []
     lacks = [one["text"] for one in criteria if one["verdict"] != "MET"]
-    risk = analyze(state["payer"], policy["procedures"][0]["name"], lacks) if documents else analyze(state["payer"], policy["procedures"][0]["name"], [])
+    risk = analyze(state["payer"], policy["procedures"][0]["name"], lacks)
     trace += [{"name": "denial_analyzer", "ok": risk["share"] is not None, "source": "synthetic history"}]
     return {
         "policy": policy, "criteria": criteria, "extractions": [*others, *before, *claims], "missing": missing, "risk": risk,
@@ -364,6 +390,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     why += [note for note in state["notes"] if "does not say whose" in note or "Live data" in note]
     why += [f"{one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
     why += [f"Could not be checked: {one}" for one in state["open_checks"]]
+    why = list(dict.fromkeys(why))
     return {
         **update, "routing_decision": "partial" if partial else "pass", "is_partial": partial, "why_escalate": why,
         "insufficient_documentation_flags": gaps, "confidence_score": sure["score"], "confidence": sure,
@@ -404,6 +431,14 @@ def output(state: RcmState) -> RcmState:
     return {"path": path, "final_response": text, "messages": [*state.get("messages", []), *said][-KEPT:], "told": "answered"}
 
 
+@lru_cache(maxsize=1)
+def policy_index() -> Any:
+    """The index of the policies, built once a process."""
+    from docgemma.rcm.policies import PolicyIndex
+
+    return PolicyIndex()
+
+
 def _asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmState:
     return {"routing_decision": "ambiguous", "asked_for": what, "clarification_needed": question, "options": list(options),
             "told": f"asks for the {what}", "todo": _after(what)}  # fmt: skip
@@ -430,10 +465,15 @@ def _asked_identity(state: RcmState) -> Identity | None:
 
 
 def _requested(documents: Sequence[Document]) -> list[str]:
-    """Lines of the documents that say what is requested, and their first pages: what a policy is looked for by."""
-    lines = [line for document in documents for page in document["pages"] for line in page["text"].splitlines()]
-    asked = [line for line in lines if "request" in line.casefold() or "procedure" in line.casefold()]
-    return asked[:8]
+    """What the documents request, in their words: sections headed so, then lines that say so; a policy is looked for by
+    them."""
+    pages = [page for document in documents for page in document["pages"]]
+    headed = [
+        " ".join(page["text"][part["start"] : part["end"]].split())[:400]
+        for page in pages for part in page["sections"] if "request" in part["title"].casefold()
+    ]  # fmt: skip
+    lines = [line for page in pages for line in page["text"].splitlines() if "request" in line.casefold()]
+    return [*headed, *lines][:REQUESTED]
 
 
 def _documents(state: RcmState, around: Surroundings, everything: bool = False) -> list[Document]:

@@ -23,7 +23,10 @@ def compose(state: dict[str, Any]) -> str:
     claims = [claim for claim in state["extractions"] if claim["verified"]]
     person = state["patient"]
     lines = [f"{person['label']}:"] if person else []
-    lines += _stop(state) or _verdict(state, claims)
+    stop = _stop(state)
+    lines += stop
+    if not stop or state["query_intent"] == "GENERAL_CLINICAL":  # a grave pair is told; it hides no other entry
+        lines += _verdict(state, [claim for claim in claims if not (stop and claim["kind"] == "interaction")])
     lines += [f"Note: {note}" for note in state["notes"]]
     lines += [f"Could not be checked: {one}" for one in state["open_checks"]]
     lines += [f"Not readable: {one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
@@ -59,8 +62,11 @@ def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
         return [f"{NO_POLICY}: no policy of {state['payer']} for what is asked is indexed. Look it up with the payer; nothing "
                 "is judged by another policy."]  # fmt: skip
     risk = _risk(state)
-    if state["query_intent"] == "DENIAL_RISK" and not state["documents_processed"] and not state["patient"]:
-        return risk
+    if not state["criteria"]:  # asked without a patient
+        needs = [f"{policy['title']} ({policy['id']}, {policy['payer']}, effective {policy['effective']}) asks for:",
+                 *(f"- {one['id']} {one['text']}" for one in policy["criteria"]),
+                 f"The request must hold: {', '.join(policy['request_needs'])}."]  # fmt: skip
+        return [*risk, *needs] if state["query_intent"] == "DENIAL_RISK" else [*needs, *risk]
     count = {verdict: sum(one["verdict"] == verdict for one in state["criteria"]) for verdict in ("MET", "NOT MET", "NOT DOCUMENTED")}
     total = len(state["criteria"])
     head = "All criteria are met" if count["MET"] == total else f"{count['MET']} of {total} criteria are met"

@@ -15,7 +15,7 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
-from docgemma.rcm.records import Claim, Document, Page, Policy, Section
+from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
 from docgemma.settings import Settings
 from docgemma.text.drugs import ingredients
@@ -24,6 +24,11 @@ from docgemma.tools.drugs import gravity, interactions_of_known
 from docgemma.tools.records import chart_data
 
 MOST = 20  # active medicines that are compared
+NEAREST = 6  # sentences that answer a general question
+SECTIONS: dict[str, list[str]] = {  # titles of what an intent asks for
+    "MEDICATIONS": ["medication", "medicine", "current drug"], "ALLERGIES": ["allerg"],
+    "SAFETY_CHECK": ["medication", "medicine", "allerg"],
+}  # fmt: skip
 
 
 class Reading(TypedDict):
@@ -125,6 +130,23 @@ def claims_of(document: Document, kind: Any) -> list[Claim]:
     ]  # fmt: skip
 
 
+def from_documents(intent: Intent, question: str, documents: Sequence[Document]) -> list[Claim]:
+    """What the documents say to a question: their sections of medicines or allergies, or the nearest sentences.
+
+    A policy's criteria are judged elsewhere (`rcm.criteria`).
+    """
+    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.criteria import candidates
+    from docgemma.rcm.sentences import sentences_of
+
+    said = sentences_of(documents)
+    if intent in SECTIONS:
+        chosen = [one for one in said if names(SECTIONS[intent], one.section)]
+    else:
+        chosen = candidates(question, said)[:NEAREST] if intent == "GENERAL_CLINICAL" else []
+    return [claim_of(one, one.text) for one in chosen]
+
+
 def gate(drug: str, chart: Chart | None, knowledge: Knowledge, settings: Settings) -> list[Finding]:
     """What speaks against giving a drug, by the safety gate of orders; dose and frequency are not judged here."""
     around = SimpleNamespace(knowledge=knowledge, drugs=load_drug_names(), settings=settings)
@@ -144,7 +166,7 @@ def unchecked(findings: Sequence[Finding]) -> list[str]:
 def lacking(policy: Policy, documents: Sequence[Document], procedure: str) -> list[str]:
     """What the request's letter lacks of what the payer is known to demand: filled where the policy says it."""
     text = "\n".join(page["text"] for document in documents for page in document["pages"])
-    words = set(plain(text).upper().split())
+    words = set(plain(text).upper().replace("-", " ").split())
     asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)] or policy["procedures"]
     codes = [str(code) for one in asked for code in one["codes"]]
     there = {

@@ -8,7 +8,7 @@ from docgemma.rcm.records import Identity
 from docgemma.rcm.scope import Named
 from docgemma.reading.patients import find_people
 from docgemma.text.births import fitting
-from docgemma.text.words import plain
+from docgemma.text.words import listed, plain
 
 
 class Person(TypedDict):
@@ -60,6 +60,20 @@ def settle(
     if before:
         return Settled(before)
     return Settled(None, "Which patient is this about? Give the full name and the birth date, or the patient's ID.")
+
+
+def everyone(paper: Identity) -> list[Identity]:
+    """Whom a document speaks of: its first patient, then each further one."""
+    others = [part.rstrip(")").partition(" (born ") for part in paper.get("others", [])]
+    return [paper, *(Identity(name=name, birth_date=born, member_id="", payer="") for name, _, born in others)]
+
+
+def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
+    """Whether "his" or "she" of a question that names nobody can mean the open patient."""
+    match = store.patient(person["id"]) if person["id"] else None
+    other = {"male": "female", "female": "male"}.get(match.sex if match else "", "")
+    words = set(plain(question).replace("'s", "").split())
+    return not other or not words & listed("request_words", other) or bool(words & listed("request_words", match.sex if match else ""))
 
 
 def differs(paper: Identity, person: Person) -> bool:

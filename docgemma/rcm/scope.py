@@ -21,7 +21,7 @@ from docgemma.reading.patients import find_people
 from docgemma.reading.reader import Reader
 from docgemma.reading.request import read_request
 from docgemma.text.drugs import DrugNames
-from docgemma.text.words import plain
+from docgemma.text.words import names, plain
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 GENERATION = GenConfig(temperature=0.0, max_tokens=32)
@@ -79,17 +79,26 @@ def nearest(question: str, reader: Reader) -> Intent:
     """The intent by the labelled questions of data/rcm/questions.yaml: a ridge regression on their meaning."""
     scores = _meaning([question])[0] @ _weights()
     best = INTENTS[int(scores.argmax())]
-    if best != "OUT_OF_SCOPE":
+    if best != "OUT_OF_SCOPE" or (scores.max() >= REFUSED_ABOVE and not clinical(question, reader)):
         return best
-    asked = set(reader.read(question).asked(PLAINLY)) & CLINICAL
-    return "GENERAL_CLINICAL" if asked or scores.max() < REFUSED_ABOVE else best
+    rest = INTENTS[int(scores[:-1].argmax())]  # OUT_OF_SCOPE is the last
+    return rest if scores[:-1].max() >= REFUSED_ABOVE else "GENERAL_CLINICAL"
+
+
+def clinical(question: str, reader: Reader) -> bool:
+    """Whether a question plainly speaks of health care: a part of the body, a procedure, a payer, an ask of a chart."""
+    from docgemma.rcm.policies import load_policies
+    from docgemma.rcm.sides import parts
+
+    if parts(question) or set(reader.read(question).asked(PLAINLY)) & CLINICAL:
+        return True
+    known = [name for policy in load_policies().values() for one in policy["procedures"] for name in (one["name"], *one["also"])]
+    return names([*known, *(policy["payer"] for policy in load_policies().values())], question)
 
 
 def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
     """(question, intent) of data/rcm/questions.yaml; `held` are for measuring only."""
-    import yaml
-
-    lists = yaml.safe_load(data_file("rcm", "questions.yaml").read_text(encoding="utf-8"))[part]
+    lists = _lists()[part]
     return [(question, intent) for intent in INTENTS for question in lists[intent]]
 
 
@@ -130,6 +139,27 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
         drugs=[drug["name"] for drug in request["drugs"]],
         side="both" if len(named) > 1 else cast(Any, next(iter(named), "")),
     )  # fmt: skip
+
+
+def speaks_only_of(question: str, requested: Sequence[str], want: Wanted) -> bool:
+    """Whether a question names no other service than what the documents request: "is this covered?" names none."""
+    said = {part for one in want["patients"] for part in plain(one["said"]).split()} | set(plain(want["payer"]).split())
+    there = set(plain(" ".join(requested)).replace("-", " ").split())
+    words = {word for word in plain(question).replace("'s", "").replace("-", " ").split() if word.isalpha() and len(word) > 2}
+    return words - said <= there | _general()
+
+
+@lru_cache(maxsize=1)
+def _general() -> frozenset[str]:
+    """Words of a question that name no service."""
+    return frozenset(plain(" ".join(_lists()["general"])).split())
+
+
+def _lists() -> dict[str, Any]:
+    import yaml
+
+    read: dict[str, Any] = yaml.safe_load(data_file("rcm", "questions.yaml").read_text(encoding="utf-8"))
+    return read
 
 
 def _person(match: PatientMatch | None) -> dict[str, str]:
