@@ -449,7 +449,7 @@ def test_the_same_key_writes_once(ledger: Ledger) -> None:
     [
         ("verbatim_quote", ""), ("verbatim_quote", " \n"), ("verbatim_quote", "x" * 16_001), ("verbatim_quote", "a\0b"),
         ("verbatim_quote", "\ud800"), ("patient_id", ""), ("session_id", "s" * 129), ("source_document", "d" * 256),
-        ("page_number", 0), ("page_number", 2**31), ("confidence_score", -0.1), ("confidence_score", 100.01),
+        ("page_number", 0), ("page_number", 4.5), ("page_number", 2**31), ("confidence_score", -0.1), ("confidence_score", 100.01),
         ("confidence_score", float("nan")), ("auditor_result", "PASSED"),
     ],
 )  # fmt: skip
