@@ -1,4 +1,4 @@
--- The evidence ledger on PostgreSQL. One statement a paragraph; applied by docgemma/rcm/ledger.py in one transaction.
+-- The evidence ledger on PostgreSQL 14 or later. One statement a paragraph; applied by docgemma/rcm/ledger.py in one transaction.
 CREATE TABLE IF NOT EXISTS rcm_evidence_ledger (
     id               BIGINT PRIMARY KEY,               -- from 1, without a gap
     patient_id       VARCHAR(64)  NOT NULL,
