@@ -6,11 +6,10 @@ What its check finds and what it cannot, and how to recompute a hash by hand: da
 import hashlib
 import json
 import logging
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from docgemma.errors import StoreError, UsageError
 from docgemma.paths import data_file
@@ -18,8 +17,11 @@ from docgemma.rcm.ledger_stores import HINT, MysqlStore, PostgresStore, SqliteSt
 from docgemma.rcm.records import LedgerRow
 
 TABLE, SEAL = "rcm_evidence_ledger", "rcm_evidence_ledger_seal"
-LENGTHS = {"patient_id": 64, "session_id": 128, "verbatim_quote": 16_000, "source_document": 255, "policy_id": 128}
-RESULTS = ("PASS", "FAIL", "ESCALATED")
+LENGTHS = {  # in characters, at most
+    "patient_id": 64, "session_id": 128, "verbatim_quote": 16_000, "source_document": 255, "policy_id": 128,
+    "write_key": 255,
+}  # fmt: skip
+RESULTS = get_args(LedgerRow.__annotations__["auditor_result"])
 HASHED = (
     "id", "patient_id", "session_id", "verbatim_quote", "source_document", "page_number", "policy_id",
     "confidence_score", "auditor_result", "created_at", "write_key", "previous_hash",
@@ -131,13 +133,21 @@ class Ledger:
             for *values, seal in self.store.stream(connection, query):
                 entry = dict(zip(COLUMNS, values, strict=True))
                 number, own = entry["id"], entry["row_hash"]
-                kept = heads.pop(number, own)
-                faults += [Fault(number, what) for what in _wrong(entry, due, head, seal, kept)]
+                wrong = {
+                    f"stands where row {due} should: rows were removed, inserted or reordered": number != due,
+                    "does not follow from the row before it": entry["previous_hash"] != head,
+                    "was changed after it was written": digest(entry) != own,
+                    "is not the row that was sealed": seal != own,
+                    "is not the row whose head was kept": heads.pop(number, own) != own,
+                }
+                faults += [Fault(number, what) for what, found in wrong.items() if found]
                 count, head, due = count + 1, own, (number if isinstance(number, int) else due) + 1
                 expected = expected or own == expect
             query = f"SELECT id FROM {SEAL} WHERE id NOT IN (SELECT id FROM {TABLE} WHERE id IS NOT NULL)"
             gone = {number for (number,) in fetch(connection, query)}
-        faults += [Fault(number, "was written and is gone") for number in sorted(gone | heads.keys())]
+        faults += [
+            Fault(number, "was written and is gone") for number in sorted(gone | heads.keys(), key="{!s:>20}".format)
+        ]
         if not expected:
             faults.append(Fault(None, "the expected hash is of none of the rows"))
         return Report(count, head, faults)
@@ -157,15 +167,11 @@ class Ledger:
 
     def _end(self, connection: Any) -> tuple[int, str]:
         """Id and hash of the last row, which must be the last that was sealed."""
-        ends = [
-            fetch(connection, f"SELECT id, row_hash FROM {name} ORDER BY id DESC LIMIT 1") for name in (TABLE, SEAL)
-        ]
-        last, sealed = ((int(end[0][0]), str(end[0][1])) if end else (0, START) for end in ends)
+        query = "SELECT id, row_hash FROM {} ORDER BY id DESC LIMIT 1"
+        last, sealed = (tuple((fetch(connection, query.format(name)) or [(0, START)])[0]) for name in (TABLE, SEAL))
         if last != sealed:
-            raise StoreError(
-                f"The end of the ledger {self.store.where} was changed; nothing is added to it.", hint=HINT
-            )
-        return last
+            raise StoreError(f"The end of the ledger {self.store.where} was changed; nothing is added.", hint=HINT)
+        return int(last[0]), str(last[1])
 
     def _select(self, connection: Any, column: str, value: Any) -> list[dict[str, Any]]:
         query = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} WHERE {column} = {self.store.mark} ORDER BY id"
@@ -192,37 +198,23 @@ def _plain(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else repr(value)
 
 
-def _wrong(entry: dict[str, Any], due: int, before: str, seal: str | None, kept: str) -> Iterable[str]:
-    """What is wrong with a row. `due`: the id that should stand here; `before`: the hash of the row before it."""
-    own = entry["row_hash"]
-    if entry["id"] != due:
-        yield f"stands where row {due} should: rows were removed, inserted or reordered"
-    if entry["previous_hash"] != before:
-        yield "does not follow from the row before it"
-    if digest(entry) != own:
-        yield "was changed after it was written"
-    if seal != own:
-        yield "is not the row that was sealed"
-    if kept != own:
-        yield "is not the row whose head was kept"
-
-
 def _checked(row: LedgerRow, key: str) -> dict[str, Any]:
-    """The columns of a row that its writer gives."""
-    entry: dict[str, Any] = {**row, "confidence_score": round(row["confidence_score"], 2), "write_key": key or None}
-    for name, longest in {**LENGTHS, "write_key": 255}.items():
-        text = entry[name] or ""
-        if len(text) > longest or (not text.strip() and name not in ("policy_id", "write_key")):
+    """The columns that the writer gives, as every database keeps them."""
+    entry = {**row, "write_key": key or None, "confidence_score": float(round(row["confidence_score"], 2))}
+    for name, longest in LENGTHS.items():
+        text = str(entry[name] or "")
+        if len(text) > longest or not (text.strip() or name in ("policy_id", "write_key")):
             raise UsageError(f"The ledger's {name} needs 1 to {longest} characters; these are {len(text)}.")
         if "\0" in text or text != text.encode("utf-8", "replace").decode("utf-8"):
             raise UsageError(f"The ledger's {name} holds characters that no database keeps.")
-    if not 0 <= entry["confidence_score"] <= 100:  # NaN is not
+    if not 0 <= row["confidence_score"] <= 100:  # NaN is not
         raise UsageError("The ledger's confidence_score is a number from 0 to 100.")
-    if entry["auditor_result"] not in RESULTS:
+    if row["auditor_result"] not in RESULTS:
         raise UsageError(f"The ledger's auditor_result is one of {', '.join(RESULTS)}.")
-    if entry["page_number"] is not None and not 1 <= entry["page_number"] < 2**31:
-        raise UsageError("The ledger's page_number counts from 1.")
-    return entry
+    page = row["page_number"]
+    if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
+        raise UsageError("The ledger's page_number is a whole number from 1.")
+    return {name: entry[name] for name in HASHED if name in entry}
 
 
 def _same(known: dict[str, Any], entry: dict[str, Any]) -> int:

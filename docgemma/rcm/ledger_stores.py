@@ -15,6 +15,7 @@ from docgemma.errors import ConfigError, StoreError
 from docgemma.paths import private_file
 
 WAIT_S = 30  # for other writers
+LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # for a while; a full disk stays full
 HINT = "Check disk, permissions and address; `docgemma rcm ledger verify` tells whether the ledger is whole."
 log = logging.getLogger(__name__)
 
@@ -26,9 +27,10 @@ class Store:
     api: Any  # the DB-API module
     mark = "%s"  # for a value in a statement
     script: tuple[str, ...] = ()  # the data file that makes the tables, a statement a paragraph
-    present = "SELECT to_regclass('rcm_evidence_ledger_seal')"  # what is found where the tables exist
+    present = "SELECT to_regclass('rcm_evidence_ledger_seal')"  # finds something where the tables exist
     alone: Sequence[str]  # statements that let one writer in at a time
     snapshot: Sequence[str]  # statements after which what others write is not seen in parts
+    heads: Path | None = None  # a file outside of the database, with a line "ID HASH" for each row
 
     def connect(self) -> Any:
         raise NotImplementedError
@@ -49,7 +51,10 @@ class Store:
         except (self.api.Error, OSError) as error:
             reason = f": {error}" if isinstance(error, sqlite3.Error) else ""  # a server's words may hold values
             message = f"The ledger {self.where} cannot be used ({type(error).__name__}{reason})."
-            raise StoreError(message, hint=HINT, retryable=isinstance(error, self.api.OperationalError)) from error
+            busy = (
+                isinstance(error, self.api.OperationalError) and getattr(error, "sqlite_errorcode", 5) & 0xFF in LOCKED
+            )
+            raise StoreError(message, hint=HINT, retryable=busy) from error
 
     def stream(self, connection: Any, query: str) -> Iterable[Sequence[Any]]:
         """Rows one by one: a ledger of years does not fit in memory."""
@@ -62,15 +67,32 @@ class Store:
         return value
 
     def keep_head(self, number: int, row_hash: str) -> None:
-        """Note the head outside of the database, where there is such a place."""
+        """Note a row's hash outside of the database, where there is such a place."""
+        if self.heads is None:
+            return
+        try:
+            with private_file(self.heads).open("ab", buffering=0) as file:
+                file.write(f"\n{number} {row_hash}".encode())  # in one, so that the lines of processes do not mix
+        except OSError as error:  # the row stands; the head of the next one vouches for it
+            log.warning("The head of ledger row %d could not be kept in %s: %s", number, self.heads, error.strerror)
 
     def kept_heads(self) -> dict[Any, str]:
-        """The hashes that were noted, by row."""
-        return {}
+        """The hashes that were noted, by row.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        try:
+            lines = self.heads.read_text("ascii", "replace").splitlines() if self.heads and self.heads.exists() else []
+        except OSError as error:
+            raise StoreError(f"{self.heads} cannot be read: {error.strerror}.", hint=HINT) from error
+        noted = [line.split() for line in lines]
+        whole = [words for words in noted if len(words) == 2 and len(words[1]) == 64]  # a full disk cuts a line off
+        return {int(number): row_hash for number, row_hash in whole if number.isdecimal()}
 
 
 class SqliteStore(Store):
-    """A file that only its owner may read, with the heads of all writes in a second file beside it.
+    """A file that only its owner may read, with a second one beside it for the heads.
 
     Args:
         create: make the file where there is none; otherwise its absence is a StoreError.
@@ -97,21 +119,6 @@ class SqliteStore(Store):
     def stored(self, value: Any) -> Any:
         return f"{value.isoformat(timespec='microseconds')}Z" if isinstance(value, datetime) else value
 
-    def keep_head(self, number: int, row_hash: str) -> None:
-        try:
-            with private_file(self.heads).open("ab", buffering=0) as file:
-                file.write(f"{number} {row_hash}\n".encode())  # one write, so that those of processes do not mix
-        except OSError as error:  # the row stands; the head of the next one vouches for it
-            log.warning("The head of ledger row %d could not be kept in %s: %s", number, self.heads, error.strerror)
-
-    def kept_heads(self) -> dict[Any, str]:
-        try:
-            lines = self.heads.read_bytes().decode("ascii", "replace").splitlines() if self.heads.exists() else []
-        except OSError as error:
-            raise StoreError(f"{self.heads} cannot be read: {error.strerror}.", hint=HINT) from error
-        noted = [line.split() for line in lines]
-        return {int(words[0]): words[1] for words in noted if len(words) == 2 and words[0].isdecimal()}
-
 
 class PostgresStore(Store):
     """A PostgreSQL database."""
@@ -121,12 +128,7 @@ class PostgresStore(Store):
     snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",)
 
     def __init__(self, address: str):
-        try:
-            import psycopg
-        except ImportError as error:
-            hint = "pip install 'docgemma[postgres]'"
-            raise ConfigError("PostgreSQL support is not installed.", hint=hint) from error
-        self.api, self.address, self.where = psycopg, address, "at the PostgreSQL address"
+        self.api, self.address, self.where = _driver("psycopg"), address, "at the PostgreSQL address"
 
     def connect(self) -> Any:
         return self.api.connect(self.address, connect_timeout=10)
@@ -144,14 +146,12 @@ class MysqlStore(Store):
     """
 
     present = "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE 'rcm%seal'"
+    # who waits in vain for the lock goes on: the unique previous_hash then refuses one of the two rows
     alone = (f"SELECT GET_LOCK(CONCAT('rcm_evidence_ledger ', DATABASE()), {WAIT_S})", "START TRANSACTION")
     snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION READ ONLY")
 
     def __init__(self, address: str):
-        try:
-            self.api = import_module("pymysql")
-        except ImportError as error:
-            raise ConfigError("MySQL support is not installed.", hint="pip install pymysql") from error
+        self.api = _driver("pymysql")
         parts = urlsplit(address)
         password = parts.password or os.environ.get("MYSQL_PWD", "")
         self.where, self.options = "at the MySQL address", {
@@ -170,3 +170,10 @@ def fetch(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[S
     with closing(connection.cursor()) as cursor:
         cursor.execute(statement, *([values] if values else []))  # without values a % is a %
         return list(cursor.fetchall()) if cursor.description else []
+
+
+def _driver(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"The ledger's database needs {name}.", hint=f"pip install '{name}'") from error

@@ -1,4 +1,4 @@
--- The evidence ledger on PostgreSQL. One statement a paragraph; applied by docgemma/rcm/ledger.py in one transaction.
+-- The evidence ledger on PostgreSQL 14 or later. One statement a paragraph; applied by docgemma/rcm/ledger.py in one transaction.
 CREATE TABLE IF NOT EXISTS rcm_evidence_ledger (
     id               BIGINT PRIMARY KEY,               -- from 1, without a gap
     patient_id       VARCHAR(64)  NOT NULL,
@@ -37,3 +37,10 @@ ALTER TABLE rcm_evidence_ledger ENABLE ALWAYS TRIGGER append_only;
 ALTER TABLE rcm_evidence_ledger_seal ENABLE ALWAYS TRIGGER append_only;
 
 REVOKE ALL ON rcm_evidence_ledger, rcm_evidence_ledger_seal FROM PUBLIC;
+
+-- what the agent's own role may do, once it was made with CREATE ROLE: read and append
+CREATE OR REPLACE FUNCTION rcm_evidence_ledger_writer(role_name text) RETURNS void LANGUAGE plpgsql AS
+$$ BEGIN
+    EXECUTE format('REVOKE ALL ON rcm_evidence_ledger, rcm_evidence_ledger_seal FROM %I', role_name);
+    EXECUTE format('GRANT SELECT, INSERT ON rcm_evidence_ledger, rcm_evidence_ledger_seal TO %I', role_name);
+END $$;
