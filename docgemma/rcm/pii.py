@@ -43,7 +43,7 @@ def _engine() -> Any:
     others = ["ORG", "NORP", "DATE", "TIME", "CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT",
               "PRODUCT", "QUANTITY", "WORK_OF_ART"]  # fmt: skip
     labels = NerModelConfiguration(model_to_presidio_entity_mapping=mapping, labels_to_ignore=others)
-    nlp = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
+    nlp: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
     nlp.nlp = {"en": importlib.import_module(found).load(exclude=["parser"])}  # its own load() may download
     registry = RecognizerRegistry([PatternRecognizer.from_dict(row) for row in rows])
     return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=["en"])
@@ -129,11 +129,10 @@ class Scrubber:
                 engine, words = _engine(), _words()
                 artifacts = engine.nlp_engine.process_text(chunk, "en")
                 found = engine.analyze(chunk, "en", nlp_artifacts=artifacts, score_threshold=SURE)
-            findings = [
-                (item.start, item.end, item.entity_type) for item in sorted(found, key=lambda item: -item.score)
-            ]
+            found.sort(key=lambda item: -item.score)
+            findings = [(item.start, item.end, item.entity_type) for item in found]
             marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
-            names = find_names(chunk, words, marked, {part for parts in self._people.values() for part in parts})
+            names = find_names(chunk, words, marked, list(self._people.values()))
             findings += self._births(chunk, names)
             findings += self._again(chunk)
             for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
@@ -222,13 +221,14 @@ def _typed(text: str) -> Iterator[Finding]:
 
 
 def _apart(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that do not overlap, by place. Of two that do, what was found first counts."""
+    """Those that do not overlap, by place. Of two that do, what was found first counts, and the rest of the other."""
     kept: list[Finding] = []
     taken: set[int] = set()
     for start, end, label in findings:
-        if taken.isdisjoint(range(start, end)):
-            taken.update(range(start, end))
-            kept.append((start, end, label))
+        free = [place for place in range(start, end) if place not in taken]
+        if free and free[-1] - free[0] + 1 == len(free):
+            taken.update(free)
+            kept.append((free[0], free[-1] + 1, label))
     return sorted(kept)
 
 
