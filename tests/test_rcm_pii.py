@@ -26,7 +26,19 @@ Signed, Steven Halloran, MD"""
 
 def test_a_note_loses_what_identifies_and_keeps_what_matters() -> None:
     hidden = Scrubber().scrub(NOTE)
-    for gone in ("Maria", "onzalez", "1962", "20417", "Okafor", "Maple", "62704", "4432", "example.org", "4329", "Steven"):
+    for gone in (
+        "Maria",
+        "onzalez",
+        "1962",
+        "20417",
+        "Okafor",
+        "Maple",
+        "62704",
+        "4432",
+        "example.org",
+        "4329",
+        "Steven",
+    ):
         assert gone not in hidden
     for kept in ("Dr. <PERSON_2>", "Ms. <PERSON_1>", "63-year-old", "02/03/2025", "Kellgren-Lawrence grade 4", ", MD",
                  "<PERSON_1>'s metformin 500 mg twice daily", "HbA1c 7.1 % in 2024", "Mercy General Hospital"):  # fmt: skip
@@ -86,7 +98,9 @@ def test_a_birth_date_is_one_value_in_every_form(written: str) -> None:
 def test_what_is_known_is_caught_wherever_it_stands() -> None:
     session = Scrubber()
     session.known(names=["Renee Boudreaux", "Grace Young"], ids=["rb-77 310"], births=["1977-08-30"])
-    hidden = session.scrub("boudreaux, see RB77310 and rb-77-310; 08/30/1977. Young has a young sister; grace young too.")
+    hidden = session.scrub(
+        "boudreaux, see RB77310 and rb-77-310; 08/30/1977. Young has a young sister; grace young too."
+    )
     shown = "<PERSON_1>, see <ID_1> and <ID_1>; <DATE_OF_BIRTH_1>. <PERSON_2> has a young sister; <PERSON_2> too."
     assert hidden == shown
 
@@ -106,7 +120,9 @@ def test_an_id_without_its_word_is_known_the_second_time() -> None:
 def test_an_eponym_stays_even_where_a_patient_has_the_name() -> None:
     session = Scrubber()
     session.known(names=["James Wilson", "Ann Bell"])
-    hidden = session.scrub("Wilson disease and Bell's palsy were excluded in Wilson. Dr. Graves saw Bell for Graves' disease.")
+    hidden = session.scrub(
+        "Wilson disease and Bell's palsy were excluded in Wilson. Dr. Graves saw Bell for Graves' disease."
+    )
     assert hidden == (
         "Wilson disease and Bell's palsy were excluded in <PERSON_1>. Dr. <PERSON_3> saw <PERSON_2> for Graves' disease."
     )
@@ -120,7 +136,10 @@ def test_a_hundred_drugs_survive() -> None:
     session = Scrubber()
     for name in names:
         shown = name[0].upper() + name[1:]
-        for text in (f"{shown} 10 mg daily was started.", f"She failed {shown}. Patient takes {shown.lower()} and {shown}."):
+        for text in (
+            f"{shown} 10 mg daily was started.",
+            f"She failed {shown}. Patient takes {shown.lower()} and {shown}.",
+        ):
             assert session.scrub(text) == text
 
 
@@ -179,7 +198,9 @@ def test_whatever_is_typed_comes_back(text: str) -> None:
 
 def test_threads_of_one_session_agree() -> None:
     session, out = Scrubber(), list[str]()
-    texts = [f"Maria Gonzalez and {name} Rahman, MRN 55102{number}" for number, name in enumerate(["Aisha", "Omar"] * 4)]
+    texts = [
+        f"Maria Gonzalez and {name} Rahman, MRN 55102{number}" for number, name in enumerate(["Aisha", "Omar"] * 4)
+    ]
     workers = [threading.Thread(target=lambda text=text: out.append(session.scrub(text))) for text in texts]
     for worker in workers:
         worker.start()

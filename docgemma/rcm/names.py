@@ -39,6 +39,10 @@ class Words:
     def is_name(self, word: str) -> bool:
         return word in self.given or word in self.surnames
 
+    def known_by(self, parts: list[str]) -> set[str]:
+        """The parts of a name that was found by which to find it again: not "Knee", should that have passed for one."""
+        return {part for part in parts if self.is_name(parts[0]) or not self.is_ordinary(part)}
+
     def is_ordinary(self, word: str) -> bool:
         """An English word, inflected or not, that is not a usual name too."""
         stems = {word} | {word.removesuffix(end) + new for end, new in ENDINGS if word.endswith(end) and len(word) > 4}
@@ -54,20 +58,22 @@ def _part(word: str) -> str:
     return fold(word[:-2] if len(word) > 2 and word[-2] in "'’ʼ" and word[-1] in "sS" else word)
 
 
-def find_names(text: str, words: Words, marked: Iterable[tuple[int, int, str]], people: Collection[Set[str]]) -> list[Span]:
+def find_names(
+    text: str, words: Words, marked: Iterable[tuple[int, int, str]], people: Collection[Set[str]]
+) -> list[Span]:
     """The places of names, without titles and possessives.
 
     Args:
         marked: what spaCy takes for a PERSON or a PLACE: start, end, label.
         people: of each person that this session knows, the parts of the name.
     """
-    return _Finder(text, words, marked, people).spans()
+    names = _Finder(text, words, marked, people).spans()
+    again = [*people, *(words.known_by(name_parts(text[start:end])) for start, end in names)]
+    return _Finder(text, words, marked, again).spans() if names else names
 
 
 class _Finder:
-    def __init__(
-        self, text: str, words: Words, marked: Iterable[tuple[int, int, str]], people: Collection[Set[str]]
-    ):
+    def __init__(self, text: str, words: Words, marked: Iterable[tuple[int, int, str]], people: Collection[Set[str]]):
         self.text, self.words, self.people = text, words, people
         self.known = frozenset(part for person in people for part in person)
         self.tokens: list[Match[str]] = list(WORD.finditer(text))
@@ -120,18 +126,26 @@ class _Finder:
         if self.kept[at]:
             return part in self.words.given and self._gap(at) == " " and self.parts[at + 1] in self.words.surnames
         if part in self.known and len(part) > 1:
-            return word[0].isupper() or not self.words.is_ordinary(part) or (
-                self._gap(at) in (" ", ", ") and self._one_person(at)
+            return (
+                word[0].isupper()
+                or not self.words.is_ordinary(part)
+                or (self._gap(at) in (" ", ", ") and self._one_person(at))
             )
         if len(part) == 1:
             return word.isupper() and self._gap(at) == ". " and self._can_begin(at + 1)
+        if word.isupper() and len(part) < 4 and not self.words.is_name(part) and not self._shouted(at + 1):
+            return False  # an abbreviation
         if not word[0].isupper():
             full = self._gap(at) == " " and part in self.words.given and self.parts[at + 1] in self.words.surnames
             return full or (self.words.is_name(part) and part not in self.words.ordinary)
         if self.words.is_ordinary(part):
-            following = self.parts[at + 1] if at + 1 < len(self.parts) else ""
-            return self.marks[at] == "PERSON" and self._gap(at) in (" ", "-", ", ") and self.words.is_name(following)
+            if self.marks[at] != "PERSON" or self._gap(at) not in (" ", "-", ", "):
+                return False
+            return self.words.is_name(self.parts[at + 1]) and self.tokens[at + 1].group()[0].isupper()
         return True
+
+    def _shouted(self, at: int) -> bool:
+        return at < len(self.tokens) and self.tokens[at].group().isupper() and self._gap(at - 1) in (" ", ", ")
 
     def _credential(self, at: int) -> bool:
         """Whether this and at most two more words stand before ", MD"."""
@@ -193,19 +207,23 @@ class _Finder:
         if self._titled(first) or any(part in self.known for part in long):
             return True
         named = [part for part in long if words.is_name(part)]
-        shout = all(self.tokens[at].group().isupper() and len(self.parts[at]) < 5 for at in range(first, end))
+        shout = self.tokens[first].group().isupper() and 1 < len(parts[0]) < 5 and not self._shouted(first + 1)
         if self._gap(end - 1) in (", ", " ") and self.parts[end] in lists["credentials"] and not shout:
             return True
+        following = self.parts[end] if self._gap(end - 1) == " " else ""
+        if following in lists["places"] or (len(long) == 1 and following in lists["diseases"]):
+            return False
         lower = self.tokens[first].group()[0].islower()
         if len(long) > 1 and (len(named) == len(long) or any(part in words.given for part in long)):
             return not lower or all(part in words.given or part in words.surnames for part in long)
         if lower or (shout and not named):
             return False
+        strange = [part for part in long if len(part) > 2 and not words.is_ordinary(part)]
+        if len(long) > 1 and len(strange) == len(long) and self.marks[first] != "PLACE":
+            return True
         before = self._gap(first - 1).strip(" .:,(#·\t") if first else "?"
         if not before and "\n" not in self._gap(first - 1) and self.parts[first - 1] in lists["cues"]:
             return self.marks[first] != "PLACE" or bool(named)
-        if self._gap(end - 1) == " " and self.parts[end] in lists["places"]:
-            return False
         if self.marks[first] == "PERSON" or (self._possessive(end - 1) and self.marks[first] != "PLACE"):
             return True
         return bool(named) and not shout and self.marks[first] != "PLACE"

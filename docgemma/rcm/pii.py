@@ -67,6 +67,7 @@ class Scrubber:
         self._values: dict[str, str] = {}  # placeholder -> the words it stands for
         self._keys: dict[tuple[str, ...], str] = {}  # what makes a value the same -> placeholder; not for names
         self._people: dict[str, set[str]] = {}  # placeholder -> folded parts of the name
+        self._seeds: set[str] = set()
         self._texts: deque[tuple[str, list[tuple[int, str, str]]]] = deque(maxlen=TEXTS)
         self._lock = RLock()
 
@@ -81,7 +82,7 @@ class Scrubber:
         with self._lock:
             for label, values in (("PERSON", names), ("ID", ids), ("DATE_OF_BIRTH", births)):
                 for value in filter(str.strip, values):
-                    self._placeholder(label, value.strip())
+                    self._seeds.add(self._placeholder(label, value.strip()))
 
     def scrub(self, text: str) -> str:
         """The text with placeholders, <PERSON_1>, <DATE_OF_BIRTH_1>, <MRN_1>, <MEMBER_ID_1>, <PHONE_1>, <EMAIL_1> ...
@@ -132,11 +133,15 @@ class Scrubber:
             found.sort(key=lambda item: -item.score)
             findings = [(item.start, item.end, item.entity_type) for item in found]
             marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
-            names = find_names(chunk, words, marked, list(self._people.values()))
+            names = find_names(chunk, words, marked, self._known_people())
             findings += self._births(chunk, names)
             findings += self._again(chunk)
             for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
                 yield start + offset, end + offset, label
+
+    def _known_people(self) -> list[set[str]]:
+        names = {who: name_parts(self._values[who]) for who in self._people}
+        return [set(parts) if who in self._seeds else _words().known_by(parts) for who, parts in names.items()]
 
     def _births(self, text: str, names: list[tuple[int, int]]) -> Iterator[Finding]:
         """Dates called a birth, right behind a name, or known as somebody's birth date."""
