@@ -3,8 +3,8 @@
     python benchmarks/rcm_pii.py [--split dev] [--errors]     # while working on it
     python benchmarks/rcm_pii.py --split test --keep          # writes data/results/rcm_pii.json
 
-A value counts as hidden when every letter and digit of it is; a placeholder counts as right when it covers a value of its
-own kind. Each line is a session of its own.
+A value counts as hidden when every letter and digit of it is; a placeholder counts as right when it covers a value of
+its own kind. Each line is a session of its own.
 """
 
 import argparse
@@ -57,11 +57,8 @@ def measure(split: str) -> tuple[dict[str, Any], list[str]]:
 
 def _shares(counted: Counter[str]) -> dict[str, Any]:
     shares: dict[str, Any] = {"n": counted["n"], "found": counted["found"]}
-    for name, right, total in (
-        ("recall", "hidden", "n"),
-        ("recall_label", "labelled", "n"),
-        ("precision", "right", "found"),
-    ):
+    wanted = (("recall", "hidden", "n"), ("recall_label", "labelled", "n"), ("precision", "right", "found"))
+    for name, right, total in wanted:
         low, high = wilson(counted[right], counted[total]) if counted[total] else (0.0, 1.0)
         value = round(counted[right] / counted[total], 4) if counted[total] else None
         shares[name] = {"value": value, "low": round(low, 4), "high": round(high, 4), "right": counted[right]}

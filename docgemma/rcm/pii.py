@@ -43,7 +43,7 @@ def _engine() -> Any:
     others = ["ORG", "NORP", "DATE", "TIME", "CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT",
               "PRODUCT", "QUANTITY", "WORK_OF_ART"]  # fmt: skip
     labels = NerModelConfiguration(model_to_presidio_entity_mapping=mapping, labels_to_ignore=others)
-    nlp = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
+    nlp: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
     nlp.nlp = {"en": importlib.import_module(found).load(exclude=["parser"])}  # its own load() may download
     registry = RecognizerRegistry([PatternRecognizer.from_dict(row) for row in rows])
     return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=["en"])
@@ -67,6 +67,7 @@ class Scrubber:
         self._values: dict[str, str] = {}  # placeholder -> the words it stands for
         self._keys: dict[tuple[str, ...], str] = {}  # what makes a value the same -> placeholder; not for names
         self._people: dict[str, set[str]] = {}  # placeholder -> folded parts of the name
+        self._seeds: set[str] = set()
         self._texts: deque[tuple[str, list[tuple[int, str, str]]]] = deque(maxlen=TEXTS)
         self._lock = RLock()
 
@@ -81,7 +82,7 @@ class Scrubber:
         with self._lock:
             for label, values in (("PERSON", names), ("ID", ids), ("DATE_OF_BIRTH", births)):
                 for value in filter(str.strip, values):
-                    self._placeholder(label, value.strip())
+                    self._seeds.add(self._placeholder(label, value.strip()))
 
     def scrub(self, text: str) -> str:
         """The text with placeholders, <PERSON_1>, <DATE_OF_BIRTH_1>, <MRN_1>, <MEMBER_ID_1>, <PHONE_1>, <EMAIL_1> ...
@@ -129,15 +130,18 @@ class Scrubber:
                 engine, words = _engine(), _words()
                 artifacts = engine.nlp_engine.process_text(chunk, "en")
                 found = engine.analyze(chunk, "en", nlp_artifacts=artifacts, score_threshold=SURE)
-            findings = [
-                (item.start, item.end, item.entity_type) for item in sorted(found, key=lambda item: -item.score)
-            ]
+            found.sort(key=lambda item: -item.score)
+            findings = [(item.start, item.end, item.entity_type) for item in found]
             marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
-            names = find_names(chunk, words, marked, {part for parts in self._people.values() for part in parts})
+            names = find_names(chunk, words, marked, self._known_people())
             findings += self._births(chunk, names)
             findings += self._again(chunk)
             for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
                 yield start + offset, end + offset, label
+
+    def _known_people(self) -> list[set[str]]:
+        names = {who: name_parts(self._values[who]) for who in self._people}
+        return [set(parts) if who in self._seeds else _words().known_by(parts) for who, parts in names.items()]
 
     def _births(self, text: str, names: list[tuple[int, int]]) -> Iterator[Finding]:
         """Dates called a birth, right behind a name, or known as somebody's birth date."""
@@ -222,13 +226,14 @@ def _typed(text: str) -> Iterator[Finding]:
 
 
 def _apart(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that do not overlap, by place. Of two that do, what was found first counts."""
+    """Those that do not overlap, by place. Of two that do, what was found first counts, and the rest of the other."""
     kept: list[Finding] = []
     taken: set[int] = set()
     for start, end, label in findings:
-        if taken.isdisjoint(range(start, end)):
-            taken.update(range(start, end))
-            kept.append((start, end, label))
+        free = [place for place in range(start, end) if place not in taken]
+        if free and free[-1] - free[0] + 1 == len(free):
+            taken.update(free)
+            kept.append((free[0], free[-1] + 1, label))
     return sorted(kept)
 
 
