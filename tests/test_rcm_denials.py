@@ -101,10 +101,19 @@ def test_a_payer_that_nobody_knows_is_compared_with_all_and_it_is_told() -> None
     assert risk["n"] == len(by_hand(KNEE, set())) and "Some Other Plan is not in the history" in risk["told"]
 
 
-def test_what_nobody_lacked_is_unknown_never_low() -> None:
-    risk = analyze(NORTHGATE, "CPAP", ["side of the body"])
-    assert risk["level"] == "unknown" and risk["share"] is risk["low"] is risk["high"] is None
-    assert risk["reasons"] == [] and "only 0 requests" in risk["told"]
+def test_an_element_that_the_procedure_does_not_demand_counts_as_another_criterion() -> None:
+    risk = analyze(PRAIRIE, "CPAP", ["the side of the body", "laterality"])
+    same = {"another criterion"}
+    assert risk["n"] in (len(by_hand("CPAP for obstructive sleep apnea", same, whose)) for whose in ("", PRAIRIE))
+    assert "laterality" in risk["told"]
+
+
+def test_too_few_requests_of_anybody_are_unknown_and_never_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, everybody = by_hand(KNEE, {"imaging"}, PRAIRIE), by_hand(KNEE, {"imaging"})
+    monkeypatch.setattr("docgemma.rcm.denials.ENOUGH", len(everybody) + 1)
+    risk = analyze(PRAIRIE, KNEE, ["imaging"])
+    assert risk["level"] == "unknown" and risk["share"] is risk["low"] is risk["high"] is None and risk["reasons"] == []
+    assert risk["n"] == len(everybody) > len(own) and f"only {len(everybody)} requests" in risk["told"]
 
 
 def test_several_things_lacked_by_few_are_at_least_as_bad_as_the_worst_of_them() -> None:
@@ -126,9 +135,14 @@ def test_a_procedure_that_is_not_in_the_history_is_unknown(procedure: str) -> No
 
 def test_words_of_a_policy_name_the_element_and_what_is_not_known_is_told() -> None:
     said = "At least two kinds of conservative treatment were tried for 6 weeks or more."
-    risk = analyze(NORTHGATE.upper(), "right knee replacement", [said, "a letter of the mayor"])
+    risk = analyze(NORTHGATE.upper(), "right knee replacement", [said])
     assert risk["n"] == analyze(NORTHGATE, KNEE, ["conservative therapy"])["n"]
-    assert "a letter of the mayor" in risk["told"]
+
+
+def test_a_criterion_that_no_list_names_is_never_taken_for_a_complete_request() -> None:
+    risk = analyze(NORTHGATE, KNEE, ["The body mass index is below 40 kg/m2."])
+    assert risk["n"] == len(by_hand(KNEE, {"another criterion"})) and "body mass index" in risk["told"]
+    assert risk["share"] > analyze(NORTHGATE, KNEE, [])["high"]
 
 
 def test_a_missing_history_is_an_error_and_not_an_unknown_risk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def body(draft: Draft) -> str:
 
 def test_a_drug_and_a_procedure_are_verified_and_the_draft_is_valid_and_not_sent() -> None:
     agent = Agent(
-        ledger_ids=[17], missing=["follow-up plan"], escalate=True, why_escalate="The note contradicts itself."
+        ledger_ids=[17], missing=["follow-up plan"], escalate=True, why_escalate=["The note contradicts itself."]
     )
     draft = scan("Can I take Amoxil before the replacement of my right knee? I mean the TKA.", agent)
     assert agent.asked == [

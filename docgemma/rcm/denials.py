@@ -12,6 +12,11 @@ from docgemma.text.words import phrases_in, plain
 
 ENOUGH = 20  # comparable requests; of fewer no share is told
 MEDIUM, HIGH = 0.20, 0.50  # share denied from which the risk is called so
+OTHER = "another criterion"  # what is lacked and no list names
+DEMANDED = """
+select distinct unnest(string_split(lacking, '; '))
+from read_csv($file, header = true, all_varchar = true) where procedure = $procedure
+"""
 # Comparable: complete requests where this one lacks nothing, else those that lack at least the same.
 COUNT = """
 with history as (
@@ -43,13 +48,15 @@ def analyze(payer: str, procedure: str, lacks: Sequence[str]) -> Risk:
         StoreError: the history cannot be read.
         ConfigError: it is not installed, or DuckDB is not.
     """
-    found = {said: _named(said, {name: item["also"] for name, item in words()["elements"].items()}) for said in lacks}
-    same = sorted(set(filter(None, found.values())))
-    strange = "; ".join(said for said, name in found.items() if not name)
-    unread = f" It knows nothing of: {strange}." if strange else ""
     asked_for = _named(procedure, words()["procedures"])
     if not asked_for:
         return _unknown(0, f"The history of denials knows no request for {procedure or 'what is not named'}.")
+    demanded = {row[0] for row in _ask(DEMANDED, {"procedure": asked_for})}
+    called = {name: item["also"] for name, item in words()["elements"].items() if name in demanded}
+    found = {said: _named(said, called) for said in lacks}
+    same = sorted({name or OTHER for name in found.values()})
+    strange = "; ".join(said for said, name in found.items() if name in ("", OTHER))
+    unread = f' Counted as "{OTHER}": {strange}.' if strange else ""
     own = next((name for name in words()["payers"] if plain(name) == plain(payer)), "")
     beside = f" Of {own} alone there are too few." if own else f" {payer or 'The payer'} is not in the history."
     risks = [_counted(own, asked_for, same, unread)] if own else []

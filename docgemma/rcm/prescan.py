@@ -89,7 +89,8 @@ def _told(question: str, report: Report) -> str:
     answer = str(report["answer"]).replace(DISCLAIMER, "").strip()
     lines = [question, f"{status}{answer}"]
     if report.get("escalate"):
-        lines.append(f"A person has to decide: {report.get('why_escalate') or 'the agent is not sure'}")
+        why = report.get("why_escalate") or "the agent is not sure"
+        lines.append(f"A person has to decide: {why if isinstance(why, str) else '; '.join(why)}")
     if report.get("missing"):
         lines.append(f"The request lacks: {', '.join(map(str, report['missing']))}")
     if report.get("ledger_ids"):

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SEED, REQUESTS, MONTHS, FROM = 20261123, 3_000, 24, (2024, 10)
+SEED, REQUESTS, MONTHS, FROM = 20261123, 6_000, 24, (2024, 10)
 LETTER = ("billing code", "diagnosis code", "requested duration", "follow-up plan")  # what any request letter must hold
 COLUMNS = ("id", "payer", "policy", "procedure", "month", "documented", "requested", "lacking", "outcome", "reason")
 Table = dict[str, list[str]]
