@@ -1,0 +1,159 @@
+"""The revenue-cycle agent over HTTP: its turns, the evidence ledger, and the golden set."""
+
+import asyncio
+import hashlib
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from docgemma.agent import Agent
+from docgemma.api import docs
+from docgemma.api.access import RCM, owns
+from docgemma.api.body import Document, Verify, read
+from docgemma.api.problems import Problem
+from docgemma.errors import StoppedError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.forget import image_folder
+from docgemma.nodes.context import Actor
+from docgemma.paths import data_file, private_file
+from docgemma.rcm.records import Claim
+from docgemma.rcm.records import Document as Read
+
+READ_ONLY = "Let a token that may write call this."
+KEY_CHARS = 255
+log = logging.getLogger("docgemma.api")
+
+
+def ask(
+    agent: Agent, question: str, thread: str, who: Actor, documents: list[Document] | None = None,
+    patient: str | None = None, **follow: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """One turn: the JSON of `docgemma rcm ask`. Its documents stay with the conversation until that is forgotten.
+
+    Raises:
+        DocGemmaError: as `graphs.rcm.run`; StoppedError between two of its steps.
+    """
+    from docgemma.graphs.rcm import run
+    from docgemma.rcm.ledger import open_ledger
+
+    def on_step(step: Any) -> None:
+        if follow["stop"]():
+            raise StoppedError("Stopped.")
+        follow["on_event"]({"type": "step", **(step if isinstance(step, dict) else {"node": str(step)})})
+
+    result: dict[str, Any] = run(
+        question, settings=agent.settings, llm=agent.llm, store=agent.store, knowledge=agent.knowledge,
+        reader=agent.reader, memory=agent.memory, ledger=open_ledger(agent.settings.db_location),
+        pdf=[_kept(agent, thread, document) for document in documents or []], thread=thread, patient=patient,
+        actor=who.name, on_step=on_step,
+    )  # fmt: skip
+    return result
+
+
+class Ledger:
+    """The routes beside the conversations."""
+
+    def __init__(self, agent: Agent):
+        self.agent = agent
+        self.running = threading.Lock()  # of an evaluation
+
+    def routes(self, **about: Any) -> APIRouter:
+        """`about`: dependencies and problems, as the agent's routes have them."""
+        routes = APIRouter(tags=["rcm"], **about)
+        routes.post("/api/rcm/verify", **docs.verify())(self.verify)
+        routes.post("/eval/run", **docs.eval_run())(self.evaluate)
+        routes.get("/eval/results", **docs.eval_results())(self.results)
+        return routes
+
+    async def verify(self, request: Request) -> Response:
+        """Write a quote into the evidence ledger. Where its document is known here, a chart or one that was sent to the
+        conversation `session_id`, the quote must stand in it. With an Idempotency-Key it is written once."""
+        who, given = request.state.who, await read(request, Verify)
+        if not who.may_write:
+            raise Problem(403, "This token may read only.", READ_ONLY)
+        session = given.session_id or f"verify.{who.name}"
+        if session.startswith(f"{RCM}.") and not owns(who.name, session, RCM):
+            raise UnknownThreadError("")
+        key = request.headers.get("idempotency-key", "")
+        key = hashlib.sha256(f"{who.name}\n{key}".encode()).hexdigest() if key else ""
+        return JSONResponse(await asyncio.to_thread(self._write, given, session, key))
+
+    def _write(self, given: Verify, session: str, key: str) -> dict[str, Any]:
+        from docgemma.rcm.ledger import open_ledger
+
+        known = self._document(given, session)
+        if known:
+            from docgemma.rcm.audit import verify
+
+            document, chart = known
+            claim = Claim(
+                claim=given.verbatim_quote, quote=given.verbatim_quote, document=given.source_document,
+                page=given.page_number, section="", verified=False, kind="document",
+            )  # fmt: skip
+            if not verify(claim, [document], chart)["verified"]:
+                detail = "The quote does not stand in that document as it is given. Nothing was written."
+                raise Problem(422, detail, "Quote it word for word, with its page.")
+        row = given.model_dump() | {"session_id": session, "policy_id": given.policy_id or ""}
+        try:
+            number = open_ledger(self.agent.settings.db_location).write(row, key)  # type: ignore[arg-type]
+        except UsageError as error:  # names a column or a row, and nobody
+            raise Problem(422, f"Nothing was written. {error}", "Correct the field, or send a new key.") from error
+        trail = f"rcm_evidence_ledger#{number}"
+        return {"ledger_id": number, "status": "WRITTEN", "audit_trail": trail, "verified": bool(known)}
+
+    def _document(self, given: Verify, session: str) -> "tuple[Read, Any] | None":
+        """The document that the quote is said to be of, where it is here, with the chart where it is one."""
+        for path in _folder(self.agent, session).glob("*"):
+            if path.name == given.source_document:
+                from docgemma.rcm.pdf import read_pdf
+
+                return read_pdf(path), None
+        if chart := self.agent.store.chart(given.patient_id):
+            from docgemma.rcm.chart import chart_document
+
+            document = chart_document(chart)
+            return (document, chart) if document["name"] == given.source_document else None
+        return None
+
+    async def evaluate(self, request: Request) -> Response:
+        """Begin to run the golden set in the background; its results come at /eval/results."""
+        if not request.state.who.may_write:
+            raise Problem(403, "This token may read only.", READ_ONLY)
+        cases = yaml.safe_load(data_file("golden", "rcm.yaml").read_text(encoding="utf-8"))
+        cases = cases["cases"] if isinstance(cases, dict) else cases
+        if not self.running.acquire(blocking=False):
+            raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")
+        threading.Thread(target=self._evaluate, args=(cases,), name="docgemma-eval", daemon=True).start()
+        return JSONResponse({"status": "running", "cases": len(cases)}, 202, {"Location": "/eval/results"})
+
+    def _evaluate(self, cases: list[dict[str, Any]]) -> None:
+        try:
+            from docgemma.rcm.evaluate import run
+
+            run(cases, self.agent.settings, lambda *_: None)
+        except Exception as error:  # nobody waits for it: the log says that it failed, without its text
+            log.error("the golden set could not be run: %s", kind_and_place(error))
+        finally:
+            self.running.release()
+
+    async def results(self, request: Request) -> Response:
+        """Whether the golden set is being run, and what its last run gave."""
+        from docgemma.rcm.evaluate import latest
+
+        found = await asyncio.to_thread(latest, self.agent.settings)
+        return JSONResponse({"running": self.running.locked(), "results": found})
+
+
+def _folder(agent: Agent, thread: str) -> Path:
+    return image_folder(agent.settings, thread) / "documents"
+
+
+def _kept(agent: Agent, thread: str, document: Document) -> Path:
+    """Its file, which is forgotten with the conversation."""
+    path = _folder(agent, thread) / document.name
+    private_file(path).write_bytes(document.data)
+    return path
