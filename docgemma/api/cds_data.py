@@ -16,7 +16,7 @@ from docgemma.errors import StoreError
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.patient_state import patient_state
 from docgemma.text.numbers import quantities
-from docgemma.tools.records import chart_data
+from docgemma.tools.records import PATIENT_CHART, chart_data
 from docgemma.tools.untrusted import clean_text
 
 ORDERS = 50  # medicines in one request
@@ -106,11 +106,7 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
     patient_id, unchecked = given.context.patientId, list[str]()
     prefetch = given.prefetch or {}
     sent = {key: list(_resources(prefetch[key])) for key in TEMPLATES if key in prefetch}
-    sent = {
-        key: items
-        for key, items in sent.items()
-        if {item.get("resourceType") for item in items} != {"OperationOutcome"}
-    }
+    sent = {key: items for key, items in sent.items() if {_kind(item) for item in items} != {"OperationOutcome"}}
     pool = _medications(item for items in sent.values() for item in items)
     drafted = {_reference(entry.resource or {}) for entry in _entries(given)}
     for key, items in sent.items():
@@ -122,9 +118,9 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
         links = (prefetch[key] or {}).get("link")
         if key != "observations" and isinstance(links, list) and any(_relation(link) == "next" for link in links):
             unchecked.append(f"further {key} (the list that was sent is one page of several)")
-    if "patient" in sent and not any(item.get("resourceType") == "Patient" for item in sent["patient"]):
+    if "patient" in sent and not any(_kind(item) == "Patient" for item in sent["patient"]):
         del sent["patient"]
-    patient = next((item for item in sent.get("patient", []) if item["resourceType"] == "Patient"), {})
+    patient = next((item for item in sent.get("patient", []) if _kind(item) == "Patient"), {})
     missing = [key for key in TEMPLATES if key not in sent]
     stored = None
     try:
@@ -139,7 +135,7 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
         raise Problem(412, detail, f"Send the prefetch that /cds-services names: {', '.join(sorted(needed))}.")
     chart = fhir.build_chart(
         {"id": patient_id, **(patient or (stored.record if stored else {}))},
-        [item for items in sent.values() for item in items if item.get("resourceType") != "Patient"],
+        [item for items in sent.values() for item in items if _kind(item) != "Patient"],
         lambda kind, resource_id: None,
     )
     if stored:
@@ -199,15 +195,14 @@ def _entries(given: HookRequest) -> list[Entry]:
 
 
 def _resources(value: Any) -> Iterator[Resource]:
-    """Those of a Bundle; a resource by itself; none of null."""
-    entries = (
-        value.get("entry")
-        if isinstance(value, dict) and value.get("resourceType") == "Bundle"
-        else [{"resource": value}]
-    )
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and isinstance(entry.get("resource"), dict):
-            yield entry["resource"]
+    """Those of a Bundle, {} for an entry that holds none; a resource by itself; none of null."""
+    if not isinstance(value, dict) or value.get("resourceType") != "Bundle":
+        yield from [] if value is None else [value]
+        return
+    entries = value.get("entry", [])
+    for entry in entries if isinstance(entries, list) else [entries]:
+        resource = entry.get("resource") if isinstance(entry, dict) else None
+        yield resource if isinstance(resource, dict) else {}
 
 
 def _draft(order: Resource) -> Draft:
@@ -264,7 +259,16 @@ def _is_readable(resource: Resource) -> bool:
             _draft(resource)
     except (*SHAPE, InvalidOperation):
         return False
-    return bool(_kind(resource))
+    return bool(_kind(resource)) and _fits(chart, PATIENT_CHART.data)
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether data are of a tool's declared shape: a list where a text is due may pass unseen through what reads it."""
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(_fits(value.get(key), inner) for key, inner in shape.items())
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    return isinstance(value, shape) or (shape is not str and isinstance(value, int))
 
 
 def _named(order: Resource, pool: Mapping[str, Resource]) -> Resource:

@@ -16,11 +16,12 @@ from docgemma.api import docs
 from docgemma.api.access import RCM, owns
 from docgemma.api.body import Document, Verify, read
 from docgemma.api.problems import Problem
+from docgemma.ehr.base import Chart
 from docgemma.errors import StoppedError, UnknownThreadError, UsageError, kind_and_place
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
-from docgemma.rcm.records import Claim
+from docgemma.rcm.records import Claim, Identity
 from docgemma.rcm.records import Document as Read
 
 READ_ONLY = "Let a token that may write call this."
@@ -85,38 +86,31 @@ class Ledger:
     def _write(self, given: Verify, session: str, key: str) -> dict[str, Any]:
         from docgemma.rcm.ledger import open_ledger
 
-        known = self._document(given, session)
-        if known:
-            from docgemma.rcm.audit import verify
-
-            document, chart = known
-            claim = Claim(
-                claim=given.verbatim_quote, quote=given.verbatim_quote, document=given.source_document,
-                page=given.page_number, section="", verified=False, kind="document",
-            )  # fmt: skip
-            if not verify(claim, [document], chart)["verified"]:
-                detail = "The quote does not stand in that document as it is given. Nothing was written."
-                raise Problem(422, detail, "Quote it word for word, with its page.")
+        chart = self.agent.store.chart(given.patient_id)
+        document = self._document(given, session, chart)
+        if document and not _stands(given, document, chart):
+            detail = "The quote does not stand in that document as it is given. Nothing was written."
+            raise Problem(422, detail, "Quote it word for word, with its page.")
         row = given.model_dump() | {"session_id": session, "policy_id": given.policy_id or ""}
         try:
             number = open_ledger(self.agent.settings.db_location).write(row, key)  # type: ignore[arg-type]
         except UsageError as error:  # names a column or a row, and nobody
             raise Problem(422, f"Nothing was written. {error}", "Correct the field, or send a new key.") from error
         trail = f"rcm_evidence_ledger#{number}"
-        return {"ledger_id": number, "status": "WRITTEN", "audit_trail": trail, "verified": bool(known)}
+        return {"ledger_id": number, "status": "WRITTEN", "audit_trail": trail, "verified": bool(document)}
 
-    def _document(self, given: Verify, session: str) -> "tuple[Read, Any] | None":
-        """The document that the quote is said to be of, where it is here, with the chart where it is one."""
+    def _document(self, given: Verify, session: str, chart: Chart | None) -> Read | None:
+        """The document that the quote is said to be of, where it is here."""
         for path in _folder(self.agent, session).glob("*"):
             if path.name == given.source_document:
                 from docgemma.rcm.pdf import read_pdf
 
-                return read_pdf(path), None
-        if chart := self.agent.store.chart(given.patient_id):
+                return read_pdf(path)
+        if chart:
             from docgemma.rcm.chart import chart_document
 
             document = chart_document(chart)
-            return (document, chart) if document["name"] == given.source_document else None
+            return document if document["name"] == given.source_document else None
         return None
 
     async def evaluate(self, request: Request) -> Response:
@@ -146,6 +140,24 @@ class Ledger:
 
         found = await asyncio.to_thread(latest, self.agent.settings)
         return JSONResponse({"running": self.running.locked(), "results": found})
+
+
+def _stands(given: Verify, document: Read, chart: Chart | None) -> bool:
+    """Whether the auditor finds the quote there; where no page is given, on any."""
+    from docgemma.rcm.audit import verify
+
+    who = chart.patient if chart else None
+    asked = Identity(name=who.name, birth_date=who.birth_date, member_id="", payer="") if who else None
+    claims = [
+        Claim(
+            claim=given.verbatim_quote, quote=given.verbatim_quote, document=document["name"], page=page["number"],
+            section=section["title"], verified=False, kind="document",
+        )
+        for page in document["pages"]
+        if given.page_number in (None, page["number"])
+        for section in page["sections"]
+    ]  # fmt: skip
+    return any(verify(claim, [document], asked=asked)["verified"] for claim in claims)
 
 
 def _folder(agent: Agent, thread: str) -> Path:

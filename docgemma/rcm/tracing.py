@@ -64,7 +64,7 @@ def _sent(send: Callable[[Settings, list[Span]], None], settings: Settings, span
 
 
 def metrics(result: dict[str, Any]) -> dict[str, Any]:
-    """What of a turn names nobody: how it went, ledger ids, and which shares of its claims are verified, and fully cited."""
+    """What of a turn names nobody: how it went, ledger ids, shares of its claims that are verified and fully cited."""
     claims, told = result.get("claims") or [], {key: result.get(key) for key in TOLD}
     if claims:
         told["faithfulness"] = sum(bool(claim["verified"]) for claim in claims) / len(claims)
