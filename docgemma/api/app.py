@@ -120,7 +120,7 @@ class Api:
         if not any(char.isprintable() and not char.isspace() for char in given.question):
             raise Problem(422, "The question is empty.", "Ask something.")
         thread = given.thread or new_thread(who.name, door)
-        asked = (self.agent, given.question, thread, who, given.documents, given.patient)
+        asked = (self.agent, given.question, thread, who, given.documents, given.patient, given.thread is None)
         work = partial(rcm.ask, *asked) if door == RCM else partial(self._ask, given, who, thread)
         return await self._turn(request, who, thread, work)
 
@@ -133,7 +133,7 @@ class Api:
                 raise Problem(
                     422, "Nothing waits for a decision in this conversation.", "Send an `answer`, or neither."
                 )
-            work = partial(rcm.ask, self.agent, given.answer or "", given.thread, who)
+            work = partial(rcm.ask, self.agent, given.answer, given.thread, who)
             return await self._turn(request, who, given.thread, work)
         if given.answer is not None:
             raise Problem(422, "An answer goes to the agent `rcm`.", "Answer a question with /agent/query.")

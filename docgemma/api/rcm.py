@@ -17,7 +17,7 @@ from docgemma.api.access import RCM, owns
 from docgemma.api.body import Document, Verify, read
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
-from docgemma.errors import StoppedError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.errors import StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
@@ -30,16 +30,29 @@ log = logging.getLogger("docgemma.api")
 
 
 def ask(
-    agent: Agent, question: str, thread: str, who: Actor, documents: list[Document] | None = None,
-    patient: str | None = None, **follow: Any,
+    agent: Agent, question: str | None, thread: str, who: Actor, documents: list[Document] | None = None,
+    patient: str | None = None, create: bool = False, **follow: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """One turn: the JSON of `docgemma rcm ask`. Its documents stay with the conversation until that is forgotten.
 
+    Args:
+        question: or the answer to what was asked back; None takes up a turn that was cut off.
+        create: begin the conversation, which must exist otherwise.
+
     Raises:
+        UnknownThreadError, ThreadStateError: there is no such conversation, or nothing was cut off.
         DocGemmaError: as `graphs.rcm.run`; StoppedError between two of its steps.
     """
-    from docgemma.graphs.rcm import run
+    from docgemma.graphs.rcm import build, run
     from docgemma.rcm.ledger import open_ledger
+
+    if not create:
+        stored = build().compile(checkpointer=agent.memory).get_state({"configurable": {"thread_id": thread}})
+        if not (stored.values or stored.tasks):
+            raise UnknownThreadError("")
+        if question is None and not stored.tasks:
+            raise ThreadStateError("No turn of this conversation was cut off.")
+        question = question or stored.values.get("message")
 
     def on_step(step: Any) -> None:
         if follow["stop"]():
@@ -47,7 +60,7 @@ def ask(
         follow["on_event"]({"type": "step", **(step if isinstance(step, dict) else {"node": str(step)})})
 
     result: dict[str, Any] = run(
-        question, settings=agent.settings, llm=agent.llm, store=agent.store, knowledge=agent.knowledge,
+        question or "", settings=agent.settings, llm=agent.llm, store=agent.store, knowledge=agent.knowledge,
         reader=agent.reader, memory=agent.memory, ledger=open_ledger(agent.settings.db_location),
         pdf=[_kept(agent, thread, document) for document in documents or []], thread=thread, patient=patient,
         actor=who.name, on_step=on_step,
