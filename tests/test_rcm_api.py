@@ -45,7 +45,7 @@ def rows(server: Server, session: str = "verify.ward") -> list[dict]:
     """What stands in the ledger, whose chain must be whole."""
     from docgemma.rcm.ledger import open_ledger
 
-    ledger = open_ledger(Settings(home=server.home).db_location, create=False)
+    ledger = open_ledger(Settings(home=server.home).db_location)
     assert ledger.verify() == []
     return ledger.rows(session)
 

@@ -153,7 +153,7 @@ def feedback() -> dict[str, Any]:
 
 
 def verify() -> dict[str, Any]:
-    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "^[ -~]*$"},
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
            "description": "The same key writes the same quote once."}  # fmt: skip
     content = {"application/json": {"schema": Verify.model_json_schema(), "examples": _examples("verify")}}
     extra = {"requestBody": {"required": True, "content": content}, "parameters": [key]}

@@ -17,7 +17,7 @@ from docgemma.api.access import RCM, owns
 from docgemma.api.body import Document, Verify, read
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
-from docgemma.errors import StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.errors import ConfigError, StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
@@ -92,7 +92,9 @@ class Ledger:
         session = given.session_id or f"verify.{who.name}"
         if session.startswith(f"{RCM}.") and not owns(who.name, session, RCM):
             raise UnknownThreadError("")
-        key = request.headers.get("idempotency-key", "")
+        key = request.headers.get("idempotency-key")
+        if key is not None and not (0 < len(key) <= KEY_CHARS and all("!" <= char <= "~" for char in key)):
+            raise Problem(422, "The Idempotency-Key cannot be used.", "Send 1 to 255 visible ASCII characters.")
         key = hashlib.sha256(f"{who.name}\n{key}".encode()).hexdigest() if key else ""
         return JSONResponse(await asyncio.to_thread(self._write, given, session, key))
 
@@ -130,7 +132,7 @@ class Ledger:
         """Begin to run the golden set in the background; its results come at /eval/results."""
         if not request.state.who.may_write:
             raise Problem(403, "This token may read only.", READ_ONLY)
-        cases = yaml.safe_load(data_file("golden", "rcm.yaml").read_text(encoding="utf-8"))
+        cases = yaml.safe_load(_golden().read_text(encoding="utf-8"))
         cases = cases["cases"] if isinstance(cases, dict) else cases
         if not self.running.acquire(blocking=False):
             raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")
@@ -149,10 +151,18 @@ class Ledger:
 
     async def results(self, request: Request) -> Response:
         """Whether the golden set is being run, and what its last run gave."""
+        _golden()
         from docgemma.rcm.evaluate import latest
 
         found = await asyncio.to_thread(latest, self.agent.settings)
         return JSONResponse({"running": self.running.locked(), "results": found})
+
+
+def _golden() -> Path:
+    try:
+        return data_file("golden", "rcm.yaml")
+    except ConfigError as error:
+        raise Problem(404, "There is no golden set here.", "Install the data folder of the repository.") from error
 
 
 def _stands(given: Verify, document: Read, chart: Chart | None) -> bool:
