@@ -54,6 +54,7 @@ class Settings(BaseSettings):
 
     keep_days: int | None = Field(default=None, ge=0)  # older conversations go at the next start
     rcm_keep_days: int = Field(default=30, ge=0)  # conversations of the revenue-cycle agent; its ledger is kept
+    qdrant_url: str | None = None  # of a Qdrant server with the payers' policies; else they are searched in process
     rcm_models: str | None = None  # of that agent, when its model does not answer: names in order
 
     home: Path = Path(user_data_dir("docgemma", appauthor=False))

@@ -182,7 +182,11 @@ def test_sides_that_do_not_agree_are_asked_about_and_the_pages_are_kept(ask, tmp
         [*header(), "Requested service: right total knee replacement"], ["Left knee pain for 8 months, worse with stairs."],
     ])  # fmt: skip
     told = ask("Does she meet the criteria for a right knee replacement?", note)
-    assert told["status"] == "needs_clarification" and [one["id"] for one in told["options"]] == ["left", "right", "both"]
+    assert told["status"] == "needs_clarification" and [one["id"] for one in told["options"]] == [
+        "left",
+        "right",
+        "both",
+    ]
     note.unlink()  # nothing is read again
     told = ask("right", thread=told["thread"])
     assert told["status"] == "answered" and told["contradictions"] and told["escalate"]
@@ -241,7 +245,12 @@ def test_a_store_that_is_down_is_answered_for_by_the_kept_chart_and_says_so(ask,
     ask("What medications is Gregory Maddox on?")
     down = open_store(Settings(home=settings.home, ehr="http://127.0.0.1:9/fhir", tool_timeout=1))
     told = ask("What medications is Gregory Maddox on?", store=down)
-    assert not told["live"] and "Live data unavailable" in told["answer"] and "ibuprofen" in told["answer"] and told["escalate"]
+    assert (
+        not told["live"]
+        and "Live data unavailable" in told["answer"]
+        and "ibuprofen" in told["answer"]
+        and told["escalate"]
+    )
     with pytest.raises(StoreError):  # a chart that was never read is not "nothing recorded"
         ask("What medications is Aisha Rahman on?", store=down)
     down.close()
@@ -256,7 +265,19 @@ def test_old_conversations_are_forgotten_and_their_ledger_rows_stay(ask, parts) 
 
 def test_a_killed_turn_goes_on_with_the_page_at_which_it_stopped(home: Path, tmp_path: Path) -> None:
     note = make_pdf(tmp_path / "long.pdf", [[*header(), f"Page {at} of a long record."] for at in range(1, 41)])
-    command = [sys.executable, "-m", "docgemma", "rcm", "ask", "any allergies?", "--pdf", str(note), "--thread", "rcm-killed", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "docgemma",
+        "rcm",
+        "ask",
+        "any allergies?",
+        "--pdf",
+        str(note),
+        "--thread",
+        "rcm-killed",
+        "--json",
+    ]
     env = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "DOCGEMMA_MODEL": "edge",
            "PYTHONPATH": str(PACKAGE.parent)}  # fmt: skip
     first = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)

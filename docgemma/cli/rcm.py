@@ -15,10 +15,14 @@ from docgemma.errors import UsageError
 if TYPE_CHECKING:
     from docgemma.rcm.records import Judged
 
-app = typer.Typer(help="Prior authorizations and charts: cited evidence, checked against payer policy.", no_args_is_help=True)
+app = typer.Typer(
+    help="Prior authorizations and charts: cited evidence, checked against payer policy.", no_args_is_help=True
+)
 app.add_typer(rcm_ledger.app, name="ledger")
 QUESTION = "Is this request supported by the payer's policy?"
-Pdf = Annotated[Optional[list[Path]], typer.Option("--pdf", help="A note or request as PDF; may be given more than once.")]
+Pdf = Annotated[
+    Optional[list[Path]], typer.Option("--pdf", help="A note or request as PDF; may be given more than once.")
+]
 
 
 @app.command()
@@ -26,7 +30,9 @@ def ask(
     question: Annotated[str, typer.Argument(help="What to check, or the answer to what was asked back.")],
     pdf: Pdf = None,
     patient: Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")] = None,
-    thread: Annotated[Optional[str], typer.Option(help="Continue this conversation, also one that was cut off.")] = None,
+    thread: Annotated[
+        Optional[str], typer.Option(help="Continue this conversation, also one that was cut off.")
+    ] = None,
     questionnaire: Annotated[
         Optional[Path], typer.Option(help="Write the checklist there as a FHIR R4 QuestionnaireResponse.")
     ] = None,
@@ -91,7 +97,12 @@ def _opened(model: str | None) -> Iterator[dict[str, Any]]:
         settings = read_settings()
         memory = open_memory(settings.db_location)
         llm = load_llm(model, settings, on_progress=progress)
-    with closing(memory.conn), closing(open_store(settings)) as store, closing(open_knowledge(settings)) as knowledge, closing(llm):
+    with (
+        closing(memory.conn),
+        closing(open_store(settings)) as store,
+        closing(open_knowledge(settings)) as knowledge,
+        closing(llm),
+    ):
         yield {
             "settings": settings, "llm": llm, "store": store, "knowledge": knowledge, "memory": memory,
             "reader": load_reader(data_file("edge", "reader.npz")), "ledger": open_ledger(settings.db_location),
@@ -132,4 +143,6 @@ def _show(told: dict[str, Any]) -> None:
         say(f'Answer with: docgemma rcm ask "..." --thread {told["thread"]}')
     if told["confidence"]:
         parts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told["confidence"]["parts"].items())
-        say(f"Confidence {told['confidence']['score']:.2f} ({parts}). {'Escalated.' if told['escalate'] else ''}".strip())
+        say(
+            f"Confidence {told['confidence']['score']:.2f} ({parts}). {'Escalated.' if told['escalate'] else ''}".strip()
+        )

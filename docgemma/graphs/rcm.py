@@ -18,7 +18,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from docgemma.ehr.base import Chart, RecordStore
-from docgemma.errors import DocGemmaError, ModelError, StoreError, UnknownPatientError, UsageError
+from docgemma.errors import ModelError, StoreError, UnknownPatientError
 from docgemma.forget import forget_before
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import load_drug_names
@@ -31,7 +31,18 @@ from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
 from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
 from docgemma.rcm.records import (
-    DISCLAIMER, MAX_LOOPS, NO_POLICY, REFUSAL, Claim, Contradiction, Document, Identity, Intent, Judged, LedgerRow, Policy,
+    DISCLAIMER,
+    MAX_LOOPS,
+    NO_POLICY,
+    REFUSAL,
+    Claim,
+    Contradiction,
+    Document,
+    Identity,
+    Intent,
+    Judged,
+    LedgerRow,
+    Policy,
     Risk,
 )  # fmt: skip
 from docgemma.rcm.scope import Wanted, intent_of, speaks_only_of, wanted
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
 
     from docgemma.memory import Memory
     from docgemma.rcm.ledger import Ledger
+    from docgemma.rcm.policies import PolicyIndex
 
 PREFIX = "rcm-"  # of the ids of this agent's conversations
 RECURSION_LIMIT = 10_000  # steps of a turn: a page is one
@@ -233,7 +245,9 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
         mine.append(document["digest"])
     want = state["want"]
     if not want["drugs"] and state["query_intent"] in ("SAFETY_CHECK", "POLICY_CHECK"):  # the one that is requested
-        asked = [found.name for text in _requested(around.shelf.documents(mine)) for found in load_drug_names().find(text)]
+        asked = [
+            found.name for text in _requested(around.shelf.documents(mine)) for found in load_drug_names().find(text)
+        ]
         want = {**want, "drugs": list(dict.fromkeys(asked))[:1]}
     same = person is not None and person == before.get("patient")
     kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
@@ -249,7 +263,9 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
 
 
 def _choices(people: Sequence[Person]) -> list[dict[str, Any]]:
-    return [{"id": one["id"] or f"document-{at}", "label": one["label"], "person": one} for at, one in enumerate(people)]
+    return [
+        {"id": one["id"] or f"document-{at}", "label": one["label"], "person": one} for at, one in enumerate(people)
+    ]
 
 
 def _needs_patient(state: RcmState) -> bool:
@@ -278,7 +294,9 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         trace.append({"name": "get_patient_chart", "ok": True, "source": around.store.name})
         claims = chart_claims(chart, CHART_KINDS[intent])
     elif person and not person["id"]:
-        notes.append(f"No chart of {person['label']} was found in the record; what follows rests on the documents alone.")
+        notes.append(
+            f"No chart of {person['label']} was found in the record; what follows rests on the documents alone."
+        )
     if around.store.as_of:
         notes.append(f"Live data unavailable (chart as of {around.store.as_of}).")
     update = RcmState(as_of=around.store.as_of, told="chart read" if chart else "no chart")
@@ -287,7 +305,11 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         document, ranks, unknown = evidence.interactions([*want["drugs"], *active], around.knowledge)
         papers.append(document)
         claims += evidence.claims_of(document, "interaction")
-        update["grave"] = [page["text"] for page, rank in zip(document["pages"], ranks, strict=True) if rank in ("contraindicated", "major")]
+        update["grave"] = [
+            page["text"]
+            for page, rank in zip(document["pages"], ranks, strict=True)
+            if rank in ("contraindicated", "major")
+        ]
         update["open_checks"] = unknown
         trace.append({"name": "check_drug_interactions", "ok": True, "source": document["name"]})
     documents = around.shelf.documents(state["documents_processed"])
@@ -311,18 +333,33 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         return {**_asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
                 "todo": ["policy", "gate"]}  # fmt: skip
     requested = _requested(documents)
-    asked = [state["input_query"], *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else [])]
-    policy = next(filter(None, (policy_index().search(state["payer"], one) for one in asked)), None)
+    asked = [
+        state["input_query"],
+        *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else []),
+    ]
+    index = policy_index(around.settings.qdrant_url or "")
+    policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
     trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
+    notes = [*state["notes"], index.fallback] if index.fallback else state["notes"]
     if policy is None:
-        return {"policy": None, "criteria": [], "tool_trace": trace, "error": NO_POLICY, "told": NO_POLICY}
+        return {
+            "notes": notes,
+            "policy": None,
+            "criteria": [],
+            "tool_trace": trace,
+            "error": NO_POLICY,
+            "told": NO_POLICY,
+        }
     if not documents:  # what the payer asks for, and how such requests fare; nothing is judged
         risk = analyze(state["payer"], policy["procedures"][0]["name"], [])
-        return {"policy": policy, "risk": risk, "tool_trace": trace, "told": f"policy {policy['id']}"}
+        return {"notes": notes, "policy": policy, "risk": risk, "tool_trace": trace, "told": f"policy {policy['id']}"}
     side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
     around_model = around.llm if around.llm.profile != "edge" else None
     settled = [one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"]
-    still = cast(Policy, {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]})
+    still = cast(
+        Policy,
+        {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]},
+    )
     who = _asked_identity(state)
     try:
         judged, claims = judge(still, documents, around_model, side=side, today=date.today(), asked=who)
@@ -337,7 +374,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     risk = analyze(state["payer"], policy["procedures"][0]["name"], lacks)
     trace += [{"name": "denial_analyzer", "ok": risk["share"] is not None, "source": "synthetic history"}]
     return {
-        "policy": policy, "criteria": criteria, "extractions": [*others, *before, *claims], "missing": missing, "risk": risk,
+        "notes": notes, "policy": policy, "criteria": criteria, "extractions": [*others, *before, *claims], "missing": missing, "risk": risk,
         "tool_trace": trace, "told": f"policy {policy['id']}",
     }  # fmt: skip
 
@@ -349,7 +386,12 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
         return {"told": "no drug to check"}
     findings = [one for drug in drugs for one in evidence.gate(drug, chart, around.knowledge, around.settings)]
     trace = [*state["tool_trace"], {"name": "check_drug_safety", "ok": True, "source": "safety gate"}]
-    return {"grave": evidence.grave(findings), "open_checks": evidence.unchecked(findings), "tool_trace": trace, "told": "gate"}
+    return {
+        "grave": evidence.grave(findings),
+        "open_checks": evidence.unchecked(findings),
+        "tool_trace": trace,
+        "told": "gate",
+    }
 
 
 STEPS: dict[str, Callable[[RcmState, Surroundings], RcmState]] = {
@@ -379,7 +421,11 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         said = f"The sides do not agree ({apart[0]['what']}). Which side is the request for?"
         return {**update, **_asking("side", said, [{"id": one, "label": one} for one in ("left", "right", "both")])}
     gaps = insufficient(state["criteria"])
-    if gaps and count + 1 < MAX_LOOPS and len(_documents({**state, "iteration_count": count + 1}, around)) > len(_documents(state, around)):
+    if (
+        gaps
+        and count + 1 < MAX_LOOPS
+        and len(_documents({**state, "iteration_count": count + 1}, around)) > len(_documents(state, around))
+    ):
         return {**update, "routing_decision": "missing", "todo": ["policy"], "told": "wider evidence"}
     partial = bool(gaps or state["failed_pages"])
     stated = len([claim for claim in audited if claim["verified"]])
@@ -399,7 +445,11 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
 
 def clarification(state: RcmState) -> RcmState:
     """Ask a person; everything is kept until they answer."""
-    return {"pending_user_input": True, "path": [*state["path"], "clarification"], "final_response": state["clarification_needed"]}
+    return {
+        "pending_user_input": True,
+        "path": [*state["path"], "clarification"],
+        "final_response": state["clarification_needed"],
+    }
 
 
 def write_ledger(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
@@ -416,9 +466,20 @@ def write_ledger(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
             page_number=claim["page"], policy_id=state["policy"]["id"] if state["policy"] else "",
             confidence_score=round(state["confidence_score"] * 100, 2), auditor_result="ESCALATED" if state["why_escalate"] else "PASS",
         )  # fmt: skip
-        ids.append(around.ledger.write(row, f"{around.thread}:{state['turn']}:{hashlib.sha256(said.encode()).hexdigest()}"))
-    trace = [*state["tool_trace"], {"name": "evidence_ledger_write", "ok": True, "source": f"{len(ids)} rows"}] if ids else state["tool_trace"]
-    return {"ledger_ids": ids, "path": [*state["path"], "ledger"], "tool_trace": trace, "told": f"{len(ids)} quotes written"}
+        ids.append(
+            around.ledger.write(row, f"{around.thread}:{state['turn']}:{hashlib.sha256(said.encode()).hexdigest()}")
+        )
+    trace = (
+        [*state["tool_trace"], {"name": "evidence_ledger_write", "ok": True, "source": f"{len(ids)} rows"}]
+        if ids
+        else state["tool_trace"]
+    )
+    return {
+        "ledger_ids": ids,
+        "path": [*state["path"], "ledger"],
+        "tool_trace": trace,
+        "told": f"{len(ids)} quotes written",
+    }
 
 
 def output(state: RcmState) -> RcmState:
@@ -428,15 +489,20 @@ def output(state: RcmState) -> RcmState:
         return {"path": path, "final_response": REFUSAL, "told": "refused"}
     text = compose(cast(dict[str, Any], state))
     said = [{"user": state["input_query"], "assistant": text}]
-    return {"path": path, "final_response": text, "messages": [*state.get("messages", []), *said][-KEPT:], "told": "answered"}
+    return {
+        "path": path,
+        "final_response": text,
+        "messages": [*state.get("messages", []), *said][-KEPT:],
+        "told": "answered",
+    }
 
 
-@lru_cache(maxsize=1)
-def policy_index() -> Any:
+@lru_cache(maxsize=2)
+def policy_index(url: str) -> "PolicyIndex":
     """The index of the policies, built once a process."""
     from docgemma.rcm.policies import PolicyIndex
 
-    return PolicyIndex()
+    return PolicyIndex(url)
 
 
 def _asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmState:
@@ -543,7 +609,11 @@ def run(
     thread = thread or f"{PREFIX}{uuid.uuid4().hex[:12]}"
     forget_before(settings, memory, datetime.now(UTC) - timedelta(days=settings.rcm_keep_days), PREFIX)
     scrubber = Scrubber()
-    guarded, kept, shelf = Guarded(llm, scrubber, settings), KeptStore(store, settings.home / "rcm-charts.sqlite"), Shelf(settings, thread)
+    guarded, kept, shelf = (
+        Guarded(llm, scrubber, settings),
+        KeptStore(store, settings.home / "rcm-charts.sqlite"),
+        Shelf(settings, thread),
+    )
     around = Surroundings(settings, guarded, kept, knowledge, reader, ledger, shelf, thread, actor)
     app = build().compile(checkpointer=memory)
     config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
@@ -561,7 +631,9 @@ def run(
     return report(state, thread, guarded, perf_counter() - began)
 
 
-def _turn(message: str, stored: dict[str, Any], pdf: Sequence[Path], patient: str | None, around: Surroundings) -> RcmState:
+def _turn(
+    message: str, stored: dict[str, Any], pdf: Sequence[Path], patient: str | None, around: Surroundings
+) -> RcmState:
     """What a new message brings; a clarification that waits keeps the files of its question."""
     turn = RcmState(message=message, path=[], calls=[])
     if pdf or not stored.get("pending_user_input"):
@@ -576,7 +648,10 @@ def _turn(message: str, stored: dict[str, Any], pdf: Sequence[Path], patient: st
 
 def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[str, Any]:
     """The turn as the contract's JSON."""
-    refused, asks = state["refused"], state["pending_user_input"] and not state["refused"] if "pending_user_input" in state else False
+    refused, asks = (
+        state["refused"],
+        state["pending_user_input"] and not state["refused"] if "pending_user_input" in state else False,
+    )
     status = "refused" if refused else "needs_clarification" if asks else "answered"
     full = status == "answered"
     claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []

@@ -42,7 +42,10 @@ def _stop(state: dict[str, Any]) -> list[str]:
     """A grave finding stops the answer: what was found is for a physician, and nothing is recommended."""
     if not state["grave"]:
         return []
-    return [f"{REVIEW}. A finding of severity HIGH or CONTRAINDICATED stops this request:", *(f"- {one}" for one in state["grave"])]
+    return [
+        f"{REVIEW}. A finding of severity HIGH or CONTRAINDICATED stops this request:",
+        *(f"- {one}" for one in state["grave"]),
+    ]
 
 
 def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
@@ -51,7 +54,11 @@ def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
         return _checked(state, claims)
     if intent == "SAFETY_CHECK":
         drugs = ", ".join(state["want"]["drugs"])
-        head = f"No grave finding against {drugs} among what could be checked." if drugs else "No drug is named in the question."
+        head = (
+            f"No grave finding against {drugs} among what could be checked."
+            if drugs
+            else "No drug is named in the question."
+        )
         return [head, *_listed(claims)]
     return _listed(claims) or [NONE.get(intent, "Nothing about this is recorded.")]
 
@@ -67,7 +74,10 @@ def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
                  *(f"- {one['id']} {one['text']}" for one in policy["criteria"]),
                  f"The request must hold: {', '.join(policy['request_needs'])}."]  # fmt: skip
         return [*risk, *needs] if state["query_intent"] == "DENIAL_RISK" else [*needs, *risk]
-    count = {verdict: sum(one["verdict"] == verdict for one in state["criteria"]) for verdict in ("MET", "NOT MET", "NOT DOCUMENTED")}
+    count = {
+        verdict: sum(one["verdict"] == verdict for one in state["criteria"])
+        for verdict in ("MET", "NOT MET", "NOT DOCUMENTED")
+    }
     total = len(state["criteria"])
     head = "All criteria are met" if count["MET"] == total else f"{count['MET']} of {total} criteria are met"
     if count["NOT MET"]:
@@ -105,7 +115,10 @@ def _listed(claims: list[Claim]) -> list[str]:
     kinds = list(dict.fromkeys(claim["kind"] for claim in claims))
     lines = []
     for kind in kinds:
-        lines += [f"{NAMES.get(kind, kind)}:", *(f"- {claim['quote']} [{_place(claim)}]" for claim in claims if claim["kind"] == kind)]
+        lines += [
+            f"{NAMES.get(kind, kind)}:",
+            *(f"- {claim['quote']} [{_place(claim)}]" for claim in claims if claim["kind"] == kind),
+        ]
     return lines
 
 

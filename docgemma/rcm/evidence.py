@@ -104,9 +104,15 @@ def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, 
     except ToolError as error:
         if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE:
             raise
-        return Document(name="Drug interactions", digest="", pages=[]), [], [f"The source does not know: {', '.join(parts)}."]
+        return (
+            Document(name="Drug interactions", digest="", pages=[]),
+            [],
+            [f"The source does not know: {', '.join(parts)}."],
+        )
     found = sorted(answer.records, key=lambda item: gravity(item.severity))
-    texts = [f"{' with '.join(one.drugs)}: {one.severity} interaction. {one.mechanism} {one.management}" for one in found]
+    texts = [
+        f"{' with '.join(one.drugs)}: {one.severity} interaction. {one.mechanism} {one.management}" for one in found
+    ]
     document = paged(f"{answer.source}, as of {answer.as_of or 'an unknown date'}", "Drug interactions", texts)
     unknown = [*unknown, *answer.not_covered]
     return document, [one.severity for one in found], [f"Not covered: {', '.join(unknown)}."] if unknown else []
@@ -167,7 +173,9 @@ def lacking(policy: Policy, documents: Sequence[Document], procedure: str) -> li
     """What the request's letter lacks of what the payer is known to demand: filled where the policy says it."""
     text = "\n".join(page["text"] for document in documents for page in document["pages"])
     words = set(plain(text).upper().replace("-", " ").split())
-    asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)] or policy["procedures"]
+    asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)] or policy[
+        "procedures"
+    ]
     codes = [str(code) for one in asked for code in one["codes"]]
     there = {
         "billing code": bool(words & {code.upper() for code in codes}),

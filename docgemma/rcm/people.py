@@ -28,9 +28,7 @@ class Settled(NamedTuple):
     options: tuple[Person, ...] = ()
 
 
-def settle(
-    named: Sequence[Named], papers: Sequence[Identity], store: RecordStore, before: Person | None
-) -> Settled:
+def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStore, before: Person | None) -> Settled:
     """The patient of a turn: as the question names them, else as its documents do, else the conversation's.
 
     Args:
@@ -73,7 +71,11 @@ def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
     match = store.patient(person["id"]) if person["id"] else None
     other = {"male": "female", "female": "male"}.get(match.sex if match else "", "")
     words = set(plain(question).replace("'s", "").split())
-    return not other or not words & listed("request_words", other) or bool(words & listed("request_words", match.sex if match else ""))
+    return (
+        not other
+        or not words & listed("request_words", other)
+        or bool(words & listed("request_words", match.sex if match else ""))
+    )
 
 
 def differs(paper: Identity, person: Person) -> bool:
@@ -91,7 +93,11 @@ def shown(paper: Identity) -> str:
 
 def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
     people = [_person(match) for match in one["candidates"]]
-    mine = [paper for paper in told if _same(paper["name"], one["said"]) or any(_same(paper["name"], p["name"]) for p in people)]
+    mine = [
+        paper
+        for paper in told
+        if _same(paper["name"], one["said"]) or any(_same(paper["name"], p["name"]) for p in people)
+    ]
     days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
     if len(people) > 1 and days:  # the document says which of them
         people = [person for person in people if person["birth_date"] in days]
@@ -119,7 +125,9 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
 
 def _of_paper(paper: Identity, store: RecordStore) -> Person | None:
     """The patient of the record whom a document names, by name and birth date; else one without a chart."""
-    found = [match for match in find_people(paper["name"], store) if _same(paper["name"], match.name) and not match.guessed]
+    found = [
+        match for match in find_people(paper["name"], store) if _same(paper["name"], match.name) and not match.guessed
+    ]
     if paper["birth_date"]:
         found = [match for match in fitting(found, [paper["birth_date"]]) if match.birth_date]
     return _person(found[0]) if len(found) == 1 else _stranger(paper)
@@ -130,7 +138,11 @@ def _stranger(paper: Identity) -> Person:
 
 
 def _person(match: PatientMatch | dict[str, Any]) -> Person:
-    held = match if isinstance(match, dict) else {key: getattr(match, key) for key in ("id", "name", "birth_date", "label")}
+    held = (
+        match
+        if isinstance(match, dict)
+        else {key: getattr(match, key) for key in ("id", "name", "birth_date", "label")}
+    )
     return Person(id=held["id"], name=held["name"], birth_date=held["birth_date"], label=held["label"])
 
 

@@ -92,7 +92,12 @@ def clinical(question: str, reader: Reader) -> bool:
 
     if parts(question) or set(reader.read(question).asked(PLAINLY)) & CLINICAL:
         return True
-    known = [name for policy in load_policies().values() for one in policy["procedures"] for name in (one["name"], *one["also"])]
+    known = [
+        name
+        for policy in load_policies().values()
+        for one in policy["procedures"]
+        for name in (one["name"], *one["also"])
+    ]
     return names([*known, *(policy["payer"] for policy in load_policies().values())], question)
 
 
@@ -130,7 +135,9 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
 
     request = read_request(question, reader=reader, drugs=drugs, store=store)
     sure = [Named(said=one["said"], candidates=[_person(store.patient(one["id"]))]) for one in request["patients"]]
-    open_ = [Named(said=said, candidates=[_person(one) for one in find_people(said, store)]) for said in request["unclear"]]
+    open_ = [
+        Named(said=said, candidates=[_person(one) for one in find_people(said, store)]) for said in request["unclear"]
+    ]
     folded = f" {plain(question)} "
     called = [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
     named = sides(question)
@@ -145,7 +152,9 @@ def speaks_only_of(question: str, requested: Sequence[str], want: Wanted) -> boo
     """Whether a question names no other service than what the documents request: "is this covered?" names none."""
     said = {part for one in want["patients"] for part in plain(one["said"]).split()} | set(plain(want["payer"]).split())
     there = set(plain(" ".join(requested)).replace("-", " ").split())
-    words = {word for word in plain(question).replace("'s", "").replace("-", " ").split() if word.isalpha() and len(word) > 2}
+    words = {
+        word for word in plain(question).replace("'s", "").replace("-", " ").split() if word.isalpha() and len(word) > 2
+    }
     return words - said <= there | _general()
 
 
