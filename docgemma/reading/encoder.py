@@ -99,7 +99,7 @@ class Encoder:
         return self._linear("sentence", hidden), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
 
     def states(self, text: str, layers: int = LAYERS) -> Array:
-        """What a text is to the encoder after so many layers: (pieces + 2, 384), with the marks of its start and end."""
+        """A text's states after so many layers: (pieces + 2, 384), with the marks of its start and end."""
         ids = np.array([START, *self.pieces(text).ids, SEPARATOR])
         return self._states(ids, np.zeros(len(ids), dtype=int), layers)
 
