@@ -78,6 +78,7 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         if outcome := _outcome(words, at):
             found.append(Reach("negated", at, outcome, at, outcome))
             size, roles = outcome - at, set()
+        size = 1 if roles == {"ends"} else size  # "she has" ends a reach, "has yet to" begins one
         used.append((at, at + size, roles))
         at += size
     stops = [one for one, _, roles in used if "ends" in roles and not roles - {"ends"}]
@@ -90,6 +91,8 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         for kind in KINDS:
             opens = start == 0 or bool(set(words[start].mark) & set(",:;.-•"))
             forward = f"{kind} before" in roles or (f"{kind} first" in roles and opens)
+            if f"{kind} behind" in roles and not closed:  # "never tried PT" denies as "never" does
+                forward = forward or f"{kind} before" in _triggers().get(words[start].text, ())
             if kind == "family" and end < len(words) and words[end].text in data["family_unless_next"]:
                 forward = False
             if forward:
@@ -101,7 +104,9 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
             answers = (
                 f"{kind} answers" in roles and start > 0 and closed and bool(set(words[start].mark) & set(ANSWERS))
             )
-            if answers or (f"{kind} behind" in roles and (closed or f"{kind} before" not in roles)):
+            if answers or (
+                f"{kind} behind" in roles and (closed or kind == "planned" or f"{kind} before" not in roles)
+            ):
                 found.append(Reach(kind, start, end, behind, start))
     return tuple(found)
 
