@@ -27,14 +27,13 @@ class Reach(NamedTuple):
 
 def hits(terms: Iterable[str], words: Sequence[Word]) -> list[tuple[int, int]]:
     """Where terms stand as whole words in order, a plural "s" there or not; "*" stands for up to four words."""
-    found: list[tuple[int, int]] = []
-    texts = [word.text for word in words]
-    for term in terms:
-        parts = _parts(term)
-        for at, text in enumerate(texts):
-            if parts and _same(parts[0], text) and (end := _match(parts, words, at)):
-                found.append((at, end))
-    return sorted(set(found))
+    heads, found = _heads(tuple(terms)), set[tuple[int, int]]()
+    for at, word in enumerate(words):
+        for form in (word.text, f"{word.text}s", word.text.removesuffix("s")):
+            for parts in heads.get(form, ()):
+                if _same(parts[0], word.text) and (end := _match(parts, words, at)):
+                    found.add((at, end))
+    return sorted(found)
 
 
 def status(
@@ -47,7 +46,13 @@ def status(
         beside: other words that are looked for; a trigger within those does not count either.
     """
     own = [(start, end), *beside]
-    kinds = {reach.kind for reach in _reaches(tuple(words)) if _reached(reach, start, end, own)}
+    reaches = [reach for reach in _reaches(tuple(words)) if _reached(reach, start, end, own)]
+    denied = [reach for reach in reaches if reach.kind == "negated"]
+    kinds = {  # "no family history of it" is a denial
+        one.kind
+        for one in reaches
+        if one.kind != "family" or not any(two.first <= one.start < two.last for two in denied)
+    }
     title = " ".join(word.text for word in words_of(section))
     if title in lists("negation")["family_sections"]:
         kinds.add("family")
@@ -151,6 +156,15 @@ def _triggers() -> dict[str, set[str]]:
         for term in terms:
             table.setdefault(" ".join(word.text for word in words_of(str(term))), set()).add(role)
     return table
+
+
+@lru_cache(maxsize=1024)
+def _heads(terms: tuple[str, ...]) -> dict[str, list[tuple[str, ...]]]:
+    """The words of each term by its first word."""
+    heads: dict[str, list[tuple[str, ...]]] = {}
+    for parts in filter(None, map(_parts, terms)):
+        heads.setdefault(parts[0], []).append(parts)
+    return heads
 
 
 @lru_cache(maxsize=8192)

@@ -1,7 +1,7 @@
 """Documents as sentences with their place, and sentences as words with offsets. Word lists: `data/rcm`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -85,7 +85,20 @@ def words_of(text: str) -> tuple[Word, ...]:
                 found.append(Word(piece, start, stop, mark, capital))
                 last = stop
         at = max(end, at + 1)
-    return tuple(found)
+    return tuple(_patient(found, at, text) for at in range(len(found)))
+
+
+def _patient(words: Sequence[Word], at: int, text: str) -> Word:
+    """A word, "Pt denies" and "Pt. has" read as the patient, "PT helped" and "tried pt" as physical therapy."""
+    word, following = words[at], words[at + 1].text if at + 1 < len(words) else ""
+    if word.text != "pt":
+        return word
+    opens = at == 0 or not word.mark.isspace()
+    shouted = text[word.start : word.end].isupper()
+    told = following in lists("negation")["patient_verbs"] or (
+        opens and not shouted and following.isalpha() and following != "x"
+    )
+    return replace(word, text="patient") if told else word
 
 
 def day_of(text: str, today: date) -> str:
