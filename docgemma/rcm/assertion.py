@@ -27,14 +27,13 @@ class Reach(NamedTuple):
 
 def hits(terms: Iterable[str], words: Sequence[Word]) -> list[tuple[int, int]]:
     """Where terms stand as whole words in order, a plural "s" there or not; "*" stands for up to four words."""
-    found: list[tuple[int, int]] = []
-    texts = [word.text for word in words]
-    for term in terms:
-        parts = _parts(term)
-        for at, text in enumerate(texts):
-            if parts and _same(parts[0], text) and (end := _match(parts, words, at)):
-                found.append((at, end))
-    return sorted(set(found))
+    heads, found = _heads(tuple(terms)), set[tuple[int, int]]()
+    for at, word in enumerate(words):
+        for form in (word.text, f"{word.text}s", word.text.removesuffix("s")):
+            for parts in heads.get(form, ()):
+                if _same(parts[0], word.text) and (end := _match(parts, words, at)):
+                    found.add((at, end))
+    return sorted(found)
 
 
 def status(
@@ -47,7 +46,13 @@ def status(
         beside: other words that are looked for; a trigger within those does not count either.
     """
     own = [(start, end), *beside]
-    kinds = {reach.kind for reach in _reaches(tuple(words)) if _reached(reach, start, end, own)}
+    reaches = [reach for reach in _reaches(tuple(words)) if _reached(reach, start, end, own)]
+    denied = [reach for reach in reaches if reach.kind == "negated"]
+    kinds = {  # "no family history of it" is a denial
+        one.kind
+        for one in reaches
+        if one.kind != "family" or not any(two.first <= one.start < two.last for two in denied)
+    }
     title = " ".join(word.text for word in words_of(section))
     if title in lists("negation")["family_sections"]:
         kinds.add("family")
@@ -78,6 +83,7 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         if outcome := _outcome(words, at):
             found.append(Reach("negated", at, outcome, at, outcome))
             size, roles = outcome - at, set()
+        size = 1 if roles == {"ends"} else size  # "she has" ends a reach, "has yet to" begins one
         used.append((at, at + size, roles))
         at += size
     stops = [one for one, _, roles in used if "ends" in roles and not roles - {"ends"}]
@@ -90,6 +96,8 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         for kind in KINDS:
             opens = start == 0 or bool(set(words[start].mark) & set(",:;.-•"))
             forward = f"{kind} before" in roles or (f"{kind} first" in roles and opens)
+            if f"{kind} behind" in roles and not closed:  # "never tried PT" denies as "never" does
+                forward = forward or f"{kind} before" in _triggers().get(words[start].text, ())
             if kind == "family" and end < len(words) and words[end].text in data["family_unless_next"]:
                 forward = False
             if forward:
@@ -101,7 +109,9 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
             answers = (
                 f"{kind} answers" in roles and start > 0 and closed and bool(set(words[start].mark) & set(ANSWERS))
             )
-            if answers or (f"{kind} behind" in roles and (closed or f"{kind} before" not in roles)):
+            if answers or (
+                f"{kind} behind" in roles and (closed or kind == "planned" or f"{kind} before" not in roles)
+            ):
                 found.append(Reach(kind, start, end, behind, start))
     return tuple(found)
 
@@ -146,6 +156,15 @@ def _triggers() -> dict[str, set[str]]:
         for term in terms:
             table.setdefault(" ".join(word.text for word in words_of(str(term))), set()).add(role)
     return table
+
+
+@lru_cache(maxsize=1024)
+def _heads(terms: tuple[str, ...]) -> dict[str, list[tuple[str, ...]]]:
+    """The words of each term by its first word."""
+    heads: dict[str, list[tuple[str, ...]]] = {}
+    for parts in filter(None, map(_parts, terms)):
+        heads.setdefault(parts[0], []).append(parts)
+    return heads
 
 
 @lru_cache(maxsize=8192)

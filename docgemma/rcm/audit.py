@@ -121,11 +121,11 @@ def escalation(
     """Why a person must look at it, one line each; [] where nobody must.
 
     Args:
-        gate_ranks: ranks of the safety gate's findings, "grave" and the like (docgemma/rules/order_check.py).
+        gate_ranks: of the safety gate's findings in words, as `ranked` of docgemma/rules/override.py gives them.
         confidence: 0 to 1.
         partial: not everything could be read or checked.
     """
-    grave = {"grave", "contraindicated", "high"} & {rank.casefold() for rank in gate_ranks}
+    grave = {"contraindicated", "major", "high"} & {rank.casefold() for rank in gate_ranks}
     why = [f"{REVIEW}: a grave safety finding stops this request."] if grave else []
     why += [f"Contradiction: {one['what']}. Both quotes are given; a person decides." for one in contradictions]
     why += insufficient(judged)

@@ -113,6 +113,8 @@ def prompt(text: str, sentences: Sequence[Sentence], side: str) -> Prompt:
 
 def candidates(text: str, sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences nearest to a criterion by shared words and meaning (reciprocal rank), in the documents' order."""
+    if len(sentences) <= CANDIDATES:
+        return list(sentences)
     from docgemma.rcm.meaning import embed
 
     wanted = {word.text for word in words_of(text)}

@@ -40,11 +40,8 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     found = values(sentence, unit, bool(measure.get("bare")), bool(measure.get("ago")), today)
     if not anywhere:
         named = hits(map(str, measure["name"]), words)
-        found = [value for value in found if _belongs(value, named, words, unit, found)]
-    if len(found) > 1 and not counted(unit):  # "44 in 2024, now 38": what holds now
-        now = lists("units")["now"]
-        current = [one for one in found if hits(now, words[max(one.start - 2, 0) : one.start])]
-        found = current or found
+        mine = [value for value in found if _belongs(value, named, words, unit, found)]
+        found = mine if counted(unit) else [one for one in found if _now(one, mine, words)] or mine
     answers = {_decides(value, measure) for value in found}
     if counted(unit):  # one that is enough is enough
         answers = answers - {"no"} if "yes" in answers and ("at_least" in measure or "above" in measure) else answers
@@ -165,6 +162,15 @@ def _decides(value: Value, measure: Mapping[str, Any]) -> Holds:
                 far = high < bound or (high == bound and (strict or value.loose))
                 answers.add("no" if far or not value.loose else "unknown")
     return "no" if "no" in answers else "yes" if answers == {"yes"} else "unknown"
+
+
+def _now(value: Value, mine: Sequence[Value], words: Sequence[Word]) -> bool:
+    """Whether a number is the one that holds now: "BMI 44 in 2024, now 38"."""
+    data = lists("units")
+    before = max((one.end for one in mine if one.end <= value.start), default=None)
+    gap = words[before : value.start] if before is not None else ()
+    between = {word.text for word in gap if word.text.isalpha() or word.text in ("%", "m2")}
+    return bool(hits(data["now"], gap)) and between <= set(data["then"])
 
 
 def _belongs(

@@ -1,7 +1,7 @@
 """Documents as sentences with their place, and sentences as words with offsets. Word lists: `data/rcm`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -76,14 +76,8 @@ def words_of(text: str) -> tuple[Word, ...]:
             end = at + 1
         for start, stop in _parts(text, at, end):
             word = fold(text[start:stop]).replace("’", "'").replace(",", "")
-            negated = (
-                word.removesuffix("n't")
-                if word.endswith("n't")
-                else word.removesuffix("not")
-                if word == "cannot"
-                else ""
-            )
-            for piece in [{"ca": "can", "wo": "will"}.get(negated, negated), "not"] if negated else [word]:
+            stem = "can" if word == "cannot" else word.removesuffix("n't") if word.endswith("n't") else ""
+            for piece in [{"ca": "can", "wo": "will"}.get(stem, stem), "not"] if stem else [word]:
                 mark, capital = text[last:start], text[start].isupper()
                 if found and mark == "/" and (one := lists("negation")["written"].get(f"{found[-1].text} {piece}")):
                     start, mark, capital, piece = found[-1].start, found[-1].mark, False, one  # "w/o"
@@ -91,7 +85,20 @@ def words_of(text: str) -> tuple[Word, ...]:
                 found.append(Word(piece, start, stop, mark, capital))
                 last = stop
         at = max(end, at + 1)
-    return tuple(found)
+    return tuple(_patient(found, at, text) for at in range(len(found)))
+
+
+def _patient(words: Sequence[Word], at: int, text: str) -> Word:
+    """A word, "Pt denies" and "Pt. has" read as the patient, "PT helped" and "tried pt" as physical therapy."""
+    word, following = words[at], words[at + 1].text if at + 1 < len(words) else ""
+    if word.text != "pt":
+        return word
+    opens = at == 0 or not word.mark.isspace()
+    shouted = text[word.start : word.end].isupper()
+    told = following in lists("negation")["patient_verbs"] or (
+        opens and not shouted and following.isalpha() and following != "x"
+    )
+    return replace(word, text="patient") if told else word
 
 
 def day_of(text: str, today: date) -> str:
@@ -124,8 +131,8 @@ def shown(text: str) -> str:
     )
 
 
-def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence of a page's text."""
+def spans(text: str, cuts: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
+    """Start and end of each sentence of a page's text. `cuts`: where sections begin; no sentence goes on over one."""
     lines, at = [], 0
     for line in text.splitlines(keepends=True):
         lines.append((at, line))
@@ -134,9 +141,11 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for number, (at, line) in enumerate(lines):
         following = lines[number + 1][1].strip() if number + 1 < len(lines) else ""
-        for cut in _ends(line.rstrip()):
-            yield from _kept(text, start, at + cut)
-            start = at + cut
+        for cut in sorted(
+            {*(at + end for end in _ends(line.rstrip())), *(one for one in cuts if at <= one < at + len(line))}
+        ):
+            yield from _kept(text, start, cut)
+            start = cut
         if _broken(line.rstrip(), following, longest):
             yield from _kept(text, start, at + len(line))
             start = at + len(line)
@@ -148,7 +157,7 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
     for page in document["pages"]:
         if page["failed"]:
             continue
-        for start, end in spans(page["text"]):
+        for start, end in spans(page["text"], [part["start"] for part in page["sections"]]):
             text = shown(page["text"][start:end])
             section, said = section_at(document, page, start), words_of(text)
             heading = f" {' '.join(word.text for word in said)} "
@@ -186,7 +195,8 @@ def _ends(line: str) -> Iterator[int]:
     """Where sentences end within a line: after . ? or ! before a blank and no small letter, not after "Dr."."""
     for at, char in enumerate(line[:-1]):
         if char in ".?!" and line[at + 1] in " \t":
-            word = (line[:at].split() or [""])[-1].strip("()[]").casefold()
+            word = (line[:at].split() or [""])[-1].strip("()[]")
+            word = word.casefold() if not word.isupper() or len(word) == 1 else word  # "Pt." is short, "of PT." is not
             following = line[at + 1 :].lstrip()[:1]
             if not following.islower() and (char != "." or (word not in SHORT and (len(word) > 1 or word.isdigit()))):
                 yield at + 1
@@ -196,7 +206,9 @@ def _broken(line: str, following: str, longest: int) -> bool:
     """Whether a sentence ends with its line: before a blank line, a bullet, a heading, or where it was not wrapped."""
     if not line.strip() or not following or following[0] in BULLETS or line[-1] in ".:;?!":
         return not line.endswith("-") or not following[:1].islower()
-    return not following[0].islower() and (len(line) < WRAPPED * longest or ":" in following[:30] or line.isupper())
+    return not following[0].islower() and (
+        len(line) < WRAPPED * longest or ":" in (following[:30] + line[:30]) or line.isupper()
+    )
 
 
 def _kept(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -105,13 +105,15 @@ def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
 
 def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
-    measure, found = pattern.get("measure"), []
-    for place in _places(pattern, asked):
-        wanted = [[one for one in place if _stands(one, group, pattern)] for group in pattern.get("any", [])]
-        if measure:
-            named = [one for one in place if _stands(one, measure["name"], pattern)]
-            wanted.append([one for one in named if holds(one, measure, asked.today) == "yes"])
-        if wanted and all(wanted):
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
+    if measure := pattern.get("measure"):
+        named = [one for one in here if _stands(one, measure["name"], pattern)]
+        good.append({one for one in named if holds(one, measure, asked.today) == "yes"})
+    found = []
+    for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
+        wanted = [[one for one in place if one in group] for group in good]
+        if all(wanted):
             found.append(sorted({sentences[0] for sentences in wanted}, key=place.index))
     return found
 
@@ -139,6 +141,8 @@ def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...])
 def _stands(
     sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any], kinds: tuple[Status, ...] = ()
 ) -> bool:
+    if not hits(map(str, group), sentence.words):
+        return False
     beside = [spot for other in pattern.get("any", []) for spot in hits(map(str, other), sentence.words)]
     return _says(sentence, group, kinds or _accepted(pattern), beside)
 
@@ -154,16 +158,21 @@ def _accepted(pattern: Mapping[str, Any]) -> tuple[Status, ...]:
     return ("affirmed", "planned", "hypothetical") if pattern.get("planned") else ("affirmed",)
 
 
-def _places(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
-    """The sentences of the right side and time, one by one, or by section or page."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
-    within = pattern.get("within", "sentence")
+def _places(within: str, here: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The sentences one by one, then by section or page."""
+    places = [[one] for one in here]
     if within == "sentence":
-        return [[one] for one in here]
-    key = {"section": lambda one: (one.document, one.page, one.section), "page": lambda one: (one.document, one.page)}[
-        within
-    ]
-    return [[one] for one in here] + [list(group) for _, group in groupby(here, key=key)]
+        return places
+    key = _section if within == "section" else _page
+    return places + [list(group) for _, group in groupby(here, key=key)]
+
+
+def _section(one: Sentence) -> tuple[str, int, str]:
+    return one.document, one.page, one.section
+
+
+def _page(one: Sentence) -> tuple[str, int]:
+    return one.document, one.page
 
 
 def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
