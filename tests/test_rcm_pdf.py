@@ -300,6 +300,18 @@ def test_a_page_whose_letters_are_not_mapped_is_marked(tmp_path: Path) -> None:
     assert page["failed"] == f"{FAILED}: the letters of page 1 cannot be told apart."
 
 
+def test_a_filled_form_whose_fields_are_not_read_is_marked(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    for value in ("Maria Gonzalez", ""):
+        canvas.drawString(60, 700, "Patient:")
+        canvas.acroForm.textfield(name=f"patient{value}", value=value, x=120, y=690, width=200, height=20)
+        canvas.showPage()
+    canvas.save()
+    filled, blank = pages_of(tmp_path / "a.pdf")
+    assert filled["failed"].startswith(f"{FAILED}: page 1 has form fields that cannot be read")
+    assert (blank["text"], blank["failed"]) == ("Patient:", "")
+
+
 def test_damaged_bytes_give_text_or_one_line_and_never_hang(tmp_path: Path) -> None:
     chance, seed = random.Random(15), (NOTES / "misfiled_fax.pdf").read_bytes()
     digits = [at for at, byte in enumerate(seed) if byte in b"0123456789"]
@@ -342,6 +354,19 @@ def test_text_is_cleaned_of_invisible_and_direction_characters(tmp_path: Path) -
     # the second stream is object 7: it serves as the first page's ToUnicode map
     page = next(pages_of(raw_pdf(tmp_path / "a.pdf", streams, b"/ToUnicode 7 0 R")))
     assert page["text"] == "left knee conser-"  # a soft hyphen at the end of a line is a hyphen
+
+
+def test_a_cell_of_several_lines_is_one_and_keeps_a_broken_word(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    canvas.grid([60, 160, 300], [600, 650, 700])
+    for x, y, text in ((70, 680, "Drug"), (170, 680, "Use - why"), (70, 635, "naproxen"), (170, 635, "for osteo-"),
+                       (170, 620, "arthritis - right"), (170, 605, "knee")):  # fmt: skip
+        canvas.drawString(x, y, text)
+    canvas.drawString(60, 560, "He walks.")
+    canvas.save()
+    (page,) = pages_of(tmp_path / "a.pdf")
+    assert page["tables"] == [[["Drug", "Use - why"], ["naproxen", "for osteo-\narthritis - right knee"]]]
+    assert page["text"] == "Drug\tUse - why\nnaproxen\tfor osteo-\narthritis - right knee\nHe walks."
 
 
 def test_letters_printed_twice_to_look_bold_are_read_once(tmp_path: Path) -> None:

@@ -183,6 +183,8 @@ def _failed(sheet: "Sheet", number: int, text: str) -> str:
     area = sum(image["width"] * image["height"] for image in sheet.images) / (sheet.width * sheet.height)
     if area >= SCAN_AREA and len(text.split()) < SCAN_WORDS:
         return f"{FAILED}: page {number} is a scanned image without text."
+    if any(note["data"].get("V") for note in sheet.annots):
+        return f"{FAILED}: page {number} has form fields that cannot be read; print the form to a PDF first."
     if not text and (sheet.images or sheet.curves):
         return f"{FAILED}: page {number} holds drawings and no text."
     return ""
@@ -199,12 +201,13 @@ def _clean(text: str) -> str:
     for number, _, rest in (piece.partition(")") for piece in unmapped):
         first += ("•" if number == WIN_BULLET else "\ufffd") + rest
     text = f"{first[:-1]}-" if first.endswith("\u00ad") else first
-    return visible(unicodedata.normalize("NFC", text)).replace("\n", " ").strip()
+    return visible(unicodedata.normalize("NFC", text)).replace("\n", " ").replace("\t", " ").strip()
 
 
 def _cell(text: str) -> str:
     """One cell on one line, but for a word that is broken by a hyphen: that stays as it is."""
-    return " ".join(map(_clean, text.split("\n"))).replace("- ", "-\n") if "-\n" in text else _clean(text)
+    lines = [_clean(line) for line in text.split("\n")]
+    return "".join(line + ("\n" if line.endswith("-") and line[-2:-1].isalpha() else " ") for line in lines).strip()
 
 
 def _lines(sheet: "Sheet") -> list[Line]:

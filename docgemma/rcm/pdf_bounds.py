@@ -1,5 +1,6 @@
 """Bounds on what one page of a hostile PDF may cost: a small file can unpack to gigabytes, or draw for ever."""
 
+import logging
 import zlib
 from functools import lru_cache
 from types import SimpleNamespace
@@ -42,7 +43,7 @@ def unpack(data: bytes) -> bytes:
 
 @lru_cache(maxsize=1)
 def bound() -> None:
-    """Put the bounds into pdfminer and pdfplumber, which have none of their own, nor a way to set any."""
+    """Put the bounds into pdfminer and pdfplumber, which have none of their own and no way to set any."""
     import pdfplumber.page as plumber
     from pdfminer import pdftypes
 
@@ -68,6 +69,8 @@ def bound() -> None:
             self.count()
             super().begin_figure(*args, **kwargs)
 
+    for name in ("pdfminer", "pdfplumber"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # their warnings show what the file holds
     limited = SimpleNamespace(decompress=unpack, decompressobj=Unpacker, error=zlib.error)
     pdftypes.zlib = limited  # type: ignore[attr-defined, assignment]
     plumber.PDFPageAggregatorWithMarkedContent = Counting  # type: ignore[misc]
