@@ -25,8 +25,8 @@ def words() -> dict[str, Any]:
 
 
 def is_label(text: str) -> bool:
-    """Whether this is the label of a header field, "Member ID", and so no title of a section."""
-    return fold(text.strip()) in words()["labels"]
+    """Whether this is the label of a header field, "Member ID", and so no title of a section; "Plan" is a title."""
+    return " ".join(fold(text).split()) in words()["labels"].keys() - words()["sections"]
 
 
 def identity_of(document: Document) -> Identity:
@@ -38,10 +38,11 @@ def identity_of(document: Document) -> Identity:
         must not be used before a person has said whose it is.
     """
     found: list[dict[str, str]] = []
+    now: dict[str, str] = {}
     for page in document["pages"]:
         for line in page["text"].splitlines():
             for field, value in _fields(line):
-                _add(found, field, value)
+                now = _placed(found, now, field, value)
     people = [one for one in found if one.get("name") or one.get("birth_date")]
     first = next(iter(people or found), {})
     others = [_shown(one) for one in people[1:]]
@@ -49,20 +50,18 @@ def identity_of(document: Document) -> Identity:
     return Identity(name=name, birth_date=born, member_id=member, payer=payer, others=others)
 
 
-def _add(found: list[dict[str, str]], field: str, value: str) -> None:
-    """Put a field to the patient it stands with: the last one named, unless it says that this is another."""
-    if field == "name":
-        same = [one for one in found if "name" not in one or _same(one["name"], value)]
-        # the same name with another birth date is split below, when that date is read
-        found.append({"name": value}) if not same else found.append(found.pop(found.index(same[-1])))
-        found[-1].setdefault("name", value)
-    elif not found:
-        found.append({field: value})
-    elif field == "birth_date" and found[-1].get(field, value) != value:
-        known = [one for one in found if one.get(field) == value and one.get("name") == found[-1].get("name")]
-        found.append(found.pop(found.index(known[0])) if known else {"name": found[-1].get("name", ""), field: value})
-    else:
-        found[-1].setdefault(field, value)
+def _placed(found: list[dict[str, str]], now: dict[str, str], field: str, value: str) -> dict[str, str]:
+    """Put a field to the patient `now` spoken of, or to another if it must be another's; returns whose it is."""
+    same = [one for one in found if field == "name" and ("name" not in one or _same(one["name"], value))]
+    if field == "birth_date" and now.get(field, value) != value:  # of one name, and another patient
+        same = [one for one in found if one.get(field) == value and one.get("name") == now.get("name")]
+        now = same[0] if same else {"name": now["name"]} if "name" in now else {}
+    elif field == "name":
+        now = now if now in same else same[0] if same else {}
+    if not any(one is now for one in found):
+        found.append(now)
+    now.setdefault(field, value)
+    return now
 
 
 def _shown(one: dict[str, str]) -> str:
@@ -82,7 +81,7 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
     joined = "  ".join(f"{cell}:" if len(cells) > 1 and is_label(cell) else cell for cell in cells)
     pieces = joined.replace("#:", " #:").split(":")
     label, rest = words()["labels"].get(" ".join(fold(pieces[0]).split())), pieces[1:]
-    if label is None or not rest:
+    if label is None or not rest or not is_label(pieces[0]):
         return
     value, read = "", list[tuple[str, str]]()
     for at, piece in enumerate(rest):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from docgemma.errors import ConfigError, UsageError, kind_and_place
 from docgemma.rcm.header import identity_of as identity_of  # the way in for others
 from docgemma.rcm.header import is_label, words
+from docgemma.rcm.pdf_bounds import TooMuchError, bound
 from docgemma.rcm.records import FAILED, Document, Page, Section
 from docgemma.text.characters import fold, visible
 
@@ -101,30 +102,31 @@ def _pages(path: Path, start: int) -> Iterator[Page]:
         from pdfplumber.page import Page as Sheet
 
         words()  # a fault of our own data is not the page's
-        for number, sheet in enumerate(sheets[start - 1 :], start):
+        for number in range(max(start, 1), len(sheets) + 1):
+            sheet, sheets[number - 1] = sheets[number - 1], None  # what it holds goes with it
             try:
                 page = _read(Sheet(pdf, sheet, page_number=number), number)
             except Exception as error:  # a damaged page raises whatever the parser stumbles over
-                why = f"{FAILED}: page {number} is damaged ({kind_and_place(error)})."
+                what = "too large to be read" if TooMuchError in map(type, (error, *error.args)) else "damaged"
+                why = f"{FAILED}: page {number} is {what} ({kind_and_place(error)})."
                 page = Page(number=number, text="", sections=[], tables=[], failed=why)
             yield page
+            pdf.doc._cached_objs.clear()  # else the parser keeps what it read of every page
 
 
 def _check(path: Path) -> Path:
     """Refuse what cannot be a readable PDF before a parser sees it."""
-    shown = f"{visible(path.name)!r}"
+    shown, again = f"{visible(path.name)!r}", "Export or download it again."
     try:
+        if not path.is_file():
+            raise UsageError(f"There is no file {shown}.", hint="Give the path of a PDF.")
         size = path.stat().st_size
         with path.open("rb") as file:
             head = file.read(1024)
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {shown}.", hint="Give the path of a PDF.") from None
     except OSError as error:
         raise UsageError(f"{shown} cannot be read: {error.strerror}.", hint="Give the path of a PDF.") from None
-    if not size:
-        raise UsageError(f"{shown} is empty.", hint="Export or download it again.")
     if b"%PDF-" not in head:
-        raise UsageError(f"{shown} is not a PDF.", hint="Save the document as PDF and give that.")
+        raise UsageError(f"{shown} {'is not a PDF' if size else 'is empty'}.", hint=again)
     if size > MAX_BYTES:
         said = f"{shown} has {size // 1_000_000:,} MB; at most {MAX_BYTES // 1_000_000} MB can be read."
         raise UsageError(said, hint="Split it.")
@@ -137,12 +139,13 @@ def _opened(file: Any, name: str) -> "tuple[PDF, list[Any]]":
         from pdfminer.pdfdocument import PDFPasswordIncorrect
         from pdfminer.pdfpage import PDFPage
         from pdfplumber.pdf import PDF
+
+        bound()
     except ImportError as error:
         raise ConfigError("Reading PDFs needs pdfplumber.", hint="Install it: pip install 'docgemma[rcm]'") from error
     shown = f"{visible(name)!r}"
     try:
         pdf = PDF.open(file)
-        pdf.doc.caching = False  # else every page's content stays in memory
         sheets = list(islice(PDFPage.create_pages(pdf.doc), MAX_PAGES + 1))
     except Exception as error:  # a damaged file raises whatever the parser stumbles over
         if any(isinstance(one, PDFPasswordIncorrect) for one in (error, *error.args)):
@@ -180,6 +183,8 @@ def _failed(sheet: "Sheet", number: int, text: str) -> str:
     area = sum(image["width"] * image["height"] for image in sheet.images) / (sheet.width * sheet.height)
     if area >= SCAN_AREA and len(text.split()) < SCAN_WORDS:
         return f"{FAILED}: page {number} is a scanned image without text."
+    if any(note["data"].get("V") for note in sheet.annots):
+        return f"{FAILED}: page {number} has form fields that cannot be read; print the form to a PDF first."
     if not text and (sheet.images or sheet.curves):
         return f"{FAILED}: page {number} holds drawings and no text."
     return ""
@@ -196,12 +201,13 @@ def _clean(text: str) -> str:
     for number, _, rest in (piece.partition(")") for piece in unmapped):
         first += ("•" if number == WIN_BULLET else "\ufffd") + rest
     text = f"{first[:-1]}-" if first.endswith("\u00ad") else first
-    return visible(unicodedata.normalize("NFC", text)).replace("\n", " ").strip()
+    return visible(unicodedata.normalize("NFC", text)).replace("\n", " ").replace("\t", " ").strip()
 
 
 def _cell(text: str) -> str:
     """One cell on one line, but for a word that is broken by a hyphen: that stays as it is."""
-    return " ".join(map(_clean, text.split("\n"))).replace("- ", "-\n") if "-\n" in text else _clean(text)
+    lines = [_clean(line) for line in text.split("\n")]
+    return "".join(line + ("\n" if line.endswith("-") and line[-2:-1].isalpha() else " ") for line in lines).strip()
 
 
 def _lines(sheet: "Sheet") -> list[Line]:
@@ -235,7 +241,7 @@ def _title(text: str, large: bool, heavy: list[bool]) -> tuple[str, int]:
         return "", 0
     capitals = head.isupper() and sum(map(str.isalpha, head)) > 3 and not any(map(str.isdigit, head))
     titled = all(heavy[:letters]) or capitals or fold(head) in words()["sections"]
-    if titled and not is_label(head) and (colon or head[-1] not in ".,;"):
+    if titled and not (colon and is_label(head)) and (colon or head[-1] not in ".,;"):
         return head, len(head) + len(colon)
     return "", 0
 
