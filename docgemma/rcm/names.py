@@ -108,12 +108,15 @@ class _Finder:
         lists, part = self.words.lists, self.parts[at]
         follows = self._gap(at) == " " and self.parts[at + 1] in lists["heads"]
         if part in self.known:
-            return follows and (part in lists["always"] or part in lists["with_head"])
+            return follows and self.parts[at + 1] in lists["diseases"] and part in lists["always"] | lists["with_head"]
         owned = self._possessive(at) and self._gap(at) == " " and self.parts[at + 1] in lists["heads"]
         return part in lists["always"] or (part in lists["with_head"] and (follows or owned))
 
     def _titled(self, at: int) -> bool:
-        return at > 0 and self.parts[at - 1] in self.words.lists["titles"] and self._gap(at - 1) in (" ", ". ", ".")
+        before, lists = self.parts[at - 1] if at else "", self.words.lists
+        return (before in lists["titles"] and self._gap(at - 1) in (" ", ". ", ".")) or (
+            before in lists["kin"] and self._gap(at - 1) == " "
+        )
 
     def _can_begin(self, at: int) -> bool:
         word, part, lists = self.tokens[at].group(), self.parts[at], self.words.lists
@@ -183,7 +186,10 @@ class _Finder:
             return word.isalpha() and not self.kept[at]
         if gap == ", ":
             alone = all(self._gap(place) == "-" for place in range(first, at - 1))
-            return alone and word[0].isupper() and part in self.words.given
+            if not (alone and word[0].isupper() and not self.kept[at]):
+                return False
+            cell = first == 0 or any(mark in self._gap(first - 1) for mark in ":|\n")
+            return part in self.words.given or (cell and len(part) > 2 and not self.words.is_ordinary(part))
         if gap not in (" ", ". ", "\u00a0") or (gap == ". " and len(self.parts[at - 1]) > 1):
             return False
         if part in lists["particles"] and self._gap(at) in (" ", "-"):
@@ -206,19 +212,21 @@ class _Finder:
         long = [part for part in parts if len(part) > 1 and part not in lists["particles"]]
         if self._titled(first) or any(part in self.known for part in long):
             return True
+        if not long:
+            return False
         named = [part for part in long if words.is_name(part)]
         shout = self.tokens[first].group().isupper() and 1 < len(parts[0]) < 5 and not self._shouted(first + 1)
         if self._gap(end - 1) in (", ", " ") and self.parts[end] in lists["credentials"] and not shout:
             return True
         following = self.parts[end] if self._gap(end - 1) == " " else ""
-        if following in lists["places"] or (len(long) == 1 and following in lists["diseases"]):
+        if following in lists["places"] or following in lists["diseases"]:
             return False
         lower = self.tokens[first].group()[0].islower()
         if len(long) > 1 and (len(named) == len(long) or any(part in words.given for part in long)):
             return not lower or all(part in words.given or part in words.surnames for part in long)
         if lower or (shout and not named):
             return False
-        strange = [part for part in long if len(part) > 2 and not words.is_ordinary(part)]
+        strange = [part for part in long if part in named or (len(part) > 2 and not words.is_ordinary(part))]
         if len(long) > 1 and len(strange) == len(long) and self.marks[first] != "PLACE":
             return True
         before = self._gap(first - 1).strip(" .:,(#·\t") if first else "?"
