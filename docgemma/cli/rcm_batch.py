@@ -1,12 +1,16 @@
 """`docgemma rcm batch`: the same question of every PDF in a folder, on this machine's processes or on Ray."""
 
 from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from docgemma.cli.shared import AsJson, Model, print_json, progress, say
+
+if TYPE_CHECKING:
+    from docgemma.rcm.batch import Summary
 
 QUESTION = "Does this request meet the payer's criteria, and what does it lack?"
 OUT = "docgemma-rcm.jsonl"  # in the folder
@@ -21,7 +25,7 @@ def batch_command(
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the same of every PDF in a folder. A batch that was stopped goes on; what is finished is not asked again."""
+    """Ask the same of every PDF in a folder; a stopped batch goes on. Exit status 1 where a document failed."""
     from docgemma.rcm.batch import batch
     from docgemma.settings import read_settings
 
@@ -30,10 +34,13 @@ def batch_command(
         folder, ask, out or folder / OUT, workers, ray=ray, question=question,
         progress=lambda done, total: progress(f"{done} of {total}"),
     )  # fmt: skip
-    if as_json:
-        print_json(told)
-        return
-    pace = f", {told['charts_per_hour']} charts an hour" if told["asked"] else ""
+    print_json(told) if as_json else _show(told)
+    if told["failed"]:
+        raise typer.Exit(1)
+
+
+def _show(told: "Summary") -> None:
+    pace = f", {told['charts_per_hour']} charts an hour" if told["charts_per_hour"] else ""
     say(f"{told['asked']} asked in {told['seconds']} s{pace}; {told['before']} were finished before.")
     say("; ".join(f"{count} {status.replace('_', ' ')}" for status, count in told["statuses"].items()) or "No answer.")
     if told["failed"]:
@@ -42,10 +49,14 @@ def batch_command(
 
 
 def ask_document(path: Path, *, question: str, model: str | None, settings_json: str) -> dict[str, Any]:
-    """The report of one PDF, in whatever process, with the model that was loaded there once."""
+    """The report of one PDF, in whatever process, with the model that was loaded there once.
+
+    Its conversation is named by file and question, so that a document in whose midst a batch died goes on at its page.
+    """
     from docgemma.graphs.rcm import run
 
-    report: dict[str, Any] = run(question, pdf=[path], **_parts(model, settings_json))
+    thread = f"rcm-batch-{sha256(path.read_bytes() + question.encode()).hexdigest()[:16]}"
+    report: dict[str, Any] = run(question, pdf=[path], thread=thread, **_parts(model, settings_json))
     return report
 
 

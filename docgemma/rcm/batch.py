@@ -20,7 +20,7 @@ Line = dict[str, Any]
 
 
 class Summary(TypedDict):
-    """What a batch came to; `charts_per_hour` counts what this run asked, starting its processes included."""
+    """What a batch came to; `charts_per_hour` counts what this run finished, starting its processes included."""
 
     documents: int  # PDF files in the folder
     same: int  # of these, copies of another: a text is asked of once
@@ -29,7 +29,7 @@ class Summary(TypedDict):
     failed: int  # of these; their lines say why, and the next run asks again
     statuses: dict[str, int]  # answered, needs_clarification, refused: of all that are finished
     seconds: float
-    charts_per_hour: float | None  # None where nothing was asked
+    charts_per_hour: float | None  # None where nothing was finished
     out: str
 
 
@@ -84,7 +84,7 @@ def batch(
     return Summary(
         documents=len(files), same=len(files) - len(one_each), before=before, asked=len(left), failed=failed,
         statuses=dict(Counter(filter(None, status.values()))), seconds=round(seconds, 2),
-        charts_per_hour=round(len(left) / seconds * 3600, 1) if left else None, out=str(out),
+        charts_per_hour=round((len(left) - failed) / seconds * 3600, 1) if len(left) > failed else None, out=str(out),
     )  # fmt: skip
 
 

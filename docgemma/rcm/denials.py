@@ -55,7 +55,7 @@ def analyze(payer: str, procedure: str, lacks: Sequence[str]) -> Risk:
     called = {name: item["also"] for name, item in words()["elements"].items() if name in demanded}
     found = {said: _named(said, called) for said in lacks}
     same = sorted({name or OTHER for name in found.values()})
-    strange = "; ".join(said for said, name in found.items() if name in ("", OTHER))
+    strange = "; ".join(said.rstrip(".") for said, name in found.items() if name in ("", OTHER))
     unread = f' Counted as "{OTHER}": {strange}.' if strange else ""
     own = next((name for name in words()["payers"] if plain(name) == plain(payer)), "")
     beside = f" Of {own} alone there are too few." if own else f" {payer or 'The payer'} is not in the history."
