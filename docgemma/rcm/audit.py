@@ -109,7 +109,7 @@ def confidence(
         "self_assessment": None if self_assessment is None else min(max(self_assessment, 0.0), 1.0),
     }
     total = sum(weight for name, weight in WEIGHTS.items() if values[name] is not None)
-    weights = {name: weight / total if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
+    weights = {name: round(weight / total, 4) if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
     score = sum(weights[name] * (value or 0.0) for name, value in values.items())
     return {"score": round(score, 4), "parts": values, "weights": weights}
 
@@ -258,27 +258,24 @@ def _same_person(one: Identity, other: Identity) -> bool:
 
 
 def _sides_apart(said: Sequence[Sentence], question: str) -> list[Contradiction]:
-    """A request for one side where all that is documented of that part is of the other."""
-    cues = lists("opposites")["asked"]
-    asked = (
-        [Sentence(question, "the question", 1, "asked", 0, len(question), "", words_of(question))]
-        if sides(question)
-        else []
-    )
-    requests = [one for one in said if sides(one.text) and parts(one.text) and hits(cues, one.words)]
-    found = []
-    for one in [*asked, *requests]:
-        others = [
-            other
-            for other in said
-            if other not in requests and parts(one.text) and sides(other.text) and same_part(one.text, other.text)
-            and all(status(other.words, at, at + 1, other.section) != "family" for at in range(len(other.words)))
-        ]  # fmt: skip
-        pool = [*others, *(item for item in requests if one in asked and same_part(one.text, item.text))]
-        wrong = [other for other in pool if not sides(other.text) & sides(one.text)]
-        if wrong and (len(wrong) == len(pool) or (one in asked and any(item in requests for item in wrong))):
-            found.append(_pair("the side that is asked for is not the side that is documented", one, wrong[0]))
+    """A request for one side where every complaint that is documented of that part is of the other."""
+    data, found = lists("opposites"), list[Contradiction]()
+    sided = [one for one in said if sides(one.text) and parts(one.text)]
+    requests = [one for one in sided if hits(data["asked"], one.words) or hits(data["asked"], words_of(one.section))]
+    complaints = [one for one in sided if one not in requests and _affirms(one, data["complaints"])]
+    for one in [*([_asked(question)] if sides(question) and parts(question) else []), *requests]:
+        of_part = [other for other in complaints if same_part(one.text, other.text)]
+        if of_part and not any(sides(other.text) & sides(one.text) for other in of_part):
+            found.append(_pair("the side that is asked for is not the side that is documented", one, of_part[0]))
+        other_request = next((two for two in requests if same_part(one.text, two.text)), one)
+        if not sides(other_request.text) & sides(one.text):
+            found.append(_pair("two requests are of different sides", one, other_request))
     return found[:1]
+
+
+def _asked(text: str) -> Sentence:
+    """What was asked, as a sentence that can be cited."""
+    return Sentence(text, "the question", 1, "asked", 0, len(text), "", words_of(text))
 
 
 def _courses(said: Sequence[Sentence]) -> list[Contradiction]:
@@ -323,7 +320,7 @@ def _allergies(said: Sequence[Sentence], drug: str, drugs: DrugNames | None) -> 
             status(one.words, *spot, one.section) == "negated" for spot in hits([drug.casefold()], one.words)
         ):
             asked = next((other for other in said if other != one and hits([drug.casefold()], other.words)), None)
-            asked = asked or Sentence(drug, "the question", 1, "asked", 0, len(drug), "", words_of(drug))
+            asked = asked or _asked(drug)
             found.append(_pair(f"the requested drug and a stated allergy: {conflict}", asked, one))
     return found
 
