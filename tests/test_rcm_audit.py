@@ -83,6 +83,14 @@ STANDS = [
     ("His father and brother had knee replacements.", "knee replacement", "family"),
     ("Breast cancer in a sister.", "breast cancer", "family"),
     ("Her sister failed 14 weeks of PT.", "pt", "family"),
+    ("PT recommended x 12 weeks.", "pt", "hypothetical"),
+    ("Once she has completed 12 weeks of PT without relief, we request surgery.", "pt", "hypothetical"),
+    ("The policy asks for 12 weeks of PT without relief.", "pt", "hypothetical"),
+    ("Needs PT for 12 weeks.", "pt", "hypothetical"),
+    ("Anticipate PT for 12 weeks.", "pt", "planned"),
+    ("Smoking status: Never", "smoking", "negated"),
+    ("PT declined by the patient.", "pt", "negated"),
+    ("Denies any personal or family history of thyroid cancer.", "thyroid cancer", "negated"),
 ]  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.rcm.audit import AGAINST, claim_of, verify
+from docgemma.rcm.audit import verify
+from docgemma.rcm.contradictions import AGAINST, claim_of
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, sentences_of, words_of
 from docgemma.rcm.shown import Asked, Finding, judge_pattern, opposes, passes

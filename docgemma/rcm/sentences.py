@@ -117,6 +117,9 @@ def section_at(document: Document, page: Page, at: int) -> str:
     inside = [part["title"] for part in page["sections"] if part["start"] <= at < part["end"]]
     if inside:
         return inside[-1] or UNTITLED
+    ahead = next((part["title"] for part in page["sections"] if part["start"] > at), "")
+    if ahead and page["text"].startswith(ahead, at):
+        return ahead  # a heading is of its own section
     before = [one for one in document["pages"] if one["number"] < page["number"] and one["sections"]]
     first = min((part["start"] for part in page["sections"]), default=len(page["text"]))
     return (before[-1]["sections"][-1]["title"] or UNTITLED) if before and at < first else UNTITLED
