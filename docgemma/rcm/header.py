@@ -145,13 +145,15 @@ def _day(text: str) -> str:
 def _name(text: str) -> str:
     """The name in the order first, last; "" where the text is no name of a patient."""
     text = text.split("(")[0].split("|")[0].split("  ")[0].strip(" ,;-–")
+    if _staff(text):
+        return ""
     family, comma, given = (part.strip() for part in text.partition(","))
     if comma and given and fold(given) not in words()["generations"]:
         text = f"{given} {family}" if not any(char.isdigit() for char in given) else family
     said = text.replace(",", " ").split()
     if said and fold(said[0]).rstrip(".") in words()["titles"]:
         said = said[1:]
-    if _staff(text) or not 0 < len(said) <= NAME_WORDS:
+    if not 0 < len(said) <= NAME_WORDS:
         return ""
     proper = [word for word in said if fold(word) not in words()["particles"]]
     fits = proper and all(word[0].isupper() and not any(char.isdigit() for char in word) for word in proper)
