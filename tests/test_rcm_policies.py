@@ -1,6 +1,7 @@
 """The payers' policies: what the files may say, and which policy a question finds, with and without a Qdrant server."""
 
 import http.server
+import json
 import shutil
 import socket
 import threading
@@ -22,6 +23,65 @@ QUERIES = yaml.safe_load((FOLDER / "queries.yaml").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module")
 def index() -> PolicyIndex:
     return PolicyIndex()
+
+
+class Wire(http.server.BaseHTTPRequestHandler):
+    """Qdrant's REST calls, read by its own models and answered by its in-process engine."""
+
+    def do_GET(self):
+        self.answer({"exists": self.server.engine.collection_exists(self.path.split("/")[2])})
+
+    def do_PUT(self):
+        from qdrant_client import models
+
+        name, what = (
+            self.path.split("?")[0].split("/")[2:4] if "/points" in self.path else (self.path.split("/")[2], "")
+        )
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.calls.append(what)
+        if what:
+            self.server.engine.upsert(name, models.PointsList.model_validate_json(body).points)
+            return self.answer({"operation_id": 1, "status": "completed"})
+        asked = models.CreateCollection.model_validate_json(body)
+        self.server.engine.create_collection(
+            name.split("?")[0], asked.vectors, sparse_vectors_config=asked.sparse_vectors
+        )
+        return self.answer(True)
+
+    def do_POST(self):
+        from qdrant_client import models
+
+        _, _, name, _, what = self.path.split("?")[0].split("/")
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.calls.append(what)
+        if what == "count":
+            return self.answer({"count": self.server.engine.count(name).count})
+        asked = models.QueryRequest.model_validate_json(body)
+        found = self.server.engine.query_points(name, query=asked.query, prefetch=asked.prefetch, limit=asked.limit)
+        return self.answer(json.loads(found.model_dump_json()))
+
+    def answer(self, result):
+        body = json.dumps({"result": result, "status": "ok", "time": 0.0}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args):
+        """Keep the test quiet."""
+
+
+@pytest.fixture
+def qdrant():
+    from qdrant_client import QdrantClient
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Wire)
+    server.engine, server.calls = QdrantClient(":memory:"), []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
 
 
 def patterns(pattern: dict):
@@ -146,6 +206,21 @@ def test_a_server_that_answers_nonsense_is_told_and_the_local_index_answers():
         server.server_close()
     assert index.fallback
     assert index.nearest("gel shots for the left knee")[0][0] == "PCC-INJ-002"
+
+
+def test_a_server_is_filled_once_and_answers_as_the_local_index_until_it_dies(qdrant):
+    server, url = qdrant
+    asked = [("Prairie Community Care", "gel shots for the left knee"), ("Prairie Community Care", "a mask at night")]
+    local = [PolicyIndex(policies=few()).nearest(text, payer) for payer, text in asked]
+    index = PolicyIndex(url, few())
+    assert index.fallback == ""
+    assert [index.nearest(text, payer) for payer, text in asked] == local
+    assert PolicyIndex(url, few()).nearest(asked[0][1])[0] == local[0][0]
+    assert server.calls.count("points") == 1  # the second one found it filled
+    server.shutdown()
+    server.server_close()
+    assert index.search(*asked[0])["id"] == "PCC-INJ-002"
+    assert "local index" in index.fallback
 
 
 def test_without_a_server_nothing_is_told(index: PolicyIndex):
