@@ -66,14 +66,14 @@ def test_a_quote_is_written_and_its_row_can_be_found_by_its_id(server: Server) -
 
 def test_with_a_key_it_is_written_once_also_by_many_at_once(server: Server) -> None:
     before, answers = len(rows(server)), list[httpx.Response]()
-    callers = [threading.Thread(target=lambda: answers.append(write(server, key="the key"))) for _ in range(6)]
+    callers = [threading.Thread(target=lambda: answers.append(write(server, key="the-key"))) for _ in range(6)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
     assert len({answer.json()["ledger_id"] for answer in answers}) == 1 and len(rows(server)) == before + 1
-    problem(write(server, key="the key", page_number=5), 422, "Nothing was written", "key")
-    theirs = write(server, "clinic", key="the key")
+    problem(write(server, key="the-key", page_number=5), 422, "Nothing was written", "key")
+    theirs = write(server, "clinic", key="the-key")
     assert theirs.status_code == 200 and len(rows(server, "verify.clinic")) == 1
 
 
