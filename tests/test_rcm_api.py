@@ -18,6 +18,7 @@ from docgemma.settings import Settings
 from tests.api_server import TOKENS, Server
 from tests.test_api import problem
 
+DATA = Path(__file__).parents[1] / "data"
 QUOTE = "Patient reports bilateral knee pain for 6 months, worse on stairs."
 ENTRY = {
     "patient_id": "P-00123", "verbatim_quote": QUOTE, "source_document": "DischargeNote.pdf", "page_number": 4,
@@ -184,9 +185,11 @@ def test_documents_that_cannot_be_used_are_refused_before_a_turn_begins(server: 
         )
 
 
-def test_the_golden_set_needs_a_writing_token(server: Server) -> None:
+def test_the_golden_set_is_run_by_a_writing_token_alone(server: Server) -> None:
     with server.client("viewer") as client:
         problem(client.post("/eval/run"), 403)
+        there = (DATA / "golden" / "rcm.yaml").exists()
+        assert client.get("/eval/results").status_code == (200 if there else 404)
     assert httpx.get(f"{server.url}/eval/results").status_code == 401
 
 
