@@ -197,9 +197,9 @@ def test_sides_that_do_not_agree_are_asked_about_and_the_pages_are_kept(ask, tmp
 
 def test_a_request_for_one_leg_and_notes_of_the_other_are_asked_about(ask) -> None:
     told = ask("Does Renee Boudreaux meet the payer's criteria?", NOTES / "boudreaux_leg_mri.pdf")
-    assert told["status"] in ("needs_clarification", "answered")
-    if told["status"] == "answered":  # no policy for that study: nothing is judged
-        assert told["escalate"] and not told["criteria"] and NO_POLICY in told["answer"]
+    assert told["status"] == "needs_clarification" and "side" in told["answer"]
+    told = ask("left", thread=told["thread"])
+    assert told["status"] == "answered" and told["contradictions"] and told["escalate"]
 
 
 def test_notes_that_contradict_each_other_are_cited_from_both_sides_and_escalated(ask) -> None:
@@ -218,6 +218,16 @@ def test_an_unreadable_page_is_named_and_the_others_are_read(ask) -> None:
 def test_a_policy_that_is_not_indexed_is_not_replaced_by_a_neighbours(ask) -> None:
     told = ask("Does Northgate cover botulinum toxin for her?", GONZALEZ)
     assert told["answer"].count(NO_POLICY) and told["criteria"] == [] and told["policy"] is None and told["escalate"]
+
+
+def test_a_question_that_names_no_service_is_judged_by_what_the_document_requests(ask) -> None:
+    told = ask("Does the request meet the criteria?", NOTES / "maddox_knee_mri.pdf")
+    assert told["policy"]["id"] == "NHP-IMG-001" and told["escalate"]
+
+
+def test_a_requested_drug_is_held_against_the_allergies(ask) -> None:
+    told = ask("Does she meet the criteria?", NOTES / "rahman_amoxicillin.pdf")
+    assert REVIEW in told["answer"] and told["contradictions"] and told["escalate"]
 
 
 def test_a_grave_finding_stops_for_a_physician(ask) -> None:

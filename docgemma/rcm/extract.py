@@ -15,7 +15,7 @@ from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import speaks_only_of
+from docgemma.rcm.scope import looked_for
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.text.words import names
 
@@ -164,11 +164,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         choices = [{"id": payer, "label": payer} for payer in payers()]
         return {**asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
                 "todo": ["policy", "gate"]}  # fmt: skip
-    requested = requested_in(documents)
-    asked = [
-        state["input_query"],
-        *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else []),
-    ]
+    asked = looked_for(state["input_query"], requested_in(documents), state["want"], around.reader)
     index = policy_index(around.settings.qdrant_url or "")
     policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
     trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
@@ -226,12 +222,11 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
     """The safety gate of orders, for a drug that is asked about."""
     drugs, chart, policy = state["want"]["drugs"], around.chart(state["patient"]), state["policy"]
     if state["query_intent"] == "POLICY_CHECK":
-        asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"])))
-        known = (
-            [name for one in policy["procedures"] for name in (one["name"], *one["also"])] if policy and chart else []
-        )
-        drugs = [name for name in dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])
-                 if names([name], " / ".join(known))]  # fmt: skip
+        asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"]), headed_only=True))
+        drugs = list(dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])) if chart else []
+        if policy:  # "knee MRI, after naproxen": only a drug that is the policy's is requested
+            known = " / ".join(name for one in policy["procedures"] for name in (one["name"], *one["also"]))
+            drugs = [name for name in drugs if names([name], known)]
     elif state["query_intent"] != "SAFETY_CHECK":
         drugs = []
     if not drugs or not state["patient"]:
@@ -241,6 +236,7 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
     return {
         "grave": evidence.grave(findings),
         "open_checks": evidence.unchecked(findings),
+        "want": {**state["want"], "drugs": drugs},
         "tool_trace": trace,
         "told": "gate",
     }

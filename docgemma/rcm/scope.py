@@ -14,7 +14,7 @@ from pydantic import create_model
 from docgemma.ehr.base import PatientMatch, RecordStore
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.rcm.records import Intent
+from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
@@ -27,6 +27,7 @@ INTENTS: tuple[Intent, ...] = get_args(Intent)
 GENERATION = GenConfig(temperature=0.0, max_tokens=32)
 REFUSED_ABOVE = 0.25  # of OUT_OF_SCOPE, and then only where the reader plainly sees nothing clinical
 PLAINLY = 0.8
+TELLING = 3900  # pieces of the vocabulary that name no service
 CLINICAL = frozenset([*TOPICS, "safe", "ddi", "may", "rx", "allergy"])
 SMOOTH = 0.1  # of the ridge regression
 SYSTEM = """\
@@ -77,6 +78,8 @@ def intent_of(question: str, llm: LLM, reader: Reader) -> tuple[Intent, list[dic
 
 def nearest(question: str, reader: Reader) -> Intent:
     """The intent by the labelled questions of data/rcm/questions.yaml: a ridge regression on their meaning."""
+    if _policy_named(question):
+        return "POLICY_CHECK"
     scores = _meaning([question])[0] @ _weights()
     best = INTENTS[int(scores.argmax())]
     if best != "OUT_OF_SCOPE" or (scores.max() >= REFUSED_ABOVE and not clinical(question, reader)):
@@ -139,7 +142,8 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
         Named(said=said, candidates=[_person(one) for one in find_people(said, store)]) for said in request["unclear"]
     ]
     folded = f" {plain(question)} "
-    called = [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
+    policy = _policy_named(question)
+    called = [policy["payer"]] if policy else [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
     named = sides(question)
     return Wanted(
         patients=[*sure, *open_], payer=called[0] if len(called) == 1 else "",
@@ -148,14 +152,24 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     )  # fmt: skip
 
 
-def speaks_only_of(question: str, requested: Sequence[str], want: Wanted) -> bool:
-    """Whether a question names no other service than what the documents request: "is this covered?" names none."""
+def _policy_named(question: str) -> Policy | None:
+    """The policy whose id stands in a question."""
+    from docgemma.rcm.policies import load_policies
+
+    return next((policy for key, policy in load_policies().items() if key in question.upper()), None)
+
+
+def looked_for(question: str, requested: Sequence[str], want: Wanted, reader: Reader) -> list[str]:
+    """By what a policy is looked for, in order: the question where it names a service, then what the documents request.
+
+    "Is this covered?" names none; "is botox covered?" names one that must not be answered by another request's policy.
+    """
     said = {part for one in want["patients"] for part in plain(one["said"]).split()} | set(plain(want["payer"]).split())
+    words = set(plain(question).replace("'s", "").replace("-", " ").split()) - said - _general()
+    words = {word for word in words if word.isalpha() and len(word) > 2}
     there = set(plain(" ".join(requested)).replace("-", " ").split())
-    words = {
-        word for word in plain(question).replace("'s", "").replace("-", " ").split() if word.isalpha() and len(word) > 2
-    }
-    return words - said <= there | _general()
+    same = all(reader.common(word, TELLING) for word in words - there)
+    return [*([question] if words or not requested else []), *(requested if same else [])]
 
 
 @lru_cache(maxsize=1)
