@@ -71,7 +71,7 @@ def judge(
 
 
 def _judged(criterion: Criterion, finding: Finding) -> Judged:
-    quote = finding.quotes[-1] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
+    quote = finding.quotes[0] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
     return Judged(
         id=criterion["id"], text=criterion["text"], verdict=finding.verdict, quote=quote.text if quote else "",
         document=quote.document if quote else "", page=quote.page if quote else None,
