@@ -60,7 +60,7 @@ def judge(
         for against in (False, True):
             denied = against != (finding.verdict == "NOT MET")
             for quote in finding.against if against else finding.quotes:
-                lead = f"{AGAINST}{criterion['id']}: " if denied else ""
+                lead = f"{AGAINST}it: " if denied else ""
                 made = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
                 claims.append(verify(made, documents, asked=asked))
         mine = [claim for claim in claims if claim.get("criterion") == criterion["id"]]
