@@ -16,7 +16,7 @@ from docgemma.errors import ModelError, StoreError
 from docgemma.graphs import rcm
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
-from docgemma.llm.base import LLM, Completion
+from docgemma.llm.base import LLM, Completion, GenConfig, Prompt
 from docgemma.memory import open_memory
 from docgemma.paths import PACKAGE, data_file
 from docgemma.rcm import scope
@@ -95,16 +95,53 @@ def test_a_question_out_of_scope_is_refused_word_for_word_also_with_an_open_sess
     assert refused["path"] == ["router", "output"] and refused["patient"] is None
 
 
+class Down(LLM):
+    name = "down"
+
+    def complete(self, *args: Any, **options: Any) -> Completion:
+        raise ModelError("No answer.")
+
+
 def test_a_model_that_fails_never_refuses_a_question(ask) -> None:
-    class Down(LLM):
-        name = "down"
-
-        def complete(self, *args: Any, **options: Any) -> Completion:
-            raise ModelError("No answer.")
-
     told = ask("What medications is Gregory Maddox on?", llm=Down())
     assert told["status"] == "answered" and told["intent"] == "GENERAL_CLINICAL"
     assert "ibuprofen" in told["answer"] and told["escalate"] and "down" in " ".join(told["why_escalate"])
+
+
+class Recorder(LLM):
+    """Answers every question the same way and keeps what it was asked."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, schema: Any = None, **_: Any) -> Completion:
+        self.asked.append(prompt.user)
+        routed = {"intent": "POLICY_CHECK"} if "intent" in schema.model_fields else None
+        return Completion(json.dumps(routed or {"verdict": "unknown", "sentence": "none"}), 10, 5)
+
+
+def test_a_language_model_never_sees_who_the_patient_is(ask) -> None:
+    model = Recorder()
+    told = ask("Does Maria Gonzalez meet her payer's criteria for a right knee replacement?", GONZALEZ, llm=model)
+    assert told["status"] == "answered" and told["llm_calls"] == len(model.asked) >= 8
+    for said in ("Gonzalez", "03/14/1958", "1958-03-14", "NHP-SAMPLE-1001"):
+        assert not [text for text in model.asked if said in text]
+    assert "Maria Gonzalez" in told["answer"]  # the answer is restored
+
+
+def test_the_next_configured_model_answers_where_the_first_is_down(ask, parts, httpserver) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 3}
+    choice = {"message": {"content": '{"intent": "ALLERGIES"}'}, "finish_reason": "stop"}
+    httpserver.expect_request("/v1/models").respond_with_json({"data": [{"id": "second"}]})
+    httpserver.expect_request("/v1/chat/completions").respond_with_json({"choices": [choice], "usage": usage})
+    second = {"rcm_models": "server", "llm_url": httpserver.url_for("/v1"), "llm_name": "second"}
+    told = ask(
+        "What allergies does Aisha Rahman have?", llm=Down(), settings=parts["settings"].model_copy(update=second)
+    )
+    assert told["intent"] == "ALLERGIES" and told["llm_calls"] == 1
+    assert "The model down did not answer" in " ".join(told["why_escalate"])
 
 
 def test_an_answer_holds_what_its_intent_asks_for_and_nothing_else(ask) -> None:

@@ -199,6 +199,8 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]},
     )
     who = asked_identity(state)
+    if who:
+        around.llm.scrubber.known(names=[who["name"]], births=[who["birth_date"]])
     try:
         judged, claims = judge(still, documents, around_model, side=side, today=date.today(), asked=who)
     except ModelError:  # no model answers: code decides alone, and that is told

@@ -139,7 +139,9 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     request = read_request(question, reader=reader, drugs=drugs, store=store)
     sure = [Named(said=one["said"], candidates=[_person(store.patient(one["id"]))]) for one in request["patients"]]
     open_ = [
-        Named(said=said, candidates=[_person(one) for one in find_people(said, store)]) for said in request["unclear"]
+        Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
+        for said in request["unclear"]
+        if not _policy_named(said)
     ]
     folded = f" {plain(question)} "
     policy = _policy_named(question)
