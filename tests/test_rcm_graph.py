@@ -132,10 +132,13 @@ def test_a_language_model_never_sees_who_the_patient_is(ask) -> None:
 
 
 def test_the_next_configured_model_answers_where_the_first_is_down(ask, parts, httpserver) -> None:
-    usage = {"prompt_tokens": 9, "completion_tokens": 3}
-    choice = {"message": {"content": '{"intent": "ALLERGIES"}'}, "finish_reason": "stop"}
+    delta = {"index": 0, "delta": {"content": '{"intent": "ALLERGIES"}'}, "finish_reason": "stop"}
+    events = [{"choices": [delta]}, {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}]
+    lines = [f"data: {json.dumps(event)}\n\n" for event in events]
     httpserver.expect_request("/v1/models").respond_with_json({"data": [{"id": "second"}]})
-    httpserver.expect_request("/v1/chat/completions").respond_with_json({"choices": [choice], "usage": usage})
+    httpserver.expect_request("/v1/chat/completions").respond_with_data(
+        "".join([*lines, "data: [DONE]\n\n"]), content_type="text/event-stream"
+    )
     second = {"rcm_models": "server", "llm_url": httpserver.url_for("/v1"), "llm_name": "second"}
     told = ask(
         "What allergies does Aisha Rahman have?", llm=Down(), settings=parts["settings"].model_copy(update=second)
