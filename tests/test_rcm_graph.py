@@ -154,6 +154,14 @@ def test_an_answer_holds_what_its_intent_asks_for_and_nothing_else(ask) -> None:
     assert {claim["kind"] for claim in told["claims"]} == {"allergy"} and told["patient"]["name"] == "Aisha Rahman"
 
 
+@pytest.mark.parametrize("noise", ["ok", "hello", "a" * 300, "'; DROP TABLE rcm_evidence_ledger; --"])
+def test_noise_in_an_open_session_brings_no_chart(ask, noise: str) -> None:
+    thread = ask("What medications is Gregory Maddox on?")["thread"]
+    told = ask(noise, thread=thread)
+    assert told["status"] != "answered" and "ibuprofen" not in told["answer"]
+    assert ask("What are his meds?", thread=thread)["status"] == "answered"
+
+
 def test_a_pronoun_that_does_not_fit_the_open_patient_is_asked_about(ask) -> None:
     thread = ask("What medications is Gregory Maddox on?")["thread"]
     told = ask("Does she have any allergies?", thread=thread)

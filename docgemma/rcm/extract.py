@@ -15,7 +15,7 @@ from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import looked_for
+from docgemma.rcm.scope import looked_for, says_nothing
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.text.words import names
 
@@ -57,6 +57,8 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
             return asking("patient", found.question, _choices(found.options))
         person = found.person
         goes_on = person and person == before.get("patient") and not (papers or state["want"]["patients"])
+        if person and goes_on and says_nothing(state["input_query"], state["query_intent"], around.reader):
+            return asking("question", f"What do you want to know about {person['label']}?", [])
         if person and goes_on and not fits_pronoun(state["input_query"], person, cast(RecordStore, around.store)):
             said = f"The open patient is {person['label']}. Whom do you mean? Give a name and a birth date, or say yes."
             return asking("patient", said, _choices([person]))

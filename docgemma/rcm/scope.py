@@ -20,6 +20,7 @@ from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
 from docgemma.reading.reader import Reader
 from docgemma.reading.request import read_request
+from docgemma.reading.terms import said_in, topics_in
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import names, plain
 
@@ -28,6 +29,7 @@ GENERATION = GenConfig(temperature=0.0, max_tokens=32)
 REFUSED_ABOVE = 0.25  # of OUT_OF_SCOPE, and then only where the reader plainly sees nothing clinical
 PLAINLY = 0.8
 TELLING = 3900  # pieces of the vocabulary that name no service
+ASKED: dict[str, Intent] = {"meds": "MEDICATIONS", "alg": "ALLERGIES", "ddi": "INTERACTIONS", "may": "SAFETY_CHECK"}
 CLINICAL = frozenset([*TOPICS, "safe", "ddi", "may", "rx", "allergy"])
 SMOOTH = 0.1  # of the ridge regression
 SYSTEM = """\
@@ -80,8 +82,11 @@ def nearest(question: str, reader: Reader) -> Intent:
     """The intent by the labelled questions of data/rcm/questions.yaml: a ridge regression on their meaning."""
     if _policy_named(question):
         return "POLICY_CHECK"
-    scores = _meaning([question])[0] @ _weights()
+    scores = _meaning([question], reader)[0] @ _weights(reader)
     best = INTENTS[int(scores.argmax())]
+    plain_asks = set(reader.read(question).asked(PLAINLY))
+    if best in ASKED.values() and len(plain_asks) == 1 and plain_asks <= ASKED.keys():  # where the reader is sure
+        return ASKED[plain_asks.pop()]
     if best != "OUT_OF_SCOPE" or (scores.max() >= REFUSED_ABOVE and not clinical(question, reader)):
         return best
     rest = INTENTS[int(scores[:-1].argmax())]  # OUT_OF_SCOPE is the last
@@ -104,6 +109,14 @@ def clinical(question: str, reader: Reader) -> bool:
     return names([*known, *(policy["payer"] for policy in load_policies().values())], question)
 
 
+def says_nothing(question: str, intent: Intent, reader: Reader) -> bool:
+    """Whether a message, read alone, asks for nothing that a chart holds: "ok", "hello", noise."""
+    if clinical(question, reader) or topics_in(question) or said_in(question, "measures"):
+        return False
+    asked = set(reader.read(question).asked())
+    return asked == {"chat"} or (intent == "GENERAL_CLINICAL" and asked <= {"chat", "change", "gk"})
+
+
 def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
     """(question, intent) of data/rcm/questions.yaml; `held` are for measuring only."""
     known = lists("questions")[part]
@@ -111,20 +124,25 @@ def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
 
 
 @lru_cache(maxsize=1)
-def _weights() -> NDArray[np.float32]:
+def _weights(reader: Reader) -> NDArray[np.float32]:
     """(meaning and a constant, intents)."""
     known = labelled("shown")
-    told = _meaning([question for question, _ in known])
+    told = _meaning([question for question, _ in known], reader)
     truth = np.array([[intent == name for name in INTENTS] for _, intent in known], dtype=np.float32)
     weights: NDArray[np.float32] = np.linalg.solve(told.T @ told + SMOOTH * np.eye(told.shape[1]), told.T @ truth)
     return weights
 
 
-def _meaning(questions: Sequence[str]) -> NDArray[np.float32]:
-    """(n, 384 + 1): where each question lies, and a constant."""
-    from docgemma.rcm.meaning import embed
+def _meaning(questions: Sequence[str], reader: Reader) -> NDArray[np.float32]:
+    """(n, 384 + 1): where each question lies, by the encoder's last layer, and a constant. Ids say nothing of it."""
+    bare = [" ".join(word for word in text.split() if word.isalpha() or not _code(word)) or text for text in questions]
+    means = np.array([reader.encoder.states(text)[1:-1].mean(0) for text in bare])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    return np.concatenate([means, np.ones((len(means), 1))], 1, dtype=np.float32)
 
-    return np.concatenate([np.asarray(embed(list(questions))), np.ones((len(questions), 1))], 1, dtype=np.float32)
+
+def _code(word: str) -> bool:
+    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStore) -> Wanted:
