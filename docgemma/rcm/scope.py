@@ -30,6 +30,7 @@ REFUSED_ABOVE = 0.25  # of OUT_OF_SCOPE, and then only where the reader plainly 
 PLAINLY = 0.8
 TELLING = 3900  # pieces of the vocabulary that name no service
 ASKED: dict[str, Intent] = {"meds": "MEDICATIONS", "alg": "ALLERGIES", "ddi": "INTERACTIONS", "may": "SAFETY_CHECK"}
+PAYERS: tuple[Intent, ...] = ("POLICY_CHECK", "DENIAL_RISK")
 CLINICAL = frozenset([*TOPICS, "safe", "ddi", "may", "rx", "allergy"])
 SMOOTH = 0.1  # of the ridge regression
 SYSTEM = """\
@@ -84,6 +85,8 @@ def nearest(question: str, reader: Reader) -> Intent:
         return "POLICY_CHECK"
     scores = _meaning([question], reader)[0] @ _weights(reader)
     best = INTENTS[int(scores.argmax())]
+    if _payers_named(question) and best not in PAYERS:  # whoever names a payer asks of its policy or its denials
+        return max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
     plain_asks = set(reader.read(question).asked(PLAINLY))
     if best in ASKED.values() and len(plain_asks) == 1 and plain_asks <= ASKED.keys():  # where the reader is sure
         return ASKED[plain_asks.pop()]
@@ -151,7 +154,6 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     Raises:
         StoreError: the record store cannot be reached.
     """
-    from docgemma.rcm.policies import payers
     from docgemma.rcm.sides import sides
 
     request = read_request(question, reader=reader, drugs=drugs, store=store)
@@ -161,9 +163,8 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
         for said in request["unclear"]
         if not _policy_named(said)
     ]
-    folded = f" {plain(question)} "
     policy = _policy_named(question)
-    called = [policy["payer"]] if policy else [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
+    called = [policy["payer"]] if policy else _payers_named(question)
     named = sides(question)
     return Wanted(
         patients=[*sure, *open_], payer=called[0] if len(called) == 1 else "",
@@ -177,6 +178,14 @@ def _policy_named(question: str) -> Policy | None:
     from docgemma.rcm.policies import load_policies
 
     return next((policy for key, policy in load_policies().items() if key in question.upper()), None)
+
+
+def _payers_named(question: str) -> list[str]:
+    """The payers that a question names, by the first word of their names."""
+    from docgemma.rcm.policies import payers
+
+    folded = f" {plain(question)} "
+    return [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
 
 
 def looked_for(question: str, requested: Sequence[str], want: Wanted, reader: Reader) -> list[str]:
