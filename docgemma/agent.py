@@ -27,6 +27,7 @@ from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
 from docgemma.nodes.input_assembly import understand
 from docgemma.nodes.write_findings import alternatives
 from docgemma.paths import data_file
+from docgemma.quiet import quiet
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
 from docgemma.rules.amend import amendment
@@ -254,7 +255,7 @@ class Agent:
     def _run(self, given: Any, thread: str, options: Options) -> dict[str, Any]:
         """One run of the graph; the caller holds the conversation's lock."""
         start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
-        with self._memory_errors():
+        with quiet(), self._memory_errors():
             graph = given["graph"] if isinstance(given, dict) else self._graph(thread)
             told: Iterator[Any] = self._apps[graph].stream(
                 given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],

@@ -23,6 +23,7 @@ TOO_LONG = {
     "graphs, nodes",
     "experiments",
     "prescreen",
+    "rcm",
     "everything",
 }
 

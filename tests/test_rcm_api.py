@@ -98,9 +98,8 @@ def test_a_row_that_cannot_be_written_is_refused_in_one_line(server: Server, cha
 
 
 def test_a_quote_of_a_chart_must_stand_in_it(server: Server) -> None:
-    from docgemma.rcm.chart import chart_document
-
     from docgemma.ehr.open import open_store
+    from docgemma.rcm.chart import chart_document
 
     pytest.importorskip("docgemma.rcm.audit")
     store = open_store(Settings(home=server.home, sources="offline"))
@@ -290,7 +289,7 @@ def test_langgraph_sends_no_state_by_itself_while_quiet(collector, within: str) 
     program = f"""
 from contextlib import nullcontext
 from langgraph.graph import END, START, StateGraph
-from docgemma.rcm.tracing import quiet
+from docgemma.quiet import quiet
 graph = StateGraph(dict)
 graph.add_node("node", lambda state: {{"answer": "Maria Gonzalez"}})
 graph.add_edge(START, "node"); graph.add_edge("node", END)
@@ -302,3 +301,25 @@ wait_for_all_tracers()
     env = {**os.environ, "LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "k", "LANGSMITH_ENDPOINT": url}
     subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=60)
     assert any("/runs" in path for path, _, _ in came) == (within == "nullcontext")  # without it, it does send
+
+
+def test_an_agent_sends_no_state_and_the_revenue_cycle_agent_a_scrubbed_trace(collector, tmp_path: Path) -> None:
+    url, came = collector
+    program = """
+from docgemma.agent import Agent
+from docgemma.graphs.rcm import run
+from docgemma.rcm.ledger import open_ledger
+from docgemma.settings import read_settings
+with Agent(read_settings(sources="offline"), model="edge") as agent:
+    agent.ask("What medications is John Smith on?")
+    own = {name: getattr(agent, name) for name in ("settings", "llm", "store", "knowledge", "reader", "memory")}
+    run("What medications is John Smith on?", ledger=open_ledger(agent.settings.db_location), **own)
+from langchain_core.tracers.langchain import wait_for_all_tracers
+wait_for_all_tracers()
+"""
+    env = {**os.environ, "LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "k", "LANGSMITH_ENDPOINT": url,
+           "DOCGEMMA_HOME": str(tmp_path)}  # fmt: skip
+    subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=120)
+    sent = [body for path, _, body in came if "/runs" in path]
+    assert sent and all("Smith" not in str(body) for body in sent)
+    assert not [body for body in sent if "clinical_context" in str(body) or "task_summary" in str(body)]

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import yaml
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
@@ -18,6 +17,7 @@ from docgemma.api.body import Document, Verify, read
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
 from docgemma.errors import ConfigError, StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.experiments.rcm_golden import RcmCase, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
@@ -132,18 +132,15 @@ class Ledger:
         """Begin to run the golden set in the background; its results come at /eval/results."""
         if not request.state.who.may_write:
             raise Problem(403, "This token may read only.", READ_ONLY)
-        cases = yaml.safe_load(_golden().read_text(encoding="utf-8"))
-        cases = cases["cases"] if isinstance(cases, dict) else cases
+        cases = load_rcm_cases(_golden())
         if not self.running.acquire(blocking=False):
             raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")
         threading.Thread(target=self._evaluate, args=(cases,), name="docgemma-eval", daemon=True).start()
         return JSONResponse({"status": "running", "cases": len(cases)}, 202, {"Location": "/eval/results"})
 
-    def _evaluate(self, cases: list[dict[str, Any]]) -> None:
+    def _evaluate(self, cases: list[RcmCase]) -> None:
         try:
-            from docgemma.rcm.evaluate import run
-
-            run(cases, self.agent.settings, lambda *_: None)
+            summarize_rcm(run_rcm_cases(cases, self.agent.settings, self.agent.llm), self.agent.settings)
         except Exception as error:  # nobody waits for it: the log says that it failed, without its text
             log.error("the golden set could not be run: %s", kind_and_place(error))
         finally:
@@ -152,10 +149,8 @@ class Ledger:
     async def results(self, request: Request) -> Response:
         """Whether the golden set is being run, and what its last run gave."""
         _golden()
-        from docgemma.rcm.evaluate import latest
-
-        found = await asyncio.to_thread(latest, self.agent.settings)
-        return JSONResponse({"running": self.running.locked(), "results": found})
+        found = await asyncio.to_thread(kept_runs, self.agent.settings)
+        return JSONResponse({"running": self.running.locked(), "results": found[-1] if found else None})
 
 
 def _golden() -> Path:

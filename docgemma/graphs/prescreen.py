@@ -18,6 +18,7 @@ from docgemma.prescreen.rank import rank
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Search, ToolCall
 from docgemma.prescreen.screen import fitness, screen
 from docgemma.prescreen.toolset import Orchestrator, Toolset
+from docgemma.quiet import quiet
 from docgemma.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def run(
     config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": TURNS}
     begun = bool(app.get_state(config).tasks)
     given = None if begun else PrescreenState(facts=facts, evidence=vars(Evidence()), pending=[])
-    done = app.invoke(given, config, context=tools, durability="sync")
+    with quiet():
+        done = app.invoke(given, config, context=tools, durability="sync")
     memory.delete_thread(thread)
     evidence = Evidence(**done["evidence"])
     return {

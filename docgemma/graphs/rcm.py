@@ -21,6 +21,7 @@ from docgemma.forget import forget_before
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM
+from docgemma.quiet import quiet
 from docgemma.rcm.audit import confidence, escalation, insufficient, verify
 from docgemma.rcm.compose import compose
 from docgemma.rcm.contradictions import contradictions
@@ -32,6 +33,7 @@ from docgemma.rcm.people import Person
 from docgemma.rcm.records import MAX_LOOPS, REFUSAL, LedgerRow
 from docgemma.rcm.report import report
 from docgemma.rcm.scope import intent_of, wanted
+from docgemma.rcm.tracing import trace
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.reading.reader import Reader
 from docgemma.rules.clarify import read_answer
@@ -268,14 +270,20 @@ def run(
         stored = app.get_state(config)
         cut_off = bool(stored.tasks) and stored.values.get("message") == message
         given: RcmState | None = None if cut_off else _turn(message, stored.values, pdf, patient, around)
-        for update in app.stream(given, config, context=around, stream_mode="updates", durability="sync"):
-            for node, changed in update.items():
-                tell({"node": node, "detail": (changed or {}).get("told", "")})
+        steps, since = list[dict[str, Any]](), perf_counter()
+        with quiet():
+            for update in app.stream(given, config, context=around, stream_mode="updates", durability="sync"):
+                for node, changed in update.items():
+                    tell({"node": node, "detail": (changed or {}).get("told", "")})
+                    steps.append({"node": node, "seconds": perf_counter() - since})
+                    since = perf_counter()
         state = cast(RcmState, app.get_state(config).values)
+        done = report(state, thread, guarded, perf_counter() - began)
+        trace(settings, scrubber.scrub, message, done, steps)
+        return done
     finally:
         kept.close()
         guarded.close()
-    return report(state, thread, guarded, perf_counter() - began)
 
 
 def _turn(

@@ -1,12 +1,11 @@
 """Traces of a turn, scrubbed, to LangSmith or an OpenTelemetry collector, where the usual variables name one.
 
-LangGraph would send states unscrubbed by itself once LANGSMITH_TRACING is set: `quiet()` around a run forbids it.
+LangGraph would send states unscrubbed by itself: `docgemma.quiet` forbids it.
 """
 
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,13 +19,6 @@ TOLD = ("model", "status", "intent", "escalate", "is_partial", "llm_calls", "sec
 CITED = ("quote", "document", "page", "section")
 Span = dict[str, Any]  # id, name, start, end, numbers, said
 log = logging.getLogger(__name__)
-
-
-def quiet() -> AbstractContextManager[Any]:
-    """Keep LangGraph and LangChain from tracing what runs within, also in the threads that they start."""
-    from langsmith.run_helpers import tracing_context
-
-    return tracing_context(enabled=False)
 
 
 def trace(
