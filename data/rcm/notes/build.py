@@ -7,6 +7,7 @@ that ends in "\\" breaks there.
 """
 
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -72,7 +73,8 @@ def command(line: str) -> list[Flowable]:
         return [Paragraph(escape(line[3:]), HEAD)]
     what, _, rest = line.removeprefix("=== ").partition(" ")
     if what == "scan":
-        return [PageBreak(), Image(str(HERE / "sources" / rest), width=480, height=640), PageBreak()]
+        picture = BytesIO((HERE / "sources" / rest).read_bytes())  # a path would stand, hashed, in the file
+        return [PageBreak(), Image(picture, width=480, height=640), PageBreak()]
     return [PageBreak()] if what == "page" else [Paragraph(escape(rest), WHITE)]
 
 
