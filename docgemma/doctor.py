@@ -126,9 +126,9 @@ def _installed(fix: str, modules: tuple[str, ...], settings: Settings) -> str:
 
 
 def _films(settings: Settings) -> str:
+    _installed("pip install 'docgemma[record]'", ("gradio", "jinja2", "av", "playwright"), settings)
     from docgemma.demo.stage import find_chromium
 
-    _installed("pip install 'docgemma[record]'", ("av", "playwright"), settings)
     return f"installed, with {find_chromium()}"
 
 

@@ -175,3 +175,27 @@ def test_a_missing_extra_is_no_fault_of_the_whole(home: Path) -> None:
 def test_a_path_in_the_report_stays_in_one_piece(home: Path) -> None:
     done = run(home, str(COMMAND), "doctor", DOCGEMMA_HOME=str(home))
     assert f"{home}/memory.sqlite: readable and writable" in done.stdout
+
+
+BARE = """
+import sys
+for name in ("jinja2", "gradio", "playwright", "av", "fastapi", "pdfplumber", "qdrant_client", "duckdb", "torch"):
+    sys.modules[name] = None  # as where only the package's own needs are installed
+from docgemma.cli import main
+sys.argv = ["docgemma", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "command", ["doctor", "demo", "demo record", "serve", "rcm ask x --pdf data/rcm/notes/misfiled_fax.pdf"]
+)
+def test_where_no_extra_is_installed_each_command_says_what_to_install(command: str, tmp_path: Path) -> None:
+    env = {**os.environ, "DOCGEMMA_HOME": str(tmp_path), "DOCGEMMA_SOURCES": "offline"}
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, *command.split()], env=env, capture_output=True, text=True, timeout=120,
+        cwd=paths.PACKAGE.parent,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert "should not" not in said and "Traceback" not in said and "docgemma[" in said, said
+    assert (done.returncode == 0) == (command == "doctor")

@@ -6,6 +6,7 @@ from typing import Annotated, Optional
 import typer
 
 from docgemma.cli.shared import Model, progress, say
+from docgemma.errors import ConfigError
 
 demo_app = typer.Typer(help="The demo in a browser: chat, chart, timeline, approvals.", rich_markup_mode=None)
 
@@ -31,7 +32,10 @@ def record_scenarios(
     model: Model = None,
 ) -> None:
     """Play the guided scenarios in a real browser and film them, with captions. Needs the record extra and Chromium."""
-    from docgemma.demo.record import record
+    try:
+        from docgemma.demo.record import record
+    except ModuleNotFoundError as error:
+        raise ConfigError("Films cannot be made here.", hint="pip install 'docgemma[record]'") from error
 
     for path in record(out, scenario or (), media=media, model=model, on_progress=progress):
         say(str(path))
