@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any, TypedDict
 
 from docgemma.errors import UsageError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 
 MILLION = 1_000_000
 
@@ -45,9 +45,7 @@ def monthly_cost(tokens: float) -> list[Row]:
 
     Source: data/rcm/cost.yaml.
     """
-    import yaml
-
-    spec = yaml.safe_load(data_file("rcm", "cost.yaml").read_text(encoding="utf-8"))
+    spec = data_yaml("rcm", "cost.yaml")
     return [_row(scale, spec["tokens_per_chart"], tokens) for scale in spec["scales"]]
 
 

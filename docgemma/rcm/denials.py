@@ -6,7 +6,7 @@ from typing import Any
 
 from docgemma.errors import ConfigError, StoreError
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import data_file
+from docgemma.paths import data_file, data_yaml
 from docgemma.rcm.records import Risk
 from docgemma.text.words import phrases_in, plain
 
@@ -70,10 +70,7 @@ def analyze(payer: str, procedure: str, lacks: Sequence[str]) -> Risk:
 @lru_cache(maxsize=1)
 def words() -> dict[str, Any]:
     """How payers, procedures and elements are called, the reason that an element's lack gives, and what to add."""
-    import yaml
-
-    read: dict[str, Any] = yaml.safe_load(data_file("rcm", "denials", "words.yaml").read_text(encoding="utf-8"))
-    return read
+    return data_yaml("rcm", "denials", "words.yaml")
 
 
 def _counted(payer: str, procedure: str, lacks: Sequence[str], beside: str) -> Risk:

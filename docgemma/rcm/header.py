@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.rcm.records import Document, Identity
 from docgemma.text.births import read_births
 from docgemma.text.characters import fold
@@ -18,7 +16,7 @@ NAME_WORDS = 12  # the longest name of the record store has eleven
 @lru_cache(maxsize=1)
 def words() -> dict[str, Any]:
     """The labels and section titles of data/rcm/header.yaml; `labels` maps each label to its field ("" for others)."""
-    read: dict[str, Any] = yaml.safe_load(data_file("rcm", "header.yaml").read_text(encoding="utf-8"))
+    read = data_yaml("rcm", "header.yaml")
     labels = dict.fromkeys(map(fold, read["other"]), "")
     labels |= {fold(label): field for field, of_field in read["fields"].items() for label in of_field}
     return {**{key: frozenset(map(fold, of_key)) for key, of_key in read.items() if key != "fields"}, "labels": labels}

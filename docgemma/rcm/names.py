@@ -4,10 +4,8 @@ from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 from re import Match
 
-import yaml
-
 from docgemma.knowledge.drug_names import DrugNames, load_drug_names
-from docgemma.paths import data_file
+from docgemma.paths import data_file, data_yaml
 from docgemma.text.drugs import WORD, fold
 
 Span = tuple[int, int]
@@ -32,7 +30,7 @@ class Words:
             return data_file("rcm", "pii", name).read_text("utf-8")
 
         given, surnames = frozenset(read("given.txt").split()), frozenset(read("surnames.txt").split())
-        lists = yaml.safe_load(read("recognizers.yaml"))["names"] | yaml.safe_load(read("eponyms.yaml"))
+        lists = data_yaml("rcm", "pii", "recognizers.yaml")["names"] | data_yaml("rcm", "pii", "eponyms.yaml")
         sets = {name: frozenset(fold(str(word)) for word in words) for name, words in lists.items()}
         return cls(given, surnames, frozenset(dictionary), sets, load_drug_names())
 

@@ -9,10 +9,8 @@ from functools import lru_cache
 from threading import RLock
 from typing import Any
 
-import yaml
-
 from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.rcm.names import Words, find_names, name_parts
 from docgemma.text.births import FILLERS, MONTHS, STATES, read_births
 from docgemma.text.drugs import WORD
@@ -38,7 +36,7 @@ def _engine() -> Any:
     from presidio_analyzer import AnalyzerEngine, PatternRecognizer, RecognizerRegistry
     from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 
-    rows = yaml.safe_load(data_file("rcm", "pii", "recognizers.yaml").read_text("utf-8"))["recognizers"]
+    rows = data_yaml("rcm", "pii", "recognizers.yaml")["recognizers"]
     mapping = {"PERSON": "PERSON", "GPE": "PLACE", "LOC": "PLACE", "FAC": "PLACE"}
     others = ["ORG", "NORP", "DATE", "TIME", "CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT",
               "PRODUCT", "QUANTITY", "WORK_OF_ART"]  # fmt: skip
