@@ -10,6 +10,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from docgemma.errors import UsageError
 
 
+def _plain(name: str) -> AliasChoices:
+    """Of a variable that other programs read too, without DOCGEMMA_ before it."""
+    return AliasChoices(name, name.upper())
+
+
 class Settings(BaseSettings):
     """Where things are and how to run. Empty strings in the environment count as unset."""
 
@@ -27,9 +32,7 @@ class Settings(BaseSettings):
     europepmc_url: str = "https://www.ebi.ac.uk/europepmc/webservices/rest"
     rxnav_url: str = "https://rxnav.nlm.nih.gov/REST"
     gemini_url: str = "https://generativelanguage.googleapis.com"
-    google_api_key: str | None = Field(
-        default=None, repr=False, validation_alias=AliasChoices("google_api_key", "GOOGLE_API_KEY")
-    )
+    google_api_key: str | None = Field(default=None, repr=False, validation_alias=_plain("google_api_key"))
     tool_timeout: float = Field(default=10.0, gt=0, le=600)  # seconds
 
     ehr: str | None = None  # SQLite path, or base URL of a FHIR R4 server
@@ -50,6 +53,9 @@ class Settings(BaseSettings):
     api_body_mb: float = Field(default=70.0, gt=0, le=1000)  # a body; an image of 50 MB fits in base64
 
     keep_days: int | None = Field(default=None, ge=0)  # older conversations go at the next start
+    rcm_keep_days: int = Field(default=30, ge=0)  # conversations of the revenue-cycle agent; its ledger is kept
+    qdrant_url: str | None = None  # of a Qdrant server with the payers' policies; else they are searched in process
+    rcm_models: str | None = None  # of that agent, when its model does not answer: names in order
 
     home: Path = Path(user_data_dir("docgemma", appauthor=False))
 
@@ -58,6 +64,16 @@ class Settings(BaseSettings):
     fast_decoding: bool = True  # False: plain Outlines on the transformers back end
     threads: int | None = Field(default=None, ge=1)  # CPU threads for llama.cpp; None measures the machine
     gpus: int = Field(default=1, ge=1)  # GPUs that get a copy of a transformers model, so that turns run side by side
+
+    # traces of the revenue-cycle agent, scrubbed: rcm/tracing.py
+    langsmith_tracing: bool = Field(default=False, validation_alias=_plain("langsmith_tracing"))
+    langsmith_api_key: str | None = Field(default=None, repr=False, validation_alias=_plain("langsmith_api_key"))
+    langsmith_endpoint: str = Field(
+        default="https://api.smith.langchain.com", validation_alias=_plain("langsmith_endpoint")
+    )
+    otel_exporter_otlp_endpoint: str | None = Field(
+        default=None, validation_alias=_plain("otel_exporter_otlp_endpoint")
+    )
 
     @property
     def ehr_location(self) -> str:

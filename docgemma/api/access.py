@@ -11,6 +11,7 @@ from docgemma.api.problems import Problem
 from docgemma.errors import ConfigError
 from docgemma.nodes.context import Actor
 
+RCM = "rcm-api"  # the door to the revenue-cycle agent, whose conversations begin with "rcm-" everywhere
 LOCAL = Actor("local")  # everybody, where no token is set and only this machine can connect
 TOKEN = re.compile(r"([a-z0-9_-]{1,32}):(read|write):([A-Za-z0-9._~+/=-]{16,200})")
 RANDOM = re.compile(r"[A-Za-z0-9_-]{24}")
@@ -72,7 +73,7 @@ class Rate:
 
 def prefix(owner: str, door: str = "api") -> str:
     """How the ids of somebody's conversations begin, so that nobody else's id opens anything. `owner`: the name of a
-    token or login, "" where nobody signs in; `door`: "api", or "web" for the demo."""
+    token or login, "" where nobody signs in; `door`: "api", "rcm-api", or "web" for the demo."""
     return f"{door}.{quote(owner, safe='')}."
 
 

@@ -17,11 +17,13 @@ from starlette.exceptions import HTTPException
 
 from docgemma import __version__
 from docgemma.agent import Agent
-from docgemma.api import docs, stream
-from docgemma.api.access import LOCAL, Rate, Tokens, new_thread, owns, prefix
+from docgemma.api import docs, rcm, stream
+from docgemma.api.access import LOCAL, RCM, Rate, Tokens, new_thread, owns, prefix
 from docgemma.api.body import Forget, Query, Resume, image_file, read
+from docgemma.api.cds import Hooks
 from docgemma.api.guard import Guard
 from docgemma.api.problems import Problem
+from docgemma.api.rcm import Ledger
 from docgemma.errors import ThreadStateError, UnknownThreadError
 from docgemma.forget import STAYS
 from docgemma.nodes.context import Actor
@@ -54,6 +56,8 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     routes.get("/threads", **docs.threads())(api.threads)
     routes.post("/forget", **docs.forget())(api.forget)
     app.include_router(routes)
+    for others in (Hooks(agent), Ledger(agent)):
+        app.include_router(others.routes(dependencies=[caller], responses=docs.PROBLEMS))
     if demo:
         from docgemma.demo.start import mount
 
@@ -105,21 +109,36 @@ class Api:
         """Ask. The answer is the object that `docgemma ask --json` prints, or a stream of events with
         `Accept: text/event-stream`. A record entry is never made here: it waits for /agent/resume."""
         who, given = request.state.who, await read(request, Query)
-        if given.thread is not None and not owns(who.name, given.thread):
+        door = RCM if given.agent or _is_rcm(given.thread) else "api"
+        if given.thread is not None and not owns(who.name, given.thread, door):
             raise UnknownThreadError("")
+        if (given.documents and door != RCM) or (given.image and door == RCM):
+            raise Problem(422, "An image goes to the clinical agent, documents to `rcm`.", "Correct the field `agent`.")
         if len(given.question) > self.settings.api_question:
             detail = f"The question is longer than {self.settings.api_question:,} characters."
             raise Problem(422, detail, "Ask about one part at a time.")
         if not any(char.isprintable() and not char.isspace() for char in given.question):
             raise Problem(422, "The question is empty.", "Ask something.")
-        thread = given.thread or new_thread(who.name)
-        return await self._turn(request, who, thread, partial(self._ask, given, who, thread))
+        thread = given.thread or new_thread(who.name, door)
+        asked = (self.agent, given.question, thread, who, given.documents, given.patient, given.thread is None)
+        work = partial(rcm.ask, *asked) if door == RCM else partial(self._ask, given, who, thread)
+        return await self._turn(request, who, thread, work)
 
     async def resume(self, request: Request) -> Response:
-        """Approve, edit or reject the record entry that waits; or take up a turn that was cut off."""
+        """Approve, edit or reject the record entry that waits; or take up a turn that was cut off. In a conversation of
+        the agent `rcm`: answer what it asked."""
         who, given = request.state.who, await read(request, Resume)
+        if owns(who.name, given.thread, RCM):
+            if given.decision:
+                raise Problem(
+                    422, "Nothing waits for a decision in this conversation.", "Send an `answer`, or neither."
+                )
+            work = partial(rcm.ask, self.agent, given.answer, given.thread, who)
+            return await self._turn(request, who, given.thread, work)
         if not owns(who.name, given.thread):
             raise UnknownThreadError("")
+        if given.answer is not None:
+            raise Problem(422, "An answer goes to the agent `rcm`.", "Answer a question with /agent/query.")
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
@@ -136,7 +155,7 @@ class Api:
             start = datetime.combine(given.before, datetime.min.time(), UTC)
             count = await asyncio.to_thread(self.agent.forget, before=start, prefix=prefix(who.name))
             return JSONResponse({"forgotten": count, "note": STAYS})
-        if given.thread is None or not owns(who.name, given.thread):
+        if given.thread is None or not owns(who.name, given.thread, RCM if _is_rcm(given.thread) else "api"):
             raise UnknownThreadError("")
         if self.turns.running(given.thread):
             raise ThreadStateError("This conversation is being worked on.")
@@ -178,6 +197,10 @@ class Api:
             async for _ in events:
                 pass
         return JSONResponse(turn.result)
+
+
+def _is_rcm(thread: str | None) -> bool:
+    return bool(thread and thread.startswith(f"{RCM}."))
 
 
 async def health(agent: Agent) -> dict[str, Any]:

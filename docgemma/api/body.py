@@ -5,9 +5,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator
+from pydantic_core import PydanticCustomError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -32,6 +34,20 @@ class Body(BaseModel):
 M = TypeVar("M", bound=Body)
 
 
+class Document(Body):
+    """A PDF, under the name by which it is cited."""
+
+    name: str = Field(pattern=r"^[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,99}$")
+    data: ImageBytes
+
+    @field_validator("data")
+    @classmethod
+    def _is_pdf(cls, data: bytes) -> bytes:
+        if b"%PDF-" not in data[:1024]:
+            raise PydanticCustomError("pdf", "it is not a PDF")
+        return data
+
+
 class Query(Body):
     """A question, also the answer to a clarification ("the second one") in its conversation."""
 
@@ -41,6 +57,12 @@ class Query(Body):
     image: Optional[ImageBytes] = Field(
         default=None,
         description="A PNG, JPEG or DICOM file, or a zipped series, in base64, 50 MB; or a multipart form.",
+    )
+    agent: Optional[Literal["rcm"]] = Field(
+        default=None, description="The revenue-cycle agent, in a new conversation; the clinical agent without."
+    )
+    documents: Optional[list[Document]] = Field(
+        default=None, max_length=8, description='PDFs for the agent "rcm"; in a form, files named `pdf`.'
     )
 
 
@@ -60,6 +82,9 @@ class Resume(Body):
         description="Why it is approved against a contraindicated or major finding: record and report keep it, or "
         '"no reason given".',
     )
+    answer: Optional[Annotated[str, Field(max_length=MAX_CHARS)]] = Field(
+        default=None, description='To what the agent "rcm" asked back; its conversations have no decisions.'
+    )
     seen: Optional[dict[str, Any]] = Field(
         default=None, description="The `pending_write` that was shown. Where another one waits by now, nothing is done."
     )
@@ -70,6 +95,19 @@ class Forget(Body):
 
     thread: Optional[ThreadId] = None
     before: Optional[date] = Field(default=None, strict=True, description="The day, in UTC; `thread` is not read then.")
+
+
+class Verify(Body):
+    """A quote for the evidence ledger."""
+
+    patient_id: str = Field(min_length=1, max_length=64)
+    verbatim_quote: str = Field(min_length=1, max_length=16_000)
+    source_document: str = Field(min_length=1, max_length=255)
+    page_number: Optional[int] = Field(default=None, ge=1, lt=2**31, strict=True)
+    policy_id: Optional[str] = Field(default=None, max_length=128)
+    confidence_score: float = Field(ge=0, le=100, strict=True, description="0 to 100.")
+    auditor_result: Literal["PASS", "FAIL", "ESCALATED"]
+    session_id: Optional[str] = Field(default=None, min_length=1, max_length=128)
 
 
 async def read(request: Request, model: type[M]) -> M:
@@ -95,10 +133,19 @@ async def read(request: Request, model: type[M]) -> M:
 
 async def _form(request: Request) -> dict[str, Any]:
     try:
-        async with request.form(max_files=1, max_fields=len(Query.model_fields), max_part_size=FIELD_BYTES) as form:
-            return {key: await value.read() if isinstance(value, UploadFile) else value for key, value in form.items()}
+        async with request.form(max_files=9, max_fields=len(Query.model_fields), max_part_size=FIELD_BYTES) as form:
+            pdfs = [file for file in form.getlist("pdf") if isinstance(file, UploadFile)]
+            documents = [
+                {"name": Path(file.filename or "document.pdf").name, "data": await file.read()} for file in pdfs
+            ]
+            fields = {
+                key: await value.read() if isinstance(value, UploadFile) else value
+                for key, value in form.items()
+                if not (key == "pdf" and pdfs)
+            }
+            return fields | ({"documents": documents} if documents else {})
     except (MultiPartException, HTTPException) as error:
-        raise Problem(422, "The form cannot be read.", "Send multipart/form-data with one image at most.") from error
+        raise Problem(422, "The form cannot be read.", "Send multipart/form-data with one image, or 8 PDFs.") from error
 
 
 def _valid(model: type[M], given: bytes | dict[str, Any]) -> M:

@@ -4,15 +4,16 @@ import json
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Optional
 
 from pydantic import BaseModel, Field
 
 from docgemma.api import stream
-from docgemma.api.body import Forget, Query, Resume
+from docgemma.api.body import Forget, Query, Resume, Verify
+from docgemma.api.cds_data import Feedback, HookRequest
 from docgemma.api.problems import MEDIA_TYPE, Problem
 
-STATUSES = (401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 502, 503, 504)
+STATUSES = (401, 403, 404, 408, 409, 412, 413, 415, 422, 429, 500, 502, 503, 504)
 
 
 class Health(BaseModel):
@@ -26,6 +27,39 @@ class Health(BaseModel):
     sources: Literal["offline", "live", "auto"]
     record_store: Literal["reachable", "unreachable"]
     memory: Literal["reachable", "unreachable"]
+
+
+class Services(BaseModel):
+    services: list[dict[str, Any]] = Field(description="As CDS Hooks 2.0 describes a CDS service.")
+
+
+class Cards(BaseModel):
+    cards: list[dict[str, Any]] = Field(
+        description="As CDS Hooks 2.0 describes a card; [] where there is nothing to say."
+    )
+
+
+class Received(BaseModel):
+    received: int
+
+
+class Written(BaseModel):
+    """`verified`: the document is known here, and the quote stands in it."""
+
+    ledger_id: int
+    status: Literal["WRITTEN"]
+    audit_trail: str
+    verified: bool
+
+
+class Running(BaseModel):
+    status: Literal["running"]
+    cases: int
+
+
+class Results(BaseModel):
+    running: bool
+    results: Optional[dict[str, Any]] = Field(description="Of the last run; null before the first.")
 
 
 class Threads(BaseModel):
@@ -79,7 +113,7 @@ def forget() -> dict[str, Any]:
 
 
 def query(max_question: int) -> dict[str, Any]:
-    schema = Query.model_json_schema()
+    schema = _whole(Query)
     schema["properties"]["question"]["maxLength"] = max_question
     plain = {key: value.get("anyOf", [value])[0] for key, value in schema["properties"].items()}  # a form has no null
     plain["image"] = {
@@ -87,6 +121,8 @@ def query(max_question: int) -> dict[str, Any]:
         "format": "binary",
         "description": "A PNG, JPEG or DICOM file, or a ZIP of a series.",
     }
+    plain["pdf"] = {"type": "array", "maxItems": 8, "items": {"type": "string", "format": "binary"}}
+    del plain["documents"]
     form = {"multipart/form-data": {"schema": {**schema, "properties": plain}}}
     return _turn({"application/json": {"schema": schema, "examples": _examples("query")}, **form}, "report")
 
@@ -96,8 +132,78 @@ def resume() -> dict[str, Any]:
     return _turn({"application/json": body}, "decided")
 
 
+SERVICE = {
+    "name": "service",
+    "in": "path",
+    "required": True,
+    "schema": {"enum": ["order-sign", "order-select", "patient-view"]},
+}
+
+
+def services() -> dict[str, Any]:
+    return {"responses": {200: {"model": Services, **_answer("services")}}}
+
+
+def hook() -> dict[str, Any]:
+    return _service(HookRequest, "hook", Cards, "cards")
+
+
+def feedback() -> dict[str, Any]:
+    return _service(Feedback, "feedback", Received, "received")
+
+
+def verify() -> dict[str, Any]:
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+           "description": "The same key writes the same quote once."}  # fmt: skip
+    content = {"application/json": {"schema": Verify.model_json_schema(), "examples": _examples("verify")}}
+    extra = {"requestBody": {"required": True, "content": content}, "parameters": [key]}
+    return {"responses": {200: {"model": Written, **_answer("written")}}, "openapi_extra": extra}
+
+
+def eval_run() -> dict[str, Any]:
+    return {"status_code": 202, "responses": {202: {"model": Running, **_answer("running")}}}
+
+
+def eval_results() -> dict[str, Any]:
+    return {"responses": {200: {"model": Results, **_answer("results")}}}
+
+
+def _service(body: type[BaseModel], asked: str, answer: type[BaseModel], told: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": _whole(body), "examples": _examples(asked)}}
+    extra = {"requestBody": {"required": True, "content": content}, "parameters": [SERVICE]}
+    return {"responses": {200: {"model": answer, **_answer(told)}}, "openapi_extra": extra}
+
+
+def _whole(model: type[BaseModel]) -> Any:
+    """The JSON schema of a body with its parts in place: references would lead out of it."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return (
+                filled(parts[value["$ref"].rpartition("/")[2]])
+                if "$ref" in value
+                else {k: filled(v) for k, v in value.items()}
+            )
+        return [filled(item) for item in value] if isinstance(value, list) else value
+
+    return filled(schema)
+
+
+RCM = {  # of the agent "rcm": the contract of `docgemma rcm ask`
+    "type": "object", "title": "RCM",
+    "properties": {"status": {"enum": ["answered", "needs_clarification", "refused"]}},
+    "required": [
+        "thread", "model", "status", "answer", "intent", "path", "tools", "claims", "criteria", "policy",
+        "contradictions", "risk", "missing", "ledger_ids", "escalate", "why_escalate", "confidence", "is_partial",
+        "failed_pages", "live", "disclaimer", "options", "llm_calls", "tokens", "seconds",
+    ],
+}  # fmt: skip
+
+
 def _turn(body: dict[str, Any], example: str) -> dict[str, Any]:
-    answer = _answer(example, schema=_stored("report.schema.json"))
+    answer = _answer(example, schema={"anyOf": [_stored("report.schema.json"), RCM]})
     answer["content"][stream.MEDIA_TYPE] = {"schema": {"type": "string"}, "example": captured()["events"]}
     return {"responses": {200: answer}, "openapi_extra": {"requestBody": {"required": True, "content": body}}}
 

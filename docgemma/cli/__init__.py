@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, serve, snapshot, trials, trials_eval
+from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, rcm, serve, snapshot, trials, trials_eval
 from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -15,7 +15,7 @@ app = typer.Typer(
 )  # fmt: skip
 GROUPS = {
     "ehr": ehr.app, "snapshot": snapshot.app, "demo": serve.demo_app, "kaggle": kaggle.app,
-    "experiments": experiments.app, "trials": trials.app,
+    "experiments": experiments.app, "trials": trials.app, "rcm": rcm.app,
 }  # fmt: skip
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)

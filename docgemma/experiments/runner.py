@@ -2,20 +2,19 @@
 
 import json
 import multiprocessing
-import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from docgemma.errors import ConfigError, MalformedOutputError, OutOfTokensError
+from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
 from docgemma.experiments import tasks, writing
 from docgemma.experiments.suites import Case, Suite
 from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome, Task
+from docgemma.experiments.workers import end_with_parent, on_ray
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.paths import private_file
@@ -161,7 +160,7 @@ def _run_chunk(chunk: list[Job], name: str, settings_json: str, seed: int) -> li
 def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iterator[tuple[Job, Row]]:
     pool: Executor
     if workers > 1:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=end_with_parent)
     else:
         pool = ThreadPoolExecutor(_model(*given[:2]).slots)
     try:
@@ -174,31 +173,10 @@ def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iter
             _model.cache_clear()
 
 
-def _end_with_parent() -> None:
-    """A worker does not outlive the run, also where that was killed."""
-
-    def wait() -> None:
-        if parent := multiprocessing.parent_process():
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def _on_ray(chunks: list[list[Job]], address: str, *given: Any) -> Iterator[tuple[Job, Row]]:
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError("Ray is not installed.", hint="Run: pip install ray. Or use --workers.") from error
-    try:
-        ray.init(address=None if address == "local" else address)
-    except Exception as error:  # Ray raises plain ones too
-        raise ConfigError(f"Ray cannot be reached at {address}.", hint="Start it: ray start --head") from error
-    try:
-        run = ray.remote(_run_chunk)
-        left = [run.remote(chunk, *given) for chunk in chunks]
-        while left:
-            done, left = ray.wait(left)
-            yield from ray.get(done[0])
-    finally:
-        ray.shutdown()
+    name, settings_json, seed = given
+    run = partial(_run_chunk, name=name, settings_json=settings_json, seed=seed)
+    for _, rows in on_ray(run, chunks, address):
+        if rows is None:
+            raise ModelError("A worker of Ray died.", hint="Is there memory for the model? What was run is stored.")
+        yield from rows

@@ -56,6 +56,7 @@ class Identity(TypedDict):
     birth_date: str  # ISO
     member_id: str
     payer: str
+    others: NotRequired[list[str]]  # further patients that a document names, "James Wilson (born 1985-07-30)"
 
 
 class Criterion(TypedDict):
@@ -114,7 +115,7 @@ class Contradiction(TypedDict):
 
 
 class Risk(TypedDict):
-    """How likely a denial is, from the history. `reasons`: {"reason", "share", "low", "high", "n", "add"}."""
+    """How likely a denial is, from the history. `reasons`: {"reason", "share", "low", "high", "n", "base", "add"}."""
 
     level: Literal["low", "medium", "high", "unknown"]
     share: float | None  # of comparable requests that were denied
@@ -122,6 +123,7 @@ class Risk(TypedDict):
     high: float | None
     n: int
     reasons: list[dict[str, Any]]
+    told: NotRequired[str]  # which requests were compared, or why none could be
 
 
 class LedgerRow(TypedDict):

@@ -98,7 +98,12 @@ class Encoder:
         tags = self._linear("tags", states[1 : len(first.ids) + 1])
         return self._linear("sentence", hidden), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
 
-    def _states(self, ids: Array, segments: Array) -> Array:
+    def states(self, text: str, layers: int = LAYERS) -> Array:
+        """A text's states after so many layers: (pieces + 2, 384), with the marks of its start and end."""
+        ids = np.array([START, *self.pieces(text).ids, SEPARATOR])
+        return self._states(ids, np.zeros(len(ids), dtype=int), layers)
+
+    def _states(self, ids: Array, segments: Array, layers: int = LAYERS) -> Array:
         weights, count = self.weights, len(ids)
         table, scale = weights["embeddings.word_embeddings.weight"]
         states = table[ids].astype(np.float32) * scale[ids]
@@ -106,7 +111,7 @@ class Encoder:
         states = self._norm(
             "embeddings.LayerNorm", states + weights["embeddings.token_type_embeddings.weight"][segments]
         )
-        for layer in range(LAYERS):
+        for layer in range(layers):
             name = f"layer.{layer}."
             query, key, value = (
                 self._linear(f"{name}attention.self.{part}", states).reshape(count, HEADS, -1).transpose(1, 0, 2)

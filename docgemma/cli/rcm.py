@@ -1,0 +1,118 @@
+"""`docgemma rcm`: ask the revenue-cycle agent, run it over a folder of PDFs, look at its ledger."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from docgemma.cli import rcm_batch, rcm_ledger
+from docgemma.cli.shared import AsJson, Model, print_json, progress, quick_start, say
+from docgemma.errors import UsageError
+
+app = typer.Typer(help="Cited evidence from charts and PDFs, checked against payer policy.", no_args_is_help=True)
+app.add_typer(rcm_ledger.app, name="ledger")
+app.command("batch")(rcm_batch.batch_command)
+Pdf = Annotated[
+    Optional[list[Path]], typer.Option("--pdf", help="A note or request as PDF; may be given more than once.")
+]
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to check, or the answer to what was asked back.")],
+    pdf: Pdf = None,
+    patient: Annotated[Optional[str], typer.Option(help="Id of the patient the question is about.")] = None,
+    thread: Annotated[
+        Optional[str], typer.Option(help="Continue this conversation, also one that was cut off.")
+    ] = None,
+    questionnaire: Annotated[
+        Optional[Path], typer.Option(help="Write the checklist there as a FHIR R4 QuestionnaireResponse.")
+    ] = None,
+    model: Model = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask about a patient, a document or a payer's policy. Every statement is quoted; what is unsure is asked."""
+    import uuid
+
+    thread = thread or f"rcm-{uuid.uuid4().hex[:12]}"
+    progress(f"Conversation {thread}; if it is cut off, ask the same again with --thread {thread}")
+    told = answer(question, pdf or [], model=model, patient=patient, thread=thread, on_step=_told)
+    if questionnaire:
+        _write_response(questionnaire, told)
+    print_json(told) if as_json else _show(told)
+
+
+def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
+    """One turn on what the settings name; everything that was opened is closed."""
+    from docgemma.graphs.rcm import run
+
+    with _opened(model) as parts:
+        return run(question, pdf=pdf, **parts, **options)
+
+
+@contextmanager
+def _opened(model: str | None) -> Iterator[dict[str, Any]]:
+    """What a turn needs, by the settings."""
+    with quick_start():
+        from docgemma.ehr.open import open_store
+        from docgemma.knowledge.sources import open_knowledge
+        from docgemma.llm import load_llm
+        from docgemma.memory import open_memory
+        from docgemma.paths import data_file
+        from docgemma.rcm.ledger import open_ledger
+        from docgemma.reading.reader import load_reader
+        from docgemma.settings import read_settings
+
+        settings = read_settings()
+        memory = open_memory(settings.db_location)
+        llm = load_llm(model, settings, on_progress=progress)
+    with (
+        closing(memory.conn),
+        closing(open_store(settings)) as store,
+        closing(open_knowledge(settings)) as knowledge,
+        closing(llm),
+    ):
+        yield {
+            "settings": settings, "llm": llm, "store": store, "knowledge": knowledge, "memory": memory,
+            "reader": load_reader(data_file("edge", "reader.npz")), "ledger": open_ledger(settings.db_location),
+        }  # fmt: skip
+
+
+def _write_response(path: Path, told: dict[str, Any]) -> None:
+    """The checklist as a FHIR QuestionnaireResponse.
+
+    Raises:
+        UsageError: the answer holds no checklist, or the file cannot be written.
+    """
+    import json
+
+    from docgemma.rcm.policies import load_policies
+    from docgemma.rcm.questionnaire import response
+
+    if not told["policy"]:
+        raise UsageError("There is no checklist to write: no policy was judged.", hint="Ask about a payer's criteria.")
+    policy, patient = load_policies()[told["policy"]["id"]], told["patient"] or {"id": ""}
+    filled = response(policy, told["criteria"], patient["id"], datetime.now(UTC).isoformat(timespec="seconds"))
+    try:
+        path.write_text(json.dumps(filled, indent=2, ensure_ascii=False), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Give another file.") from error
+
+
+def _told(step: dict[str, Any]) -> None:
+    progress(f"{step['node']}: {step['detail']}" if step["detail"] else step["node"])
+
+
+def _show(told: dict[str, Any]) -> None:
+    for line in told["answer"].splitlines():
+        say(line)
+    for at, one in enumerate(told["options"], 1):
+        say(f"  {at}. {one['label']}")
+    if told["options"] or told["status"] == "needs_clarification":
+        say(f'Answer with: docgemma rcm ask "..." --thread {told["thread"]}')
+    if told["confidence"]:
+        parts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told["confidence"]["parts"].items())
+        say(f"Confidence {told['confidence']['score']:.2f} ({parts}). {'Escalated.' * told['escalate']}".strip())

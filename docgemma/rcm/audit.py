@@ -1,0 +1,220 @@
+"""Audit claims: the quote stands in its place, says what is claimed, of this patient and this side. Pure, no model.
+
+Also the confidence and the escalation that follow.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from docgemma.rcm.assertion import status
+from docgemma.rcm.contradictions import contradictions as contradictions
+from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
+from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
+from docgemma.rcm.sides import sides
+from docgemma.text.characters import fold
+
+LETTERS = 3  # of a word that is compared between a claim and its quote
+WEIGHTS = {"audit_pass_rate": 0.5, "citation_density": 0.3, "self_assessment": 0.2}
+MARKS = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
+)
+HYPHEN = "\u00ad"  # stands for a hyphen at a line's end, which may be a part of the word or not
+
+
+def verify(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None, side: str = "") -> Claim:
+    """The claim with `verified` set: True where `faults` finds nothing."""
+    return {**claim, "verified": not faults(claim, documents, asked=asked, side=side)}
+
+
+def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None, side: str = "") -> list[str]:
+    """Why a claim cannot pass, in plain words without its text; [] where it can.
+
+    Args:
+        asked: whom the question is about; a page that names another patient supports nothing about this one.
+        side: "left", "right", "bilateral" or "" where none is asked.
+    """
+    if not (claim["quote"].strip() and claim["document"] and claim["page"] is not None and claim["section"]):
+        return ["no quote, document, page or section"]
+    found = [document for document in documents if document["name"] == claim["document"]]
+    page = next((one for document in found for one in document["pages"] if one["number"] == claim["page"]), None)
+    if page is None or page["failed"]:
+        return ["no such document or page, or it could not be read"]
+    places = [place for place in _places(claim["quote"], page["text"])]
+    if not places:
+        return ["the quote does not stand there"]
+    places = [(start, end) for start, end in places if section_at(found[0], page, start) == claim["section"]]
+    if not places:
+        return ["the quote stands in another section"]
+    wrong = ["the page names another patient"] if asked and _another(found[0], page, asked) else []
+    around = [_around(page["text"], start, end) for start, end in places]
+    if not any(_agrees(claim["claim"], claim["quote"], text, claim["section"]) for text in around):
+        wrong.append("the quote is denied, only considered, planned or a relative's")
+    wanted = sides(claim["claim"]) or ({"left", "right"} if side == "bilateral" else {side} - {""})
+    said = sides(claim["quote"]) or sides(around[0])
+    if wanted and said and not wanted <= said:
+        wrong.append("the quote is of the other side")
+    return wrong
+
+
+def confidence(
+    audited: Sequence[Claim], judged: Sequence[Judged], self_assessment: float | None, sentences: int
+) -> dict[str, Any]:
+    """How sure the answer is, 0 to 1, and its parts.
+
+    Args:
+        audited: every claim that was made, those that failed too.
+        judged: the checklist; a criterion that is not documented is a statement without a quote.
+        self_assessment: of the language model, 0 to 1. None on the edge model, which writes nothing: then the other two
+            weigh 62.5 and 37.5 %, in the same proportion, and the part is None. Nothing is invented in its place.
+        sentences: of the answer that state a fact.
+
+    Returns:
+        `score`, `parts`: audit_pass_rate (share of claims that verify; 0 without any), citation_density (verified
+        claims a statement, at most 1), self_assessment, and `weights` as they were used.
+    """
+    verified = sum(claim["verified"] for claim in audited)
+    quoted = sum(item["verdict"] != "NOT DOCUMENTED" and bool(item["quote"]) for item in judged)
+    cited, stated = (quoted, len(judged)) if judged else (verified, sentences)
+    values = {
+        "audit_pass_rate": round(verified / len(audited), 4) if audited else 0.0,
+        "citation_density": round(min(cited / stated, 1.0), 4) if stated else 0.0,
+        "self_assessment": None if self_assessment is None else min(max(self_assessment, 0.0), 1.0),
+    }
+    total = sum(weight for name, weight in WEIGHTS.items() if values[name] is not None)
+    weights = {name: round(weight / total, 4) if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
+    score = sum(weights[name] * (value or 0.0) for name, value in values.items())
+    return {"score": round(score, 4), "parts": values, "weights": weights}
+
+
+def escalation(
+    judged: Sequence[Judged], contradictions: Sequence[Contradiction], gate_ranks: Sequence[str], confidence: float,
+    partial: bool,
+) -> list[str]:  # fmt: skip
+    """Why a person must look at it, one line each; [] where nobody must.
+
+    Args:
+        gate_ranks: of the safety gate's findings in words, as `ranked` of docgemma/rules/override.py gives them.
+        confidence: 0 to 1.
+        partial: not everything could be read or checked.
+    """
+    grave = {"contraindicated", "major", "high"} & {rank.casefold() for rank in gate_ranks}
+    why = [f"{REVIEW}: a grave safety finding stops this request."] if grave else []
+    why += [f"Contradiction: {one['what']}. Both quotes are given; a person decides." for one in contradictions]
+    why += insufficient(judged)
+    why += [f"Confidence is {confidence:.0%}, below {CONFIDENT:.0%}."] if confidence < CONFIDENT else []
+    return why + (["The result is partial: not everything could be read or checked."] if partial else [])
+
+
+def insufficient(judged: Sequence[Judged]) -> list[str]:
+    """One line for each criterion that nothing documents."""
+    return [
+        f"Insufficient Documentation: {one['id']}: {one['text']}"
+        for one in judged
+        if one["verdict"] == "NOT DOCUMENTED"
+    ]
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """Blanks folded, typographic marks plain, line-end hyphens marked; with the place of each character."""
+    out, at, text = list[str](), list[int](), text.translate(MARKS)
+    for place, char in enumerate(text):
+        if char == HYPHEN and not text[place + 1 : place + 2].isspace():
+            continue
+        if char.isspace():
+            if out and out[-1] == "-" and "\n" in text[place : place + 2] and len(out) > 1 and out[-2].isalnum():
+                out[-1] = HYPHEN
+            elif out and out[-1] not in (" ", HYPHEN):
+                out.append(" ")
+                at.append(place)
+            continue
+        out.append(char)
+        at.append(place)
+    return "".join(out), at
+
+
+def _places(quote: str, text: str) -> list[tuple[int, int]]:
+    """Where the quote stands in a page's text, in whole words and numbers."""
+    (words, _), (page, at) = _folded(quote.strip()), _folded(text)
+    wanted, found = words.strip(), []
+    for start in range(len(page)):
+        if page[start] != wanted[0] or not _border(page, start):
+            continue
+        one, here = 0, start
+        while one < len(wanted) and here < len(page):
+            if page[here] == HYPHEN and wanted[one] not in ("-", HYPHEN):
+                here += 1
+            elif wanted[one] == page[here] or (page[here] == HYPHEN and wanted[one] in ("-", HYPHEN)):
+                one, here = one + 1, here + 1
+            else:
+                break
+        if one == len(wanted) and _border(page, here):
+            found.append((at[start], at[here - 1] + 1))
+    return found
+
+
+def _border(text: str, at: int) -> bool:
+    """Whether no word or number goes on here: "able" is not in "unable", nor "2 weeks" in "12 weeks" or "1.2 weeks"."""
+    before, after = text[at - 1 : at], text[at : at + 1]
+    if before in ("", " ") or after in ("", " "):
+        return True
+    inner = (before in ".,'/" and after.isalnum() and text[at - 2 : at - 1].isalnum()) or (
+        after in ".,'/" and before.isalnum() and text[at + 1 : at + 2].isalnum()
+    )
+    return not (before.isalnum() and after.isalnum()) and not inner and HYPHEN not in (before, after)
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """The whole sentences that a quote is taken from: a quote must not leave out its "no"."""
+    whole = [(one, two) for one, two in spans(text) if one < end and start < two]
+    return text[min(one for one, _ in whole) : max(two for _, two in whole)] if whole else text[start:end]
+
+
+def _agrees(claim: str, quote: str, around: str, section: str) -> bool:
+    """Whether the words that a claim shares with its quote stand in the document as they are claimed.
+
+    Where nothing that is affirmed is shared, a quote that is denied or planned bears out no plain statement.
+    """
+    mine, theirs, quoted = words_of(claim), words_of(around), {word.text for word in words_of(quote)}
+    claimed, stands = _kinds(mine), _kinds(theirs, section)
+    small = {term for kind in ("negators", "outcomes") for term in lists("negation")["denied_outcome"][kind]}
+    shared = {text for text in claimed if len(text) >= LETTERS and text in quoted and text in stands}
+    compared = shared - small - set(lists("negation")["small_words"])
+    if any(not claimed[text] & stands[text] for text in compared):
+        return False
+    plain = all(kinds == {"affirmed"} for kinds in claimed.values())
+    other = any(kinds != {"affirmed"} for text, kinds in stands.items() if text in quoted)
+    return not (plain and other) or any("affirmed" in stands[text] for text in compared)
+
+
+def _kinds(words: Sequence[Word], section: str = "") -> dict[str, set[str]]:
+    """Each word with how it stands, in all its places."""
+    found: dict[str, set[str]] = {}
+    for at, word in enumerate(words):
+        found.setdefault(word.text, set()).add(status(words, at, at + 1, section))
+    return found
+
+
+def _another(document: Document, page: Page, asked: Identity) -> bool:
+    """Whether a page, or else the last page before it that names anybody, names somebody else."""
+    from docgemma.rcm.header import identity_of
+
+    for one in sorted(
+        (one for one in document["pages"] if one["number"] <= page["number"]), key=lambda one: -one["number"]
+    ):
+        told: Any = identity_of({**document, "pages": [one]})
+        if told["name"] or told["birth_date"]:
+            return bool(told.get("others")) or not _same_person(told, asked)
+    return False
+
+
+def _same_person(one: Identity, other: Identity) -> bool:
+    if one["birth_date"] and other["birth_date"] and one["birth_date"] != other["birth_date"]:
+        return False
+    mine, theirs = (
+        [part for part in fold(name).replace(",", " ").replace(".", " ").split()]
+        for name in (one["name"], other["name"])
+    )
+    small, large = sorted((mine, theirs), key=len)
+    return all(
+        any(part == two or (1 in (len(part), len(two)) and part[0] == two[0]) for two in large) for part in small
+    )

@@ -1,0 +1,130 @@
+"""The answer in words: the verdict first, then only what the intent asks for, each line with where it stands."""
+
+from typing import Any
+
+from docgemma.rcm.records import DISCLAIMER, NO_POLICY, REVIEW, Claim, Intent, Kind
+
+ALL: tuple[Kind, ...] = ("allergy", "medication", "problem", "result", "note")
+CHART_KINDS: dict[Intent, tuple[Kind, ...]] = {
+    "MEDICATIONS": ("medication",), "ALLERGIES": ("allergy",), "INTERACTIONS": (),
+    "SAFETY_CHECK": ("allergy", "medication"), "GENERAL_CLINICAL": ALL,
+    "POLICY_CHECK": (), "DENIAL_RISK": (), "OUT_OF_SCOPE": (),
+}  # fmt: skip
+NAMES: dict[str, str] = {
+    "medication": "Medications", "allergy": "Allergies", "interaction": "Interactions", "problem": "Problems",
+    "result": "Results", "note": "Notes", "document": "From the documents",
+}  # fmt: skip
+NONE = {
+    "MEDICATIONS": "No medications are recorded.",
+    "ALLERGIES": "No allergies are recorded; that is not the same as no known allergies.",
+    "INTERACTIONS": "No interaction is listed in this source; that does not mean safe.",
+}  # fmt: skip
+
+
+def compose(state: dict[str, Any]) -> str:
+    """The answer of a turn, with the disclaimer at its end. Only verified claims stand in it."""
+    claims = [claim for claim in state["extractions"] if claim["verified"]]
+    person = state["patient"]
+    lines = [f"{person['label']}:"] if person else []
+    stop = _stop(state)
+    lines += stop
+    if not stop or state["query_intent"] == "GENERAL_CLINICAL":  # a grave pair is told; it hides no other entry
+        lines += _verdict(state, [claim for claim in claims if not (stop and claim["kind"] == "interaction")])
+    lines += [f"Note: {note}" for note in state["notes"]]
+    lines += [f"Could not be checked: {one}" for one in state["open_checks"]]
+    lines += [f"Not readable: {one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
+    lines += _contradicted(state)
+    if state["ledger_ids"]:
+        lines.append("Ledger: " + ", ".join(f"rcm_evidence_ledger#{one}" for one in dict.fromkeys(state["ledger_ids"])))
+    if state["why_escalate"]:
+        lines += ["For a human reviewer:", *(f"- {why}" for why in state["why_escalate"])]
+    return "\n".join([*lines, "", DISCLAIMER])
+
+
+def _stop(state: dict[str, Any]) -> list[str]:
+    """A grave finding stops the answer: what was found is for a physician, and nothing is recommended."""
+    if not state["grave"]:
+        return []
+    return [
+        f"{REVIEW}. A finding of severity HIGH or CONTRAINDICATED stops this request:",
+        *(f"- {one}" for one in state["grave"]),
+    ]
+
+
+def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
+    intent = state["query_intent"]
+    if intent in ("POLICY_CHECK", "DENIAL_RISK"):
+        return _checked(state, claims)
+    if intent == "SAFETY_CHECK":
+        drugs = ", ".join(state["want"]["drugs"])
+        head = (
+            f"No grave finding against {drugs} among what could be checked."
+            if drugs
+            else "No drug is named in the question."
+        )
+        return [head, *_listed(claims)]
+    return _listed(claims) or [NONE.get(intent, "Nothing about this is recorded.")]
+
+
+def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
+    policy = state["policy"]
+    if policy is None:
+        none = f"{NO_POLICY}: no policy of {state['payer']} for what is asked is indexed."
+        return [f"{none} Look it up with the payer; nothing is judged by another policy."]
+    risk = _risk(state)
+    if not state["criteria"]:  # asked without a patient
+        needs = [f"{policy['title']} ({policy['id']}, {policy['payer']}, effective {policy['effective']}) asks for:",
+                 *(f"- {one['id']} {one['text']}" for one in policy["criteria"]),
+                 f"The request must hold: {', '.join(policy['request_needs'])}."]  # fmt: skip
+        return [*risk, *needs] if state["query_intent"] == "DENIAL_RISK" else [*needs, *risk]
+    count = {
+        verdict: sum(one["verdict"] == verdict for one in state["criteria"])
+        for verdict in ("MET", "NOT MET", "NOT DOCUMENTED")
+    }
+    total = len(state["criteria"])
+    head = "All criteria are met" if count["MET"] == total else f"{count['MET']} of {total} criteria are met"
+    if count["NOT MET"]:
+        head += f", {count['NOT MET']} not met"
+    if count["NOT DOCUMENTED"]:
+        head += f", {count['NOT DOCUMENTED']} not documented (Insufficient Documentation)"
+    lines = [f"{head}: {policy['title']} ({policy['id']}, {policy['payer']})."]
+    for one in state["criteria"]:
+        where = f' "{one["quote"]}" [{one["document"]}, page {one["page"]}, {one["section"]}]' if one["quote"] else ""
+        lines.append(f"- {one['verdict']}: {one['id']} {one['text']}{where}")
+    lines += ["The request lacks:", *(f"- {one}" for one in state["missing"])] if state["missing"] else []
+    return [*risk, *lines] if state["query_intent"] == "DENIAL_RISK" else [*lines, *risk]
+
+
+def _risk(state: dict[str, Any]) -> list[str]:
+    risk = state["risk"]
+    if not risk:
+        return []
+    if risk["share"] is None:
+        return [f"Denial risk unknown. {risk.get('told', '')}".strip()]
+    low_high = f"95 % interval {risk['low']:.0%} to {risk['high']:.0%}"
+    share = f"{risk['share']:.0%} of {risk['n']} comparable requests were denied ({low_high})"
+    return [f"Denial risk {risk['level']}: {share}, in a synthetic history. {risk.get('told', '')}".strip(),
+            *(f"- {one['reason']}: {one['share']:.0%}. Add: {one['add']}" for one in risk["reasons"][:3])]  # fmt: skip
+
+
+def _contradicted(state: dict[str, Any]) -> list[str]:
+    return [
+        f'Contradiction ({one["what"]}): "{one["one"]["quote"]}" [{_place(one["one"])}] against '
+        f'"{one["other"]["quote"]}" [{_place(one["other"])}]'
+        for one in state["contradictions"]
+    ]
+
+
+def _listed(claims: list[Claim]) -> list[str]:
+    kinds = list(dict.fromkeys(claim["kind"] for claim in claims))
+    lines = []
+    for kind in kinds:
+        lines += [
+            f"{NAMES.get(kind, kind)}:",
+            *(f"- {claim['quote']} [{_place(claim)}]" for claim in claims if claim["kind"] == kind),
+        ]
+    return lines
+
+
+def _place(claim: Claim) -> str:
+    return f"{claim['document']}, page {claim['page']}, {claim['section']}"

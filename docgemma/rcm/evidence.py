@@ -1,0 +1,253 @@
+"""What a turn has read: pages kept in private files beside the conversation, interactions as a document, the gate."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypedDict, cast
+
+from docgemma.ehr.base import Chart
+from docgemma.errors import ErrorType, ToolError
+from docgemma.forget import image_folder
+from docgemma.knowledge.base import Knowledge
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.nodes.context import Context
+from docgemma.nodes.write_findings import order_findings
+from docgemma.paths import private_file, private_folder
+from docgemma.rcm.records import Claim, Contradiction, Document, Intent, Page, Policy, Section
+from docgemma.rcm.sentences import lists, sentences_of
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
+from docgemma.settings import Settings
+from docgemma.text.drugs import ingredients
+from docgemma.text.words import names, plain
+from docgemma.tools.drugs import gravity, interactions_of_known
+from docgemma.tools.records import chart_data
+
+REQUESTED = 8  # passages that say what is requested
+PASSAGE = 400  # characters of one
+MOST = 20  # active medicines that are compared
+NEAREST = 6  # sentences that answer a general question
+SECTIONS: dict[str, list[str]] = {  # titles of what an intent asks for
+    "MEDICATIONS": ["medication", "medicine", "current drug"], "ALLERGIES": ["allerg"],
+    "SAFETY_CHECK": ["medication", "medicine", "allerg"],
+}  # fmt: skip
+
+
+class Reading(TypedDict):
+    """A file that is being read: `next` is the number of the page that comes, 0 when all are read."""
+
+    path: str
+    name: str
+    digest: str
+    pages: int
+    next: int
+
+
+class Shelf:
+    """The documents of one conversation, in a private folder that is forgotten with it."""
+
+    def __init__(self, settings: Settings, thread: str):
+        self.folder = private_folder(image_folder(settings, thread) / "documents")
+        self.open: dict[str, Iterator[Page]] = {}
+
+    def begin(self, path: Path) -> Reading:
+        """A file to be read; one that the conversation has read before is read already.
+
+        Raises:
+            UsageError: it is no readable PDF.
+        """
+        from docgemma.rcm.pdf import count_pages
+
+        count = count_pages(path)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        done = (self.folder / f"{digest}.json").exists()
+        return Reading(path=str(path.resolve()), name=path.name, digest=digest, pages=count, next=0 if done else 1)
+
+    def read(self, file: Reading) -> Page:
+        """Read the next page and keep it; with the last one the document is put together."""
+        from docgemma.rcm.pdf import document_of, pages_of
+
+        pages = self.open.setdefault(file["digest"], pages_of(Path(file["path"]), file["next"]))
+        page = next(pages)
+        lines = private_file(self.folder / f"{file['digest']}.pages")
+        with lines.open("a", encoding="utf-8") as out:
+            out.write("\n" + json.dumps(page))  # a line that a crash cut off stays alone
+        if page["number"] >= file["pages"]:
+            kept = {one["number"]: one for one in map(_line, lines.read_text(encoding="utf-8").splitlines()) if one}
+            document = document_of(Path(file["path"]), [kept[number] for number in sorted(kept)], file["name"])
+            private_file(self.folder / f"{file['digest']}.json").write_text(json.dumps(document), encoding="utf-8")
+        return page
+
+    def documents(self, digests: Sequence[str]) -> list[Document]:
+        """The documents that were read whole."""
+        paths = [self.folder / f"{digest}.json" for digest in digests]
+        return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def _line(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:  # cut off by a crash; its page was read again
+        return None
+
+
+def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, list[str], list[str]]:
+    """The interactions among some medicines as a document, a page each, the gravest first; the ranks; what is open.
+
+    Raises:
+        ToolError: an outage of the source.
+    """
+    parts = sorted({part for drug in drugs[:MOST] for part in ingredients(drug, load_drug_names())})
+    if len(parts) < 2:
+        return Document(name="Drug interactions", digest="", pages=[]), [], []
+    try:
+        answer, unknown = interactions_of_known(parts, knowledge)
+    except ToolError as error:
+        if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE:
+            raise
+        return (
+            Document(name="Drug interactions", digest="", pages=[]),
+            [],
+            [f"The source does not know: {', '.join(parts)}."],
+        )
+    found = sorted(answer.records, key=lambda item: gravity(item.severity))
+    texts = [
+        f"{' with '.join(one.drugs)}: {one.severity} interaction. {one.mechanism} {one.management}" for one in found
+    ]
+    document = paged(f"{answer.source}, as of {answer.as_of or 'an unknown date'}", "Drug interactions", texts)
+    unknown = [*unknown, *answer.not_covered]
+    return document, [one.severity for one in found], [f"Not covered: {', '.join(unknown)}."] if unknown else []
+
+
+def paged(name: str, section: str, texts: Sequence[str]) -> Document:
+    """Texts as a document with a page each."""
+    pages = [
+        Page(number=at, text=text, sections=[Section(title=section, start=0, end=len(text))], tables=[], failed="")
+        for at, text in enumerate(texts, 1)
+    ]
+    return Document(name=name, digest=hashlib.sha256("\n".join(texts).encode()).hexdigest(), pages=pages)
+
+
+def claims_of(document: Document, kind: Any) -> list[Claim]:
+    """Each page of a paged document as a claim in its own words; not yet verified."""
+    return [
+        Claim(claim=page["text"], quote=page["text"], document=document["name"], page=page["number"],
+              section=page["sections"][0]["title"], verified=False, kind=kind)
+        for page in document["pages"]
+    ]  # fmt: skip
+
+
+def from_documents(intent: Intent, question: str, documents: Sequence[Document]) -> list[Claim]:
+    """What the documents say to a question: their sections of medicines or allergies, or the nearest sentences.
+
+    A policy's criteria are judged elsewhere (`rcm.criteria`).
+    """
+    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.criteria import candidates
+
+    said = sentences_of(documents)
+    if intent in SECTIONS:
+        chosen = [one for one in said if names(SECTIONS[intent], one.section)]
+    else:
+        chosen = candidates(question, said)[:NEAREST] if intent == "GENERAL_CLINICAL" else []
+    return [claim_of(one, one.text) for one in chosen]
+
+
+def requested_in(documents: Sequence[Document]) -> list[str]:
+    """What the documents request, in their words: sections headed so, then sentences that say so."""
+    pages = [page for document in documents for page in document["pages"]]
+    headed = [
+        " ".join(page["text"][part["start"] : part["end"]].split())[:PASSAGE]
+        for page in pages for part in page["sections"] if names(lists("questions")["requests"]["headed"], part["title"])
+    ]  # fmt: skip
+    lines = [one.text for one in sentences_of(documents) if names(lists("questions")["requests"]["said"], one.text)]
+    return [*headed, *lines][:REQUESTED]
+
+
+def other_side(documents: Sequence[Document], claims: Sequence[Claim], asked: str) -> Contradiction | None:
+    """What is documented of the other side, where nothing shows the side that is requested.
+
+    Args:
+        claims: verified, of the criteria.
+        asked: the request, in the question's or the documents' words.
+    """
+    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.sides import same_part, sides
+
+    wanted = sides(asked)
+    if len(wanted) != 1:
+        return None
+    said = [
+        one
+        for one in sentences_of(documents)
+        if not names(lists("questions")["requests"]["headed"], one.section) and sides(one.text)
+    ]
+    said = [
+        one
+        for one in said
+        if same_part(one.text, asked) and not names(lists("questions")["requests"]["said"], one.text)
+    ]
+    codes = [one for one in said if not names(["code", "authorization", "top of page"], one.section)]
+    shown = [claim for claim in claims if not names(lists("questions")["requests"]["headed"], claim["section"])]
+    against = [one for one in codes if not sides(one.text) & wanted]
+    if not against or any(sides(claim["quote"]) & wanted for claim in shown):
+        return None
+    first = next((one for one in sentences_of(documents) if sides(one.text) == wanted and one.text in asked), None)
+    request = Claim(
+        claim=asked, quote=asked, document="the request", page=1, section="asked", verified=False, kind="document"
+    )
+    what = f"the request is for the {next(iter(wanted))} side, and only the other one is documented"
+    one: Claim = {**claim_of(first, first.text), "verified": True} if first else request
+    other: Claim = {**claim_of(against[0], against[0].text), "verified": True}
+    return Contradiction(what=what, one=one, other=other)
+
+
+def gate(drug: str, chart: Chart | None, knowledge: Knowledge, settings: Settings) -> list[Finding]:
+    """What speaks against giving a drug, by the safety gate of orders; dose and frequency are not judged here.
+
+    That the patient takes it already is no finding: authorizations are asked for what goes on.
+    """
+    around = SimpleNamespace(knowledge=knowledge, drugs=load_drug_names(), settings=settings)
+    args = {"medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
+    data = chart_data(chart) if chart else None
+    if data:
+        mine = ingredients(drug, load_drug_names())
+        others = [one for one in data["medications"] if not ingredients(one["name"], load_drug_names()) <= mine]
+        data = {**data, "medications": others}
+    return order_findings(args, data, cast(Context, around))
+
+
+def grave(findings: Sequence[Finding]) -> list[str]:
+    """Of the gate's findings those that stop an answer: severity HIGH or CONTRAINDICATED."""
+    return [one.text for one in sorted(findings) if one.rank in (CONTRAINDICATED, MAJOR)]
+
+
+def unchecked(findings: Sequence[Finding]) -> list[str]:
+    return [one.text for one in findings if one.rank == UNCHECKED]
+
+
+def lacking(policy: Policy, documents: Sequence[Document], procedure: str) -> list[str]:
+    """What the request's letter lacks of what the payer is known to demand: filled where the policy says it."""
+    text = "\n".join(page["text"] for document in documents for page in document["pages"])
+    words = set(plain(text).upper().replace("-", " ").split())
+    asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)] or policy[
+        "procedures"
+    ]
+    codes = [str(code) for one in asked for code in one["codes"]]
+    there = {
+        "billing code": bool(words & {code.upper() for code in codes}),
+        "diagnosis code": any(_icd(word) for word in text.replace(",", " ").replace(";", " ").split()),
+        "requested duration": names(["duration", "number of sessions", "units requested", "requested units"], text),
+        "follow-up plan": names(["follow-up", "follow up", "postoperative plan"], text),
+    }
+    filled = {"billing code": f": {', '.join(codes)} by the policy; please confirm" if codes else ""}
+    return [f"{need}{filled.get(need) or ': must be given'}" for need in policy["request_needs"] if not there[need]]
+
+
+def _icd(word: str) -> bool:
+    """A code like M17.11: a letter, two digits (or a digit and a letter), and what follows a dot."""
+    word = word.strip("().:")
+    head, dot, tail = word.partition(".")
+    return bool(dot) and len(head) == 3 and head[0].isupper() and head[1].isdigit() and tail.isalnum() and len(tail) < 5

@@ -1,0 +1,167 @@
+"""Whom a document speaks of, from its labelled header lines ("Patient: ...  DOB: ..."); prose is never asked."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from docgemma.paths import data_file
+from docgemma.rcm.records import Document, Identity
+from docgemma.text.births import read_births
+from docgemma.text.characters import fold
+
+LONGEST = 3  # words of a label
+NAME_WORDS = 12  # the longest name of the record store has eleven
+
+
+@lru_cache(maxsize=1)
+def words() -> dict[str, Any]:
+    """The labels and section titles of data/rcm/header.yaml; `labels` maps each label to its field ("" for others)."""
+    read: dict[str, Any] = yaml.safe_load(data_file("rcm", "header.yaml").read_text(encoding="utf-8"))
+    labels = dict.fromkeys(map(fold, read["other"]), "")
+    labels |= {fold(label): field for field, of_field in read["fields"].items() for label in of_field}
+    return {**{key: frozenset(map(fold, of_key)) for key, of_key in read.items() if key != "fields"}, "labels": labels}
+
+
+def is_label(text: str) -> bool:
+    """Whether this is the label of a header field, "Member ID", and so no title of a section; "Plan" is a title."""
+    return " ".join(fold(text).split()) in words()["labels"].keys() - words()["sections"]
+
+
+def identity_of(document: Document) -> Identity:
+    """Read who the document is about from its header lines, on every page.
+
+    Returns:
+        The first patient named, with the first birth date, member id and payer that stand with that name; "" where
+        nothing is said. `others` lists each further patient, "James Wilson (born 1985-07-30)": a document with any
+        must not be used before a person has said whose it is.
+    """
+    found: list[dict[str, str]] = []
+    now: dict[str, str] = {}
+    for page in document["pages"]:
+        for line in page["text"].splitlines():
+            for field, value in _fields(line):
+                now = _placed(found, now, field, value)
+    people = [one for one in found if one.get("name") or one.get("birth_date")]
+    first = next(iter(people or found), {})
+    others = [_shown(one) for one in people[1:]]
+    name, born, member, payer = (first.get(field, "") for field in ("name", "birth_date", "member_id", "payer"))
+    return Identity(name=name, birth_date=born, member_id=member, payer=payer, others=others)
+
+
+def _placed(found: list[dict[str, str]], now: dict[str, str], field: str, value: str) -> dict[str, str]:
+    """Put a field to the patient `now` spoken of, or to another if it must be another's; returns whose it is."""
+    same = [one for one in found if field == "name" and ("name" not in one or _same(one["name"], value))]
+    if field == "birth_date" and now.get(field, value) != value:  # of one name, and another patient
+        same = [one for one in found if one.get(field) == value and one.get("name") == now.get("name")]
+        now = same[0] if same else {"name": now["name"]} if "name" in now else {}
+    elif field == "name":
+        now = now if now in same else same[0] if same else {}
+    if not any(one is now for one in found):
+        found.append(now)
+    now.setdefault(field, value)
+    return now
+
+
+def _shown(one: dict[str, str]) -> str:
+    born = f"born {one['birth_date']}" if one.get("birth_date") else ""
+    return f"{one['name']} ({born})" if one.get("name") and born else one.get("name") or f"a patient {born}"
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names are one, whatever the middle names and the order: "Gonzalez, Maria L" and "Maria Gonzalez"."""
+    left, right = (set(fold(name).replace(".", "").split()) for name in (one, other))
+    return left <= right or right <= left
+
+
+def _fields(line: str) -> Iterator[tuple[str, str]]:
+    """The labelled values of a line that begins with a label; the cells of a table row are read as a line."""
+    cells = [cell.strip() for cell in line.split("\t")]
+    joined = "  ".join(f"{cell}:" if len(cells) > 1 and is_label(cell) else cell for cell in cells)
+    pieces = joined.replace("#:", " #:").split(":")
+    label, rest = words()["labels"].get(" ".join(fold(pieces[0]).split())), pieces[1:]
+    if label is None or not rest or not is_label(pieces[0]):
+        yield from _running_head(line)
+        return
+    value, read = "", list[tuple[str, str]]()
+    for at, piece in enumerate(rest):
+        here = piece.split()
+        tail = next((size for size in range(min(LONGEST, len(here)), 0, -1) if _label(here[-size:]) is not None), 0)
+        if at == len(rest) - 1 or not tail:
+            value += piece if at == len(rest) - 1 else f"{piece}:"
+            continue
+        read.append((label, value + " ".join(here[:-tail])))
+        label, value = _label(here[-tail:]) or "", ""
+    for field, text in [*read, (label, value)]:
+        yield from _values(field, text.strip(" |;,·•-–_"), [one for one, _ in read] + [label])
+
+
+def _running_head(line: str) -> Iterator[tuple[str, str]]:
+    """The patient of a line without labels but for the birth date: "Wilson, James   DOB 07/30/1985   Member ID 7"."""
+    births = [birth for birth in read_births(line) if birth.kind == "stated"]
+    if births and not fold(line[births[0].start :]).startswith("born"):  # prose: "his mother, born 1931"
+        name, day = _name(line[: births[0].start]), _day(line[births[0].start : births[0].end])
+        if day and len(name.split()) > 1:
+            yield from (("name", name), ("birth_date", day))
+
+
+def _label(pieces: list[str]) -> str | None:
+    found: str | None = words()["labels"].get(fold(" ".join(pieces)).lstrip("|;,·•("))
+    return found
+
+
+def _values(field: str, text: str, beside: list[str]) -> Iterator[tuple[str, str]]:
+    """What one labelled value says, in the field's form; a birth date may stand behind the name without a label."""
+    if field == "birth_date":
+        if day := _day(f"born {text}"):
+            yield field, day
+    elif field == "name":
+        births = [birth for birth in read_births(text) if birth.kind in ("stated", "date")]
+        day = _day(f"born {text[births[0].start :].split('born')[-1]}") if births else ""
+        said = text[: births[0].start] if births else text
+        # "Re:" may as well be followed by a subject
+        if (name := _name(said)) and not (said == text and _subject(text, beside)):
+            yield field, name
+            if day:
+                yield "birth_date", day
+    elif field and text:
+        value = text.split()[0] if field == "member_id" else text.split("(")[0].split(",")[0].split(";")[0]
+        if not _staff(value):  # "To: Dr. Strand"
+            yield field, value.strip(" ,;|")
+
+
+def _subject(text: str, beside: list[str]) -> bool:
+    """Whether it has words that no name has, in a line without a birth date."""
+    return "birth_date" not in beside and any(mark in fold(text).split() for mark in ("authorization", "request"))
+
+
+def _day(text: str) -> str:
+    """The ISO date, month before day as US documents write it; "" where the century is not clear."""
+    days = [day for birth in read_births(text) if birth.kind == "stated" for day in birth.days if len(day) == 10]
+    return days[-1] if len({day[:4] for day in days}) == 1 else ""
+
+
+def _name(text: str) -> str:
+    """The name in the order first, last; "" where the text is no name of a patient."""
+    text = text.split("(")[0].split("|")[0].split("  ")[0].strip(" ,;-–")
+    if _staff(text):
+        return ""
+    family, comma, given = (part.strip() for part in text.partition(","))
+    if comma and given and fold(given) not in words()["generations"]:
+        text = f"{given} {family}" if not any(char.isdigit() for char in given) else family
+    said = text.replace(",", " ").split()
+    if said and fold(said[0]).rstrip(".") in words()["titles"]:
+        said = said[1:]
+    if not 0 < len(said) <= NAME_WORDS:
+        return ""
+    proper = [word for word in said if fold(word) not in words()["particles"]]
+    fits = proper and all(word[0].isupper() and not any(char.isdigit() for char in word) for word in proper)
+    return " ".join(said) if fits else ""
+
+
+def _staff(text: str) -> bool:
+    """Whether it names a clinician: "Dr. Strand", "J. Marchetti, DPT"."""
+    first, *rest = [word.strip(".,") for word in text.split()] or [""]
+    degrees = [word for word in rest if word != word.capitalize()]  # "Do" and "Pa" are names, "DO" is a degree
+    return fold(first) in words()["doctors"] or any(fold(word) in words()["staff"] for word in degrees)

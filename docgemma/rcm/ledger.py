@@ -1,0 +1,229 @@
+"""The evidence ledger: each verified quote a row, chained by hashes, never changed and never removed.
+
+What its check finds and what it cannot, and how to recompute a hash by hand: data/rcm/ledger/README.md.
+"""
+
+import hashlib
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from docgemma.errors import StoreError, UsageError
+from docgemma.paths import data_file
+from docgemma.rcm.ledger_stores import HINT, MysqlStore, PostgresStore, SqliteStore, Store, fetch
+from docgemma.rcm.records import LedgerRow
+
+TABLE, SEAL = "rcm_evidence_ledger", "rcm_evidence_ledger_seal"
+LENGTHS = {  # in characters, at most
+    "patient_id": 64, "session_id": 128, "verbatim_quote": 16_000, "source_document": 255, "policy_id": 128,
+    "write_key": 255,
+}  # fmt: skip
+RESULTS = get_args(LedgerRow.__annotations__["auditor_result"])
+HASHED = (
+    "id", "patient_id", "session_id", "verbatim_quote", "source_document", "page_number", "policy_id",
+    "confidence_score", "auditor_result", "created_at", "write_key", "previous_hash",
+)  # fmt: skip
+COLUMNS = (*HASHED, "row_hash")
+START = "0" * 64  # the hash before the first row
+KEEP_DAYS = 2557  # seven years, two leap days included
+log = logging.getLogger(__name__)
+
+
+class Fault(NamedTuple):
+    """Something that no writer does. `row`: its id; None where it is about no one row."""
+
+    row: Any
+    what: str
+
+
+class Report(NamedTuple):
+    """What a look at the whole ledger found: how many rows, the hash of the last one, the faults."""
+
+    rows: int
+    head: str
+    faults: list[Fault]
+
+
+def open_ledger(location: str, create: bool = True) -> "Ledger":
+    """The ledger that belongs to the database at `location`, a SQLite path or an address.
+
+    Of a SQLite file it is `ledger.sqlite` in the same folder; at postgresql:// and mysql:// it is in that database.
+
+    Raises:
+        StoreError: it cannot be opened, or there is none and `create` is false.
+    """
+    if location.startswith("mysql://"):
+        return Ledger(MysqlStore(location), create=False)  # OpenEMR's tables are its administrator's to make
+    if location.startswith(("postgresql://", "postgres://")):
+        return Ledger(PostgresStore(location), create)
+    return Ledger(SqliteStore(Path(location).expanduser().with_name("ledger.sqlite"), create), create)
+
+
+class Ledger:
+    """A ledger in one database. Threads and processes may write at once: they take turns.
+
+    Args:
+        create: make the tables where they are missing; otherwise their absence is an error.
+
+    Raises:
+        StoreError, here and from every method: the database cannot be opened, read or written; nothing was written.
+    """
+
+    def __init__(self, store: Store, create: bool = True):
+        self.store = store
+        with store.session(store.snapshot) as connection:
+            there = fetch(connection, store.present) not in ([], [(None,)])
+        if not there and not create:
+            raise StoreError(f"There is no ledger {store.where}.", hint="Its tables were not made yet.")
+        if not there:
+            with store.session(store.alone) as connection:
+                for statement in data_file(*store.script).read_text("utf-8").split("\n\n"):
+                    fetch(connection, statement)
+
+    def write(self, row: LedgerRow, key: str = "") -> int:
+        """Append a row; returns its id. The same row and key, after a crash for example, give the first one's id.
+
+        Raises:
+            UsageError: a value is missing, too long or out of range, or the key belongs to another row.
+            StoreError: nothing was written; also where the end of the ledger was tampered with.
+        """
+        entry = _checked(row, key)
+        with self.store.session(self.store.alone) as connection:
+            if key and (known := self._select(connection, "write_key", key)):
+                return _same(known[0], entry)
+            number, head = self._end(connection)
+            now = datetime.now(UTC).replace(tzinfo=None)
+            entry |= {"id": number + 1, "previous_hash": head, "created_at": now}
+            entry["row_hash"] = digest(entry)
+            self._insert(connection, TABLE, {name: entry[name] for name in COLUMNS})
+            self._insert(connection, SEAL, {name: entry[name] for name in ("id", "row_hash")})
+        self.store.keep_head(entry["id"], entry["row_hash"])
+        log.info("ledger row %d, head %s", entry["id"], entry["row_hash"])
+        return int(entry["id"])
+
+    def rows(self, session: str) -> list[dict[str, Any]]:
+        """The rows of a session, oldest first, with all columns; `created_at` in UTC, `confidence_score` 0 to 100."""
+        with self.store.session(self.store.snapshot) as connection:
+            return [_shown(entry) for entry in self._select(connection, "session_id", session)]
+
+    def row(self, number: int) -> dict[str, Any] | None:
+        """One row by its id, as in `rows`."""
+        with self.store.session(self.store.snapshot) as connection:
+            return next((_shown(entry) for entry in self._select(connection, "id", number)), None)
+
+    def verify(self, expect: str = "") -> list[Fault]:
+        """Every changed, removed, inserted or reordered row; none where the chain is unbroken. See `check`."""
+        return self.check(expect).faults
+
+    def check(self, expect: str = "") -> Report:
+        """Recompute the whole chain; compare it with the seals and with the heads kept outside of the database.
+
+        Args:
+            expect: the hash of a row, noted elsewhere: that row must stand in the chain.
+        """
+        heads = self.store.kept_heads()  # before the snapshot, so that each of them is in it
+        count, head, due, faults = 0, START, 1, list[Fault]()
+        expected = expect in ("", START)
+        columns = ", ".join(f"l.{name}" for name in COLUMNS)
+        query = f"SELECT {columns}, s.row_hash FROM {TABLE} l LEFT JOIN {SEAL} s ON s.id = l.id ORDER BY l.id"
+        with self.store.session(self.store.snapshot) as connection:
+            for *values, seal in self.store.stream(connection, query):
+                entry = dict(zip(COLUMNS, values, strict=True))
+                number, own = entry["id"], entry["row_hash"]
+                wrong = {
+                    f"stands where row {due} should: rows were removed, inserted or reordered": number != due,
+                    "does not follow from the row before it": entry["previous_hash"] != head,
+                    "was changed after it was written": digest(entry) != own,
+                    "is not the row that was sealed": seal != own,
+                    "is not the row whose head was kept": heads.pop(number, own) != own,
+                }
+                faults += [Fault(number, what) for what, found in wrong.items() if found]
+                count, head, due = count + 1, own, (number if isinstance(number, int) else due) + 1
+                expected = expected or own == expect
+            query = f"SELECT id FROM {SEAL} WHERE id NOT IN (SELECT id FROM {TABLE} WHERE id IS NOT NULL)"
+            gone = {number for (number,) in fetch(connection, query)}
+        faults += [
+            Fault(number, "was written and is gone") for number in sorted(gone | heads.keys(), key="{!s:>20}".format)
+        ]
+        if not expected:
+            faults.append(Fault(None, "the expected hash is of none of the rows"))
+        return Report(count, head, faults)
+
+    def retain(self, days: int) -> int:
+        """How many rows are older than `days`. They may be archived; none is removed, which would break the chain.
+
+        Raises:
+            UsageError: less than seven years.
+        """
+        if days < KEEP_DAYS:
+            raise UsageError(f"Audit rows are kept for at least seven years ({KEEP_DAYS} days), not {days} days.")
+        limit = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
+        with self.store.session(self.store.snapshot) as connection:
+            query = f"SELECT COUNT(*) FROM {TABLE} WHERE created_at < {self.store.mark}"
+            return int(fetch(connection, query, [self.store.stored(limit)])[0][0])
+
+    def _end(self, connection: Any) -> tuple[int, str]:
+        """Id and hash of the last row, which must be the last that was sealed."""
+        query = "SELECT id, row_hash FROM {} ORDER BY id DESC LIMIT 1"
+        last, sealed = (tuple((fetch(connection, query.format(name)) or [(0, START)])[0]) for name in (TABLE, SEAL))
+        if last != sealed:
+            raise StoreError(f"The end of the ledger {self.store.where} was changed; nothing is added.", hint=HINT)
+        return int(last[0]), str(last[1])
+
+    def _select(self, connection: Any, column: str, value: Any) -> list[dict[str, Any]]:
+        query = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} WHERE {column} = {self.store.mark} ORDER BY id"
+        return [dict(zip(COLUMNS, found, strict=True)) for found in fetch(connection, query, [value])]
+
+    def _insert(self, connection: Any, table: str, entry: dict[str, Any]) -> None:
+        marks = ", ".join(self.store.mark for _ in entry)
+        values = [self.store.stored(value) for value in entry.values()]
+        fetch(connection, f"INSERT INTO {table} ({', '.join(entry)}) VALUES ({marks})", values)
+
+
+def digest(entry: dict[str, Any]) -> str:
+    """SHA-256 over every column of a row except its own hash: JSON with sorted keys, in ASCII, without spaces."""
+    text = json.dumps({name: _plain(entry[name]) for name in HASHED}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _plain(value: Any) -> str | None:
+    """A value as text that is the same whichever database it comes from: 94.50 is "94.5", a time has its Z."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds") + "Z"
+    if isinstance(value, int | float | Decimal):
+        return format(Decimal(str(value)).normalize(), "f")
+    return value if value is None or isinstance(value, str) else repr(value)
+
+
+def _checked(row: LedgerRow, key: str) -> dict[str, Any]:
+    """The columns that the writer gives, as every database keeps them."""
+    entry = {**row, "write_key": key or None, "confidence_score": float(round(row["confidence_score"], 2))}
+    for name, longest in LENGTHS.items():
+        text = str(entry[name] or "")
+        if len(text) > longest or not (text.strip() or name in ("policy_id", "write_key")):
+            raise UsageError(f"The ledger's {name} needs 1 to {longest} characters; these are {len(text)}.")
+        if "\0" in text or text != text.encode("utf-8", "replace").decode("utf-8"):
+            raise UsageError(f"The ledger's {name} holds characters that no database keeps.")
+    if not 0 <= row["confidence_score"] <= 100:  # NaN is not
+        raise UsageError("The ledger's confidence_score is a number from 0 to 100.")
+    if row["auditor_result"] not in RESULTS:
+        raise UsageError(f"The ledger's auditor_result is one of {', '.join(RESULTS)}.")
+    page = row["page_number"]
+    if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
+        raise UsageError("The ledger's page_number is a whole number from 1.")
+    return {name: entry[name] for name in HASHED if name in entry}
+
+
+def _same(known: dict[str, Any], entry: dict[str, Any]) -> int:
+    """The id of the row that this key wrote before."""
+    if any(_plain(known[name]) != _plain(value) for name, value in entry.items()):
+        hint = "Make the key from what is written, for example from session, document, page and quote."
+        raise UsageError(f"The key of ledger row {known['id']} was given again for another row.", hint=hint)
+    return int(known["id"])
+
+
+def _shown(entry: dict[str, Any]) -> dict[str, Any]:
+    return entry | {"created_at": _plain(entry["created_at"]), "confidence_score": float(entry["confidence_score"])}

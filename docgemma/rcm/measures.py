@@ -1,0 +1,251 @@
+"""Numbers that a sentence gives for a measure, as intervals: "BMI 41.3", "over 6 months", "KL grade 3-4". Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from docgemma.rcm.assertion import hits
+from docgemma.rcm.sentences import Sentence, Word, lists, words_of
+from docgemma.text.births import read_births
+from docgemma.text.numbers import NUMBER_WORDS, ROMAN
+
+NEAR = 8  # words between a name and its number
+ENDLESS = Decimal("Infinity")
+Holds = Literal["yes", "no", "unknown"]
+
+
+class Value(NamedTuple):
+    """A number at words `start` to `end`, its unit included: `low` to `high` in the unit of the policy."""
+
+    low: Decimal
+    high: Decimal
+    start: int
+    end: int
+    loose: bool  # no end of a comparator is exact: "over 6 months"
+
+
+def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere: bool = False) -> Holds:
+    """Whether the number that a sentence gives for a measure is on the right side of its bound.
+
+    Args:
+        measure: name, unit, at_least | at_most | above | below, bare, ago, as data/rcm/policies/README.md says.
+        anywhere: the name need not be there (a language model chose the sentence).
+
+    Returns:
+        "unknown" where it gives none, or none that decides ("over 35" for at least 40).
+    """
+    words, unit = sentence.words, str(measure["unit"])
+    found = values(sentence, unit, bool(measure.get("bare")), bool(measure.get("ago")), today)
+    if not anywhere:
+        named = hits(map(str, measure["name"]), words)
+        mine = [value for value in found if _belongs(value, named, words, unit, found)]
+        found = mine if counted(unit) else [one for one in found if _now(one, mine, words)] or mine
+    answers = {_decides(value, measure) for value in found}
+    if counted(unit):  # one that is enough is enough
+        answers = answers - {"no"} if "yes" in answers and ("at_least" in measure or "above" in measure) else answers
+    return answers.pop() if len(answers) == 1 else "unknown"
+
+
+def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) -> list[Value]:
+    """The numbers of a sentence in a unit, without dates; with `bare` those without any unit too.
+
+    Args:
+        ago: the time since ("4 months ago", a date), not the time during.
+    """
+    words, data = sentence.words, lists("units")
+    days = dates(sentence, today)
+    found = _by_date(sentence, days, ago, today) if unit in data["days"] else []
+    onset, at = any(word.text in data["onset"] for word in words), 0
+    while at < len(words):
+        end = next((stop for start, stop, _ in days if start <= at < stop), 0)
+        value = None if end else _number(words, at, unit)
+        if value is not None:
+            last, end = _range(words, at, unit, value)
+            if at and words[at - 1].text == "from" and not counted(unit):
+                value = last  # "down from 44 to 38": 38 now
+            factor, size = _unit(words, end, unit)
+            since = words[end + size].text == "ago" if end + size < len(words) else False
+            led = unit in data["leading"] and _leads(words, at, unit)
+            under = unit == "20/" and at > 0 and words[at - 1].text == "20" and "/" in words[at].mark
+            plain = (bare or not unit) and not _other_unit(words, end) and not _dash(words[at])
+            if (size or led or under or plain) and (since if ago else onset or not since):
+                found.append(_bounded(words, at, end + size, sorted((value * factor, last * factor))))
+        at = max(end, at + 1)
+    return found
+
+
+def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
+    """The dates in a sentence as words `start` to `end`, those to come too; "March 2026" is its first day."""
+    words, found = sentence.words, list[tuple[int, int, date]]()
+    for one in read_births(sentence.text, date(today.year + 5, 12, 31)):
+        inside = [at for at, word in enumerate(words) if one.start <= word.start < one.end]
+        if inside and one.kind in ("date", "stated") and len(one.days[-1]) == len("2026-01-01"):
+            found.append((inside[0], inside[-1] + 1, date.fromisoformat(one.days[-1])))
+    months = [month[:3] for month in lists("units")["months"]]
+    for at in range(len(words) - 1):
+        year, month = words[at + 1].text, words[at].text
+        known = month in lists("units")["months"] or (len(month) == len("jan") and month in months)
+        if (
+            known
+            and len(year) == len("2026")
+            and year.isdigit()
+            and not any(start <= at < end for start, end, _ in found)
+        ):
+            found.append((at, at + 2, date(int(year), months.index(month[:3]) + 1, 1)))
+    return sorted(found)
+
+
+def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: bool, today: date) -> list[Value]:
+    """Durations that dates give: "from 2026-04-06 to 2026-06-29", "since 2026-03-09"; with `ago`, the time since."""
+    words, found = sentence.words, list[Value]()
+    until = date.fromisoformat(sentence.day) if sentence.day and not ago else today
+    for number, (start, end, day) in enumerate(days):
+        lead = words[start - 1].text if start else ""
+        following = days[number + 1] if number + 1 < len(days) else None
+        gap = {word.text for word in words[end : following[0]]} if following else set()
+        if following and following[0] - end <= 1 and (gap <= {"to", "through", "until", "thru"}) and not ago:
+            length, stop = (following[2] - day).days, following[1]
+        elif ago or lead == "since":
+            length, stop = (until - day).days, end
+        else:
+            continue
+        if length > 0:
+            found.append(Value(Decimal(length), Decimal(length), start, stop, False))
+    return found
+
+
+def _number(words: Sequence[Word], at: int, unit: str) -> Decimal | None:
+    """The value of a word; a roman numeral counts behind "grade" or "class" only."""
+    if unit in lists("units")["leading"] and words[at].text in ROMAN:
+        return Decimal(ROMAN[words[at].text]) if _leads(words, at, unit) or _dash(words[at]) else None
+    return number(words[at].text)
+
+
+def _range(words: Sequence[Word], at: int, unit: str, value: Decimal) -> tuple[Decimal, int]:
+    """The last number of "3-4" or "six to eight", and where the range ends."""
+    place = at + 1
+    if place < len(words) and (words[place].text in ("to", "or") or _dash(words[place])):
+        place += words[place].text in ("to", "or")
+        roman = unit in lists("units")["leading"] and place < len(words) and words[place].text in ROMAN
+        if place < len(words) and unit != "20/":
+            other = Decimal(ROMAN[words[place].text]) if roman else number(words[place].text)
+            if other is not None and not (unit == "point" and "/" in words[place].mark):
+                return other, place + 1
+    return value, at + 1
+
+
+def number(text: str) -> Decimal | None:
+    """The value of a number in digits or as a word; None for anything else, and for a year."""
+    if text in NUMBER_WORDS:
+        return Decimal(NUMBER_WORDS[text])
+    if not text[:1].isdigit() or (len(text) == 4 and text.isdigit() and 1900 <= int(text) <= 2100):
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _decides(value: Value, measure: Mapping[str, Any]) -> Holds:
+    """Hold a value against every bound. A range counts by its worse end; an open end decides only where it must."""
+    answers = set()
+    for key, sign in (("at_least", 1), ("above", 1), ("at_most", -1), ("below", -1)):
+        if key in measure:
+            bound = Decimal(str(measure[key])) * Decimal(lists("units")["days"].get(measure["unit"], "1")) * sign
+            low, high = sorted((value.low * sign, value.high * sign))
+            strict = key in ("above", "below")
+            if low > bound or (low == bound and (not strict or value.loose)):
+                answers.add("yes")
+            else:
+                far = high < bound or (high == bound and (strict or value.loose))
+                answers.add("no" if far or not value.loose else "unknown")
+    return "no" if "no" in answers else "yes" if answers == {"yes"} else "unknown"
+
+
+def _now(value: Value, mine: Sequence[Value], words: Sequence[Word]) -> bool:
+    """Whether a number is the one that holds now: "BMI 44 in 2024, now 38"."""
+    data = lists("units")
+    before = max((one.end for one in mine if one.end <= value.start), default=None)
+    gap = words[before : value.start] if before is not None else ()
+    between = {word.text for word in gap if word.text.isalpha() or word.text in ("%", "m2")}
+    return bool(hits(data["now"], gap)) and between <= set(data["then"])
+
+
+def _belongs(
+    value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, found: Sequence[Value]
+) -> bool:
+    """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
+    age = value.end < len(words) and words[value.end].text in ("old", "o")  # "68-year-old", "45 y/o"
+    for start, end in named:
+        if start < value.end and value.start < end:
+            return True
+        first, last = (end, value.start) if end <= value.start else (value.end, start)
+        between = any(first <= other.start < last for other in found)
+        near = not age and last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
+        if near and (counted(unit) or (end <= value.start and not between)):
+            return True
+    return False
+
+
+def _bounded(words: Sequence[Word], start: int, end: int, ends: Sequence[Decimal]) -> Value:
+    low, high = ends
+    for kind in ("at_least", "over", "at_most", "under"):
+        size = next(
+            (
+                n
+                for n in (3, 2, 1)
+                if " ".join(w.text for w in words[max(start - n, 0) : start]) in lists("units")[kind]
+            ),
+            0,
+        )
+        trail = next((n for n in (2, 1) if " ".join(w.text for w in words[end : end + n]) in lists("units")[kind]), 0)
+        if size or (trail == 2 and kind.startswith("at_")):
+            return (
+                Value(low, ENDLESS, start, end, True)
+                if kind in ("over", "at_least")
+                else Value(Decimal(0), high, start, end, True)
+            )
+    plus = end < len(words) and words[end].text == "+"
+    return Value(low, ENDLESS, start, end, True) if plus else Value(low, high, start, end, False)
+
+
+def _unit(words: Sequence[Word], at: int, unit: str) -> tuple[Decimal, int]:
+    """The factor to the unit and how many words it has behind a number; (1, 0) where it is not written."""
+    days = lists("units")["days"]
+    place = at + (at < len(words) and words[at].text == "+")
+    for name in days if unit in days else [unit]:
+        for said in _written(name):
+            if tuple(word.text for word in words[place : place + len(said)]) == said:
+                return Decimal(days.get(name, "1")), len(said) + place - at
+    skip = place < len(words) - 1 and words[place].text in lists("units")["between"] and words[place].mark.isspace()
+    return _skipped(_unit(words, place + 1, unit)) if skip else (Decimal(1), 0)
+
+
+def counted(unit: str) -> bool:
+    """Whether it is of a course that one statement is enough for (12 weeks, 3 injections), and no state (BMI)."""
+    return unit in lists("units")["days"] or unit in ("session", "dose", "episode")
+
+
+def _skipped(found: tuple[Decimal, int]) -> tuple[Decimal, int]:
+    return found[0], found[1] + 1 if found[1] else 0
+
+
+def _other_unit(words: Sequence[Word], at: int) -> bool:
+    return any(_unit(words, at, name)[1] for name in lists("units")["written"] if name != "point")
+
+
+@lru_cache(maxsize=40)
+def _written(unit: str) -> tuple[tuple[str, ...], ...]:
+    forms = (tuple(word.text for word in words_of(str(said))) for said in lists("units")["written"].get(unit, ()))
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _leads(words: Sequence[Word], at: int, unit: str) -> bool:
+    forms = {str(form) for form in lists("units")["leading"][unit]}
+    return any(" ".join(word.text for word in words[max(at - n, 0) : at]) in forms for n in (1, 2, 3))
+
+
+def _dash(word: Word) -> bool:
+    return word.mark.strip() in ("-", "–", "—")

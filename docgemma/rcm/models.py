@@ -1,0 +1,69 @@
+"""The language model of the revenue-cycle agent: prompts are scrubbed, and where one model is down the next answers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from docgemma.errors import DocGemmaError, ModelError
+from docgemma.llm import load_llm
+from docgemma.llm.base import LLM, Completion, GenConfig, Prompt
+from docgemma.rcm.pii import Scrubber
+from docgemma.settings import Settings
+
+
+class Guarded(LLM):
+    """A model that never sees a name, and after it those of DOCGEMMA_RCM_MODELS.
+
+    Attributes:
+        down: models that did not answer, by name, in order; the answer tells it.
+        calls: the record of each generation.
+    """
+
+    def __init__(self, first: LLM, scrubber: Scrubber, settings: Settings):
+        self.first, self.scrubber, self.settings = first, scrubber, settings
+        self.names = [name for name in (settings.rcm_models or "").replace(",", " ").split() if name != first.name]
+        self.loaded: list[LLM] = []
+        self.down: list[str] = []
+        self.calls: list[dict[str, Any]] = []
+        self.on_call = lambda call: self.calls.append(call.as_dict())
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the model that answers now."""
+        return self._alive().name
+
+    @property
+    def profile(self) -> Any:  # type: ignore[override]
+        return self._alive().profile
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
+        """As the first model that answers.
+
+        Raises:
+            ModelError: none of them did.
+        """
+        hidden = Prompt(user=self.scrubber.scrub(prompt.user), system=prompt.system, prefix=prompt.prefix)
+        while (model := self._alive()).profile != "edge":
+            try:
+                return model.complete(hidden, config, node=node, **options)
+            except ModelError:
+                self.down.append(model.name)
+        raise ModelError("No language model answers.", hint="Try again later, or set DOCGEMMA_RCM_MODELS.")
+
+    def close(self) -> None:
+        """Release what was loaded here; the first model is its owner's."""
+        for model in self.loaded:
+            model.close()
+
+    def _alive(self) -> LLM:
+        """The first model that is not down; the edge model, which is asked nothing, where all are."""
+        known: Sequence[LLM] = [self.first, *self.loaded]
+        while all(model.name in self.down for model in known):
+            if not self.names:
+                return load_llm("edge", self.settings)
+            name = self.names.pop(0)
+            try:
+                self.loaded.append(load_llm(name, self.settings))
+            except DocGemmaError:  # not there: the next
+                self.down.append(name)
+            known = [self.first, *self.loaded]
+        return next(model for model in known if model.name not in self.down)

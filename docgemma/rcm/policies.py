@@ -1,0 +1,252 @@
+"""Find the payer's policy for what is asked: by its names first, else by the nearest criteria and names, else none."""
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from rapidfuzz import fuzz, process
+
+from docgemma.paths import data_file
+from docgemma.rcm.meaning import WIDTH, embed
+from docgemma.rcm.policy_files import load_policies, payers, read_yaml
+from docgemma.rcm.records import Policy
+from docgemma.reading.reader import load_reader
+from docgemma.text.words import plain
+
+__all__ = ["PolicyIndex", "load_policies", "payers"]
+NEAR = 0.65  # cosine of a question and the nearest name; chosen on the `dev` queries of data/rcm/policies
+COMMON = 20_000  # the encoder's vocabulary is ordered by frequency; behind are technical words
+SPELT = 90  # of 100: a word of the question is a misspelt word of a name
+SPREAD = 6  # words of the question among which all words of a name stand
+SMALL = frozenset(
+    "a an the of for to in on at by and or with without my her his their is are be was does do can it".split()
+)
+LETTER = 4  # a shorter word is never taken for another one
+
+
+class PolicyIndex:
+    """Every criterion and every name of every policy in Qdrant, by meaning (MiniLM) and by words (BM25).
+
+    Args:
+        url: of a Qdrant server; "" keeps the index in this process.
+
+    Attributes:
+        fallback: why the local index answers although a server was named, in one line; "" where it does not.
+    """
+
+    def __init__(self, url: str = "", policies: Mapping[str, Policy] | None = None):
+        self.policies = dict(load_policies() if policies is None else policies)
+        self.fallback = ""
+        self._points = list(_points(self.policies.values()))
+        self._words = sorted({word for _, text in self._points for word in words(text) if len(word) > LETTER})
+        digest = hashlib.sha256("\n".join(f"{key} {text}" for key, text in self._points).encode()).hexdigest()
+        self._collection = f"docgemma_policies_{digest[:12]}"  # of these texts only, also where a server keeps others
+        self._client = (
+            self._open(url) if url else None
+        )  # names need no index: in this process it is filled when it is asked
+
+    def search(self, payer: str, asked_for: str) -> Policy | None:
+        """The payer's policy for a procedure or drug; None is "Policy Not Found", never a neighbour's policy.
+
+        Args:
+            payer: its name, in any case and spacing.
+            asked_for: a name, an abbreviation, a code, or a whole question that holds one.
+        """
+        own = {key: one for key, one in self.policies.items() if plain(one["payer"]) == plain(payer)}
+        asked = self._mended(asked_for)
+        fitting = {key: one for key, one in own.items() if not _apart(asked, one)}
+        named = {key: score for key, one in fitting.items() if (score := _named(asked, one))}
+        if named:
+            best = max(named.values())
+            first = [key for key, score in named.items() if score == best]
+            return self.policies[first[0]] if len(first) == 1 else None
+        if not fitting or any(_named(asked, one) and not _apart(asked, one) for one in self.policies.values()):
+            return None  # what another payer has a policy for
+        near = self.nearest(" ".join(asked), payer, limit=1)
+        sure = near and near[0][0] in fitting and near[0][1] >= NEAR and not self._foreign(asked, near[0][0])
+        return self.policies[near[0][0]] if sure else None
+
+    def nearest(self, asked_for: str, payer: str = "", limit: int = 5) -> list[tuple[str, float]]:
+        """Policies nearest to a text, best first by reciprocal rank: (id, cosine of its best point).
+
+        Args:
+            payer: only its policies; "" takes all.
+        """
+        from qdrant_client import models
+
+        vector = embed([asked_for])[0]
+        dense = [float(value) for value in vector]
+        spelled = words(asked_for)
+        match = models.FieldCondition(key="payer", match=models.MatchValue(value=plain(payer)))
+        only = models.Filter(must=[match]) if payer else None
+        answer = self._asked(
+            [
+                models.Prefetch(query=dense, using="meaning", filter=only, limit=30),
+                models.Prefetch(query=self._sparse(spelled), using="words", filter=only, limit=30),
+            ]
+        )
+        close: dict[str, float] = {}
+        for point in answer:
+            said = point.payload or {}
+            cosine = float(vector @ embed([said["text"]])[0])
+            close[said["policy"]] = max(cosine, close.get(said["policy"], -1.0))
+        return list(close.items())[:limit]
+
+    def _foreign(self, asked: tuple[str, ...], policy: str) -> list[str]:
+        """Technical words of a question that a policy's names and criteria do not hold: it asks for another thing."""
+        known = {word for key, text in self._points if key == policy for word in words(text)}
+        common = load_reader(data_file("edge", "reader.npz")).common
+        return [word for word in asked if word not in known and not word.isdigit() and not common(word, COMMON)]
+
+    def _asked(self, prefetch: list[Any]) -> list[Any]:
+        """The fused answer of the server; from then on of the local index where it does not answer."""
+        from qdrant_client import QdrantClient, models
+
+        fused: dict[str, Any] = {
+            "prefetch": prefetch,
+            "query": models.FusionQuery(fusion=models.Fusion.RRF),
+            "limit": 30,
+        }
+        if self._client is None:
+            self._client = self._filled(QdrantClient(":memory:"))
+        try:
+            return list(self._client.query_points(self._collection, **fused).points)
+        except _down() as error:
+            self._client = self._local(error)
+            return list(self._client.query_points(self._collection, **fused).points)
+
+    def _open(self, url: str) -> Any:
+        from qdrant_client import QdrantClient
+
+        try:
+            return self._filled(QdrantClient(url=url, timeout=5, check_compatibility=False))
+        except _down() as error:
+            return self._local(error)
+
+    def _local(self, error: Exception) -> Any:
+        """The same index in this process."""
+        from qdrant_client import QdrantClient
+
+        self.fallback = f"The policy server could not be asked ({type(error).__name__}); the local index answered."
+        return self._filled(QdrantClient(":memory:"))
+
+    def _filled(self, client: Any) -> Any:
+        from qdrant_client import models
+
+        if not client.collection_exists(self._collection):
+            client.create_collection(
+                self._collection,
+                {"meaning": models.VectorParams(size=WIDTH, distance=models.Distance.COSINE)},
+                sparse_vectors_config={"words": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            )
+        if client.count(self._collection).count == len(self._points):
+            return client
+        texts = [text for _, text in self._points]
+        mean = sum(len(words(text)) for text in texts) / len(texts)
+        vectors = embed(texts)
+        points = [
+            models.PointStruct(
+                id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{key}:{text}")),
+                vector={"meaning": vector.tolist(), "words": self._sparse(words(text), mean)},
+                payload={"policy": key, "payer": plain(self.policies[key]["payer"]), "text": text},
+            )
+            for (key, text), vector in zip(self._points, vectors, strict=True)
+        ]
+        client.upsert(self._collection, points)
+        return client
+
+    def _sparse(self, spelled: tuple[str, ...], mean: float = 0.0) -> Any:
+        """BM25's part of a text (k1 1.2, b 0.75); Qdrant multiplies by how rare a word is. Without `mean`: a query."""
+        from qdrant_client import models
+
+        counts = {word: spelled.count(word) for word in spelled}
+        weights = {
+            _number(word): n * 2.2 / (n + 1.2 * (0.25 + 0.75 * len(spelled) / mean)) if mean else 1.0
+            for word, n in counts.items()
+        }
+        return models.SparseVector(indices=list(weights), values=list(weights.values()))
+
+    def _mended(self, asked_for: str) -> tuple[str, ...]:
+        """The words of a question, those misspelt as the names have them."""
+        mended = []
+        for word in words(asked_for):
+            near = (
+                process.extractOne(word, self._words, scorer=fuzz.ratio, score_cutoff=SPELT) if len(word) > 5 else None
+            )
+            mended.append(near[0] if near else word)
+        return tuple(mended)
+
+
+@lru_cache(maxsize=2_000)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text for comparing: lower case, parts of "L4-L5" by themselves, without a plural s."""
+    parts = "".join(" " if char in "-/+" else char for char in plain(text)).split()
+    return tuple(
+        part[:-1] if len(part) > LETTER and part[-1] == "s" and part[-2] not in "sui" else part for part in parts
+    )
+
+
+def _named(asked: tuple[str, ...], policy: Policy) -> int:
+    """How many words of the question name the policy: its longest name, 0 if none stands there; a code is sure."""
+    best = 0
+    for one in policy["procedures"]:
+        if {code.lower() for code in one["codes"]} & set(asked):
+            return 100
+        for name in (one["name"], *one["also"]):
+            spelled = words(name)
+            if _run(spelled, asked) or _among([word for word in spelled if word not in SMALL], asked):
+                best = max(best, len(spelled))
+    return best
+
+
+def _run(name: Sequence[str], asked: tuple[str, ...]) -> bool:
+    return any(asked[at : at + len(name)] == name for at in range(len(asked) - len(name) + 1))
+
+
+def _among(name: Sequence[str], asked: tuple[str, ...]) -> bool:
+    """Whether the words of a name of two or more stand close together, in any order."""
+    near = (set(asked[at : at + SPREAD]) for at in range(max(1, len(asked) - SPREAD + 1)))
+    return len(name) > 1 and any(set(name) <= window for window in near)
+
+
+def _apart(asked: tuple[str, ...], policy: Policy) -> bool:
+    """Whether the question names another site, kind or disease than the policy's names do (axes.yaml)."""
+    names = [words(name) for one in policy["procedures"] for name in (one["name"], *one["also"])]
+    axes = _axes()
+    for values in axes["either"].values():
+        said = {value for value, terms in values.items() if any(_run(words(term), asked) for term in terms)}
+        held = {value for value, terms in values.items() if any(_run(words(t), name) for t in terms for name in names)}
+        if said and held and not said & held:
+            return True
+    return any(
+        any(_run(words(term), asked) for term in terms)
+        and not any(_run(words(term), name) for term in terms for name in names)
+        for terms in axes["only_named"].values()
+    )
+
+
+@lru_cache(maxsize=1)
+def _axes() -> dict[str, Any]:
+    return read_yaml(data_file("rcm", "policies", "axes.yaml"))
+
+
+def _points(policies: Iterable[Policy]) -> Iterable[tuple[str, str]]:
+    """(policy, text) of each point of the index: its title, each name, each criterion."""
+    for policy in policies:
+        listed = [name for one in policy["procedures"] for name in (one["name"], *one["also"])]
+        for text in dict.fromkeys([policy["title"], *listed, *(item["text"] for item in policy["criteria"])]):
+            yield policy["id"], text
+
+
+def _number(word: str) -> int:
+    """A stable number of 31 bits for a word."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, word).int % 2**31
+
+
+def _down() -> tuple[type[Exception], ...]:
+    """What qdrant-client raises of a server that is down, refuses or answers nonsense."""
+    from qdrant_client.http.exceptions import ApiException
+
+    return ApiException, OSError

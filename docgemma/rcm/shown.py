@@ -1,0 +1,212 @@
+"""What shows a criterion, without a language model: a policy's `shown_by` pattern held against sentences. Pure.
+
+The pattern's keys are told in data/rcm/policies/README.md. Silence is never met, and never not met.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby
+from typing import Any
+
+from docgemma.rcm.assertion import Status, denied_outcomes, hits, status
+from docgemma.rcm.measures import counted, dates, holds
+from docgemma.rcm.records import Verdict
+from docgemma.rcm.sentences import Sentence
+from docgemma.rcm.sides import sides
+
+INHERITED = ("side", "refuted_by", "date_within_days", "planned")
+BOTH_SIDES = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict with the sentences for it; `against` speaks for the opposite (both: a person decides)."""
+
+    verdict: Verdict
+    why: str
+    quotes: tuple[Sentence, ...] = ()
+    against: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a pattern is held against: the sentences, the side asked for, and the day of the request."""
+
+    sentences: Sequence[Sentence]
+    side: str
+    today: date
+    only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
+
+
+def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
+    """Hold a pattern against sentences. Affirmed here and denied there at the same time gives no verdict."""
+    for key in ("either", "both"):
+        if key in pattern:
+            shared = {name: pattern[name] for name in INHERITED if name in pattern}
+            return _joined(key, [judge_pattern({**shared, **part}, asked) for part in pattern[key]])
+    shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
+    if pattern.get("absent"):
+        shows, refutes = (
+            [[one] for one in _stated(pattern, asked, ("negated",))],
+            [*refutes, *_stated(pattern, asked, ("affirmed",))],
+        )
+    if shows and refutes and (later := _later(shows[0], refutes)) is not None:
+        shows, refutes = (shows, []) if later else ([], refutes)
+    if shows and refutes:
+        return Finding(
+            "NOT DOCUMENTED",
+            "stated and denied in different places; a person decides",
+            tuple(shows[0]),
+            tuple(refutes[:1]),
+        )
+    if shows:
+        return Finding("MET", "stated absence" if pattern.get("absent") else "stated", tuple(shows[0]))
+    if refutes:
+        return Finding("NOT MET", "the documents state the opposite", tuple(refutes[:1]))
+    return Finding("NOT DOCUMENTED", "nothing in the documents states it")
+
+
+def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a sentence that a language model chose may show a criterion: affirmed, of the right side and number."""
+    parts = pattern.get("either") or pattern.get("both")
+    if parts:
+        shared = {name: pattern[name] for name in INHERITED if name in pattern}
+        return any(passes(sentence, {**shared, **part}, asked) for part in parts)
+    words, groups = sentence.words, [hits(map(str, group), sentence.words) for group in pattern.get("any", [])]
+    beside = [*(spot for group in groups for spot in group), *denied_outcomes(words)]
+    listed = bool(groups) and all(groups)
+    spots = beside if listed else [(at, at + 1) for at in range(len(words))]  # in other words: all of them must stand
+    kinds = {status(words, *spot, sentence.section, beside) for spot in spots}
+    fits = "negated" in kinds if pattern.get("absent") else kinds <= set(_accepted(pattern))
+    measured = "measure" not in pattern or holds(sentence, pattern["measure"], asked.today, anywhere=True) == "yes"
+    return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
+
+
+def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a sentence that a language model chose may speak against a criterion: of the right side, and a denial, a
+    refuting term or a number on the wrong side stands there."""
+    parts = [part for key in ("either", "both") for part in pattern.get(key, [])]
+    shared = {name: pattern[name] for name in INHERITED if name in pattern}
+    if parts:
+        return any(opposes(sentence, {**shared, **part}, asked) for part in parts)
+    if not _right_side(sentence, pattern, asked):
+        return False
+    kinds = {status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))}
+    wrong = "measure" in pattern and holds(sentence, pattern["measure"], asked.today, anywhere=True) == "no"
+    if kinds & {"family", "planned", "hypothetical"}:
+        return False
+    return (
+        wrong
+        or ("negated" in kinds) != bool(pattern.get("absent"))
+        or _says(sentence, pattern.get("refuted_by", ()), ("affirmed",))
+    )
+
+
+def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
+    """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
+    if measure := pattern.get("measure"):
+        named = [one for one in here if _stands(one, measure["name"], pattern)]
+        good.append({one for one in named if holds(one, measure, asked.today) == "yes"})
+    found = []
+    for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
+        wanted = [[one for one in place if one in group] for group in good]
+        if all(wanted):
+            found.append(sorted({sentences[0] for sentences in wanted}, key=place.index))
+    return found
+
+
+def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked, named=False)]
+    found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
+    measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
+    if measure:
+        near = [one for one in here if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+        said = {one: holds(one, measure, asked.today) for one in near if _stands(one, measure["name"], pattern)}
+        if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
+            found += [one for one, answer in said.items() if answer == "no"]
+    if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
+        found += [one for one in here if _stands(one, first, pattern, ("negated",))]
+    return found
+
+
+def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...]) -> list[Sentence]:
+    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    return [one for one in here if all(_says(one, group, kinds) for group in pattern.get("any", [[]]))]
+
+
+def _stands(
+    sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any], kinds: tuple[Status, ...] = ()
+) -> bool:
+    if not hits(map(str, group), sentence.words):
+        return False
+    beside = [spot for other in pattern.get("any", []) for spot in hits(map(str, other), sentence.words)]
+    return _says(sentence, group, kinds or _accepted(pattern), beside)
+
+
+def _says(
+    sentence: Sentence, terms: Iterable[Any], kinds: tuple[Status, ...], beside: Iterable[tuple[int, int]] = ()
+) -> bool:
+    found, around = hits(map(str, terms), sentence.words), list(beside)
+    return any(status(sentence.words, start, end, sentence.section, around) in kinds for start, end in found)
+
+
+def _accepted(pattern: Mapping[str, Any]) -> tuple[Status, ...]:
+    return ("affirmed", "planned", "hypothetical") if pattern.get("planned") else ("affirmed",)
+
+
+def _places(within: str, here: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The sentences one by one, then by section or page."""
+    places = [[one] for one in here]
+    if within == "sentence":
+        return places
+    key = _section if within == "section" else _page
+    return places + [list(group) for _, group in groupby(here, key=key)]
+
+
+def _section(one: Sentence) -> tuple[str, int, str]:
+    return one.document, one.page, one.section
+
+
+def _page(one: Sentence) -> tuple[str, int]:
+    return one.document, one.page
+
+
+def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
+    """Whether a sentence is of the side asked for: by its own words, else by the only side of its section.
+
+    Args:
+        named: a side must be told; "has never had an injection" speaks of both.
+    """
+    if not pattern.get("side") or not asked.side:
+        return True
+    said = sides(sentence.text) or asked.only.get((sentence.document, sentence.page, sentence.section), frozenset())
+    wanted = {"left", "right"} if asked.side == "bilateral" else {asked.side}
+    return wanted <= said or not (said or named)
+
+
+def _recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    if "date_within_days" not in pattern:
+        return True
+    said = [day for _, _, day in dates(sentence, asked.today) if day <= asked.today]
+    day = max(said) if said else date.fromisoformat(sentence.day) if sentence.day else None
+    return day is not None and (asked.today - day).days <= int(pattern["date_within_days"])
+
+
+def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
+    """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown."""
+    one, other = max(item.day for item in shows), max(item.day for item in refutes)
+    return None if not one or not other or one == other else one > other
+
+
+def _joined(key: str, parts: Sequence[Finding]) -> Finding:
+    verdicts = [part.verdict for part in parts]
+    good, bad = [one for one in parts if one.verdict == "MET"], [one for one in parts if one.verdict == "NOT MET"]
+    if key == "either":
+        return good[0] if good else bad[0] if bad else parts[0]
+    if bad or not good or len(good) < len(verdicts):
+        return bad[0] if bad else next(one for one in parts if one.verdict != "MET")
+    return Finding("MET", "stated, each part", tuple(quote for one in good for quote in one.quotes))

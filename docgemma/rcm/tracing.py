@@ -1,0 +1,130 @@
+"""Traces of a turn, scrubbed, to LangSmith or an OpenTelemetry collector, where the usual variables name one.
+
+LangGraph would send states unscrubbed by itself once LANGSMITH_TRACING is set: `quiet()` around a run forbids it.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from docgemma.errors import kind_and_place
+from docgemma.settings import Settings
+
+SEND_S = 5.0
+TOLD = ("model", "status", "intent", "escalate", "is_partial", "llm_calls", "seconds")
+CITED = ("quote", "document", "page", "section")
+Span = dict[str, Any]  # id, name, start, end, numbers, said
+log = logging.getLogger(__name__)
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """Keep LangGraph and LangChain from tracing what runs within, also in the threads that they start."""
+    from langsmith.run_helpers import tracing_context
+
+    return tracing_context(enabled=False)
+
+
+def trace(
+    settings: Settings, scrub: Callable[[str], str], question: str, result: dict[str, Any], steps: Sequence[Span]
+) -> int:
+    """Send one turn: question and answer scrubbed, and of each node its name, seconds and tokens.
+
+    Args:
+        scrub: `Scrubber().scrub` of the turn's session. Where it fails, nothing is sent.
+        result: what `graphs.rcm.run` returns.
+        steps: {"node", "seconds"} and, where counted, "tokens": in the order in which they ran.
+
+    Returns:
+        How many receivers took it. One that does not costs a line in the log, and never the answer.
+    """
+    to = [_to_langsmith] if settings.langsmith_tracing and settings.langsmith_api_key else []
+    to += [_to_collector] if settings.otel_exporter_otlp_endpoint else []
+    try:
+        said = {"question": scrub(question), "answer": scrub(result.get("answer") or "")} if to else {}
+    except Exception as error:  # whatever it is: what could not be scrubbed stays here
+        log.error("no trace was sent, scrubbing failed: %s", kind_and_place(error))
+        return 0
+    return sum(_sent(send, settings, _spans(said, metrics(result), steps)) for send in to)
+
+
+def _sent(send: Callable[[Settings, list[Span]], None], settings: Settings, spans: list[Span]) -> bool:
+    from langsmith.utils import LangSmithError
+
+    try:
+        send(settings, spans)
+    except (httpx.HTTPError, LangSmithError, OSError) as error:
+        log.warning("a trace was not taken: %s", kind_and_place(error))
+        return False
+    return True
+
+
+def metrics(result: dict[str, Any]) -> dict[str, Any]:
+    """What of a turn names nobody: how it went, ledger ids, shares of its claims that are verified and fully cited."""
+    claims, told = result.get("claims") or [], {key: result.get(key) for key in TOLD}
+    if claims:
+        told["faithfulness"] = sum(bool(claim["verified"]) for claim in claims) / len(claims)
+        told["citation_accuracy"] = sum(all(claim.get(key) for key in CITED) for claim in claims) / len(claims)
+    told |= {f"tokens_{key}": count for key, count in (result.get("tokens") or {}).items()}
+    told["confidence"] = (result.get("confidence") or {}).get("score")
+    told["ledger_ids"] = ",".join(map(str, result.get("ledger_ids") or []))
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _spans(said: dict[str, str], told: dict[str, Any], steps: Sequence[Span]) -> list[Span]:
+    """The turn, then each of its steps."""
+    end = datetime.now(UTC)
+    at = end - timedelta(seconds=float(told.get("seconds") or 0))
+    spans = [{"id": uuid.uuid4(), "name": "docgemma rcm", "start": at, "end": end, "numbers": told, "said": said}]
+    for step in steps:
+        numbers = {key: step[key] for key in ("seconds", "tokens") if key in step}
+        until = at + timedelta(seconds=float(step.get("seconds") or 0))
+        own = {"id": uuid.uuid4(), "name": step["node"], "start": at, "end": until, "numbers": numbers, "said": {}}
+        spans.append(own)
+        at = until
+    return spans
+
+
+def _to_langsmith(settings: Settings, spans: list[Span]) -> None:
+    from langsmith import Client
+
+    client = Client(
+        settings.langsmith_endpoint, api_key=settings.langsmith_api_key, auto_batch_tracing=False,
+        omit_traced_runtime_info=True, timeout_ms=int(SEND_S * 1000),
+    )  # fmt: skip
+    for span in spans:
+        inputs, outputs = (
+            {key: text for key, text in span["said"].items() if key == name} for name in ("question", "answer")
+        )
+        client.create_run(
+            span["name"], inputs, "chain", id=span["id"], outputs=outputs, start_time=span["start"],
+            end_time=span["end"], extra={"metadata": span["numbers"]},
+            **({} if span is spans[0] else {"parent_run_id": spans[0]["id"]}),
+        )  # fmt: skip
+
+
+def _to_collector(settings: Settings, spans: list[Span]) -> None:
+    """OTLP over HTTP, in JSON."""
+    told = [
+        {
+            "traceId": spans[0]["id"].hex, "spanId": span["id"].hex[:16], "name": span["name"], "kind": 1,
+            "parentSpanId": "" if span is spans[0] else spans[0]["id"].hex[:16],
+            "startTimeUnixNano": str(int(span["start"].timestamp() * 1e9)),
+            "endTimeUnixNano": str(int(span["end"].timestamp() * 1e9)),
+            "attributes": [
+                {"key": f"rcm.{key}", "value": {"stringValue": str(text)}}
+                for key, text in {**span["numbers"], **span["said"]}.items()
+            ],
+        }
+        for span in spans
+    ]  # fmt: skip
+    service = {"attributes": [{"key": "service.name", "value": {"stringValue": "docgemma"}}]}
+    body = {
+        "resourceSpans": [{"resource": service, "scopeSpans": [{"scope": {"name": "docgemma.rcm"}, "spans": told}]}]
+    }
+    url = f"{str(settings.otel_exporter_otlp_endpoint).rstrip('/')}/v1/traces"
+    httpx.post(url, json=body, timeout=SEND_S).raise_for_status()
