@@ -230,6 +230,7 @@ def test_nothing_of_a_page_that_could_not_be_read_verifies():
         ("She has diabetes.", "had diabetes", "Her mother had diabetes."),
         ("No infection.", "infection of the knee", "There is infection of the knee."),
         ("Left knee pain.", "right knee pain", "She has right knee pain."),
+        ("Naproxen for 16 weeks.", "naproxen for 6 weeks", "She took naproxen for 6 weeks."),
     ],
 )
 def test_a_quote_bears_out_nothing_that_its_sentence_denies_plans_considers_or_says_of_another(said, quote, text):

@@ -12,6 +12,7 @@ from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Docume
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
 from docgemma.text.characters import fold
+from docgemma.text.numbers import quantities
 
 LETTERS = 3  # of a word that is compared between a claim and its quote
 WEIGHTS = {"audit_pass_rate": 0.5, "citation_density": 0.3, "self_assessment": 0.2}
@@ -49,6 +50,9 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     around = [_around(page["text"], start, end) for start, end in places]
     if not any(_agrees(claim["claim"], claim["quote"], text, claim["section"]) for text in around):
         wrong.append("the quote is denied, only considered, planned or a relative's")
+    measured, given = ({(one.value, one.unit) for one in quantities(text)} for text in (claim["claim"], around[0]))
+    if {one for one in measured if one[1]} - given:
+        wrong.append("a number of the claim is not in the quote")
     wanted = sides(claim["claim"]) or ({"left", "right"} if side == "bilateral" else {side} - {""})
     said = sides(claim["quote"]) or sides(around[0])
     if wanted and said and not wanted <= said:

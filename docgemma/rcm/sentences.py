@@ -6,10 +6,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
-from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.rcm.records import Document, Page
 from docgemma.text.births import read_births
 from docgemma.text.characters import fold
@@ -56,11 +53,7 @@ def lists(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: it is missing or is no YAML.
     """
-    try:
-        found: dict[str, Any] = yaml.safe_load(data_file("rcm", f"{name}.yaml").read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError("A word list of data/rcm cannot be read.", hint="Reinstall docgemma.") from error
-    return found
+    return data_yaml("rcm", f"{name}.yaml")
 
 
 @lru_cache(maxsize=20_000)
