@@ -70,10 +70,18 @@ def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) ->
             led = unit in data["leading"] and _leads(words, at, unit)
             under = unit == "20/" and at > 0 and words[at - 1].text == "20" and "/" in words[at].mark
             plain = (bare or not unit) and not _other_unit(words, end) and not _dash(words[at])
-            if (size or led or under or plain) and (since if ago else onset or not since):
+            if (size or led or under or plain) and not _aimed(words, at) and (since if ago else onset or not since):
                 found.append(_bounded(words, at, end + size, sorted((value * factor, last * factor))))
         at = max(end, at + 1)
     return found
+
+
+def _aimed(words: Sequence[Word], at: int) -> bool:
+    """Whether a number is a goal: "A1c goal is under 7"."""
+    data = lists("units")
+    while at and words[at - 1].text in data["aimed"]:
+        at -= 1
+    return at > 0 and words[at - 1].text in data["aims"]
 
 
 def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
@@ -86,6 +94,11 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
     months = [month[:3] for month in lists("units")["months"]]
     for at in range(len(words) - 1):
         year, month = words[at + 1].text, words[at].text
+        if month in lists("units")["seasons"]:  # "spring 2024", "spring of 2024"
+            behind = at + 2 if year == "of" else at + 1
+            if behind < len(words) and words[behind].text.isdigit() and len(words[behind].text) == len("2026"):
+                day = date(int(words[behind].text), lists("units")["seasons"][month], 1)
+                found.append((at - (words[at - 1].text == "the"), behind + 1, day))
         known = month in lists("units")["months"] or (len(month) == len("jan") and month in months)
         if (
             known

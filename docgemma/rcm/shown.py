@@ -37,6 +37,7 @@ class Asked:
     side: str
     today: date
     only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
+    requests: frozenset[Sentence] = frozenset()  # sentences that only ask for something
 
 
 def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
@@ -105,7 +106,7 @@ def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
 
 def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    here = _here(pattern, asked)
     good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
     if measure := pattern.get("measure"):
         named = [one for one in here if _stands(one, measure["name"], pattern)]
@@ -114,18 +115,36 @@ def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
         wanted = [[one for one in place if one in group] for group in good]
         if all(wanted):
-            found.append(sorted({sentences[0] for sentences in wanted}, key=place.index))
+            chosen = sorted({sentences[0] for sentences in wanted}, key=lambda one: (_title(one), place.index(one)))
+            if not all(map(_title, chosen)):
+                found.append(chosen)
     return found
+
+
+def considered(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    """The sentences that may decide: what is only asked for counts where a plan does."""
+    return [one for one in asked.sentences if pattern.get("planned") or one not in asked.requests]
+
+
+def _here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    return [
+        one for one in considered(pattern, asked) if _right_side(one, pattern, asked) and _recent(one, pattern, asked)
+    ]
+
+
+def _title(sentence: Sentence) -> bool:
+    """Whether it is a bare heading, which says nothing alone; with a date it says that something took place."""
+    return sentence.text == sentence.section and not any(char.isdigit() for char in sentence.text)
 
 
 def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked, named=False)]
+    here = [one for one in considered(pattern, asked) if _right_side(one, pattern, asked, named=False)]
     found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
-        near = [one for one in here if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
-        said = {one: holds(one, measure, asked.today) for one in near if _stands(one, measure["name"], pattern)}
+        near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
+        said = {one: holds(one, measure, asked.today) for one in near}
         if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
             found += [one for one, answer in said.items() if answer == "no"]
     if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
@@ -134,7 +153,7 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
 
 
 def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...]) -> list[Sentence]:
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    here = _here(pattern, asked)
     return [one for one in here if all(_says(one, group, kinds) for group in pattern.get("any", [[]]))]
 
 
