@@ -164,7 +164,7 @@ def test_of_a_long_record_the_model_chooses_among_the_nearest_sentences():
     llm = model("met", "1")
     asked = {"patterns": [{"any": [["crepitus"]]}], "text": "The knee has crepitus."}
     assert verdicts(asked["patterns"], note, llm=llm, text=asked["text"]) == ["NOT DOCUMENTED"]
-    shown = [line for line in llm.history[-1].user.splitlines() if line[:1].isdigit()]
+    shown = [line for line in llm.history[-1][1].user.splitlines() if line[:1].isdigit()]
     assert len(shown) == CANDIDATES
     at = next(number for number, line in enumerate(shown, 1) if "grinds" in line)
     assert verdicts(asked["patterns"], note, llm=model("met", str(at)), text=asked["text"]) == ["MET"]
