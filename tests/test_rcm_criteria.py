@@ -154,7 +154,9 @@ def test_a_model_finds_evidence_in_words_that_the_policy_does_not_list():
 @pytest.mark.parametrize("elsewhere", ["BMI 33.", "She lives alone.", "Blood pressure 120/80.", "Takes lisinopril."])
 def test_a_sentence_about_something_else_shows_nothing_whatever_a_model_says(elsewhere):
     for verdict in ("met", "not_met"):
-        said = verdicts([{"any": [["crepitus"]]}], document(elsewhere), llm=model(verdict), text="The knee has crepitus.")
+        said = verdicts(
+            [{"any": [["crepitus"]]}], document(elsewhere), llm=model(verdict), text="The knee has crepitus."
+        )
         assert said == ["NOT DOCUMENTED"]
 
 

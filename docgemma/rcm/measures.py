@@ -190,6 +190,7 @@ def _belongs(
     value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, found: Sequence[Value]
 ) -> bool:
     """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
+    since = value.start > 1 and words[value.start - 1].text == "since"  # "(since 2026-08-24, for low back pain)"
     age = value.end < len(words) and words[value.end].text in ("old", "o")  # "68-year-old", "45 y/o"
     for start, end in named:
         if start < value.end and value.start < end:
@@ -197,7 +198,7 @@ def _belongs(
         first, last = (end, value.start) if end <= value.start else (value.end, start)
         between = any(first <= other.start < last for other in found)
         near = not age and last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
-        if near and (counted(unit) or (end <= value.start and not between)):
+        if near and not (since and start >= value.end) and (counted(unit) or (end <= value.start and not between)):
             return True
     return False
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from docgemma.rcm.assertion import Status, denied_outcomes, hits, status
-from docgemma.rcm.measures import counted, dates, holds
+from docgemma.rcm.measures import Holds, counted, dates, holds
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
@@ -38,6 +38,12 @@ class Asked:
     today: date
     only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
     requests: frozenset[Sentence] = frozenset()  # sentences that only ask for something
+
+    def holds(self, sentence: Sentence, measure: Mapping[str, Any], anywhere: bool = False) -> Holds:
+        """Whether a number holds; what goes on "since" a day does so until the last day that the documents tell."""
+        days = [one.day for one in self.sentences if one.day and one.day <= self.today.isoformat()]
+        until = self.today if measure.get("ago") or not days else date.fromisoformat(max(days))
+        return holds(sentence, measure, until, anywhere)
 
 
 def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
@@ -80,7 +86,7 @@ def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     spots = beside if listed else [(at, at + 1) for at in range(len(words))]  # in other words: all of them must stand
     kinds = {status(words, *spot, sentence.section, beside) for spot in spots}
     fits = "negated" in kinds if pattern.get("absent") else kinds <= set(_accepted(pattern))
-    measured = "measure" not in pattern or holds(sentence, pattern["measure"], asked.today, anywhere=True) == "yes"
+    measured = "measure" not in pattern or asked.holds(sentence, pattern["measure"], anywhere=True) == "yes"
     return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
 
 
@@ -94,7 +100,7 @@ def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
     if not _right_side(sentence, pattern, asked):
         return False
     kinds = {status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))}
-    wrong = "measure" in pattern and holds(sentence, pattern["measure"], asked.today, anywhere=True) == "no"
+    wrong = "measure" in pattern and asked.holds(sentence, pattern["measure"], anywhere=True) == "no"
     if kinds & {"family", "planned", "hypothetical"}:
         return False
     return (
@@ -110,7 +116,7 @@ def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
     if measure := pattern.get("measure"):
         named = [one for one in here if _stands(one, measure["name"], pattern)]
-        good.append({one for one in named if holds(one, measure, asked.today) == "yes"})
+        good.append({one for one in named if asked.holds(one, measure) == "yes"})
     found = []
     for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
         wanted = [[one for one in place if one in group] for group in good]
@@ -144,7 +150,7 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
         near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
-        said = {one: holds(one, measure, asked.today) for one in near}
+        said = {one: asked.holds(one, measure) for one in near}
         if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
             found += [one for one, answer in said.items() if answer == "no"]
     if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
