@@ -53,6 +53,8 @@ def status(
         for one in reaches
         if one.kind != "family" or not any(two.first <= one.start < two.last for two in denied)
     }
+    if end < len(words) and "?" in words[end].mark and words[end].text not in ("yes", "y"):  # "Allergies: ibuprofen?"
+        kinds.add("hypothetical")
     title = " ".join(word.text for word in words_of(section))
     if title in lists("negation")["family_sections"]:
         kinds.add("family")
