@@ -17,7 +17,7 @@ from docgemma.rcm.contradictions import AGAINST, claim_of
 from docgemma.rcm.meaning import embed
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
-from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, opposes, passes
+from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
 from docgemma.rcm.sides import sides
 from docgemma.rcm.statements import statements
 from docgemma.schemas import Schema
@@ -57,7 +57,8 @@ def judge(
     """
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
-    held = Asked(stated, side, today, _only_sides(said), requests)
+    days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
+    held = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
         finding = judge_pattern(criterion["shown_by"], held)
@@ -98,19 +99,13 @@ def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -
         return finding
     chosen = nearest[int(value.sentence) - 1]
     said: Verdict = "MET" if value.verdict == "met" else "NOT MET"
-    fits = (
-        passes(chosen, criterion["shown_by"], held) if said == "MET" else opposes(chosen, criterion["shown_by"], held)
-    )
+    fits = (passes if said == "MET" else opposes)(chosen, criterion["shown_by"], held)
     if not fits or finding.verdict == said or not _concerns(chosen, criterion):
         return finding
     if finding.verdict == "NOT DOCUMENTED" and not finding.against:
         return Finding(said, "stated, as the language model reads it", (chosen,))
-    return Finding(
-        "NOT DOCUMENTED",
-        "judged differently by code and model; a person decides",
-        finding.quotes,
-        finding.against or (chosen,),
-    )
+    why = "judged differently by code and model; a person decides"
+    return Finding("NOT DOCUMENTED", why, finding.quotes, finding.against or (chosen,))
 
 
 def _concerns(sentence: Sentence, criterion: Criterion) -> bool:
@@ -125,10 +120,10 @@ def _concerns(sentence: Sentence, criterion: Criterion) -> bool:
 
 
 def _terms(pattern: Mapping[str, Any]) -> list[str]:
-    parts = [term for key in ("either", "both") for part in pattern.get(key, ()) for term in _terms(part)]
-    named = pattern.get("measure", {}).get("name", ())
-    first = [str(term) for group in pattern.get("any", [[]])[:1] for term in group]
-    return [*parts, *first, *map(str, named), *map(str, pattern.get("refuted_by", ()))]
+    named = [
+        term for one in leaves(pattern) for term in [*one.get("measure", {}).get("name", ()), *one.get("any", [[]])[0]]
+    ]
+    return [str(term) for term in [*named, *(term for one in leaves(pattern) for term in one.get("refuted_by", ()))]]
 
 
 def prompt(text: str, sentences: Sequence[Sentence], side: str) -> Prompt:

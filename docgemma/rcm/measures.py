@@ -205,24 +205,15 @@ def _belongs(
 
 def _bounded(words: Sequence[Word], start: int, end: int, ends: Sequence[Decimal]) -> Value:
     low, high = ends
+    said = {n: " ".join(word.text for word in words[max(start - n, 0) : start]) for n in (1, 2, 3)}
+    behind = " ".join(word.text for word in words[end : end + 2])
     for kind in ("at_least", "over", "at_most", "under"):
-        size = next(
-            (
-                n
-                for n in (3, 2, 1)
-                if " ".join(w.text for w in words[max(start - n, 0) : start]) in lists("units")[kind]
-            ),
-            0,
-        )
-        trail = next((n for n in (2, 1) if " ".join(w.text for w in words[end : end + n]) in lists("units")[kind]), 0)
-        if size or (trail == 2 and kind.startswith("at_")):
-            return (
-                Value(low, ENDLESS, start, end, True)
-                if kind in ("over", "at_least")
-                else Value(Decimal(0), high, start, end, True)
-            )
+        terms = lists("units")[kind]
+        if any(one in terms for one in said.values()) or (kind.startswith("at_") and behind in terms):
+            most = kind in ("at_most", "under")
+            return Value(Decimal(0) if most else low, high if most else ENDLESS, start, end, True)
     plus = end < len(words) and words[end].text == "+"
-    return Value(low, ENDLESS, start, end, True) if plus else Value(low, high, start, end, False)
+    return Value(low, ENDLESS if plus else high, start, end, plus)
 
 
 def _unit(words: Sequence[Word], at: int, unit: str) -> tuple[Decimal, int]:
