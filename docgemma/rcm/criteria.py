@@ -5,6 +5,7 @@ picks passes the same checks for denial, side and number, so that it can make no
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from docgemma.rcm.meaning import embed
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
 from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
-from docgemma.rcm.sides import sides
+from docgemma.rcm.sides import parts, same_part, sides
 from docgemma.rcm.statements import statements
 from docgemma.schemas import Schema
 
@@ -58,9 +59,10 @@ def judge(
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
     days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
-    held = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
+    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
+        held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])
         finding = judge_pattern(criterion["shown_by"], held)
         if llm is not None and llm.profile != "edge" and said:
             finding = _with_model(criterion, finding, held, llm)
@@ -75,6 +77,11 @@ def judge(
             finding = Finding("NOT DOCUMENTED", "its quote did not pass the audit")
         judged.append(_judged(criterion, finding))
     return judged, claims
+
+
+def _elsewhere(said: str, asked: str) -> bool:
+    """Whether a sentence names parts of the body, and none of them is of a criterion that names some."""
+    return bool(parts(said) and parts(asked)) and not same_part(said, asked)
 
 
 def _judged(criterion: Criterion, finding: Finding) -> Judged:

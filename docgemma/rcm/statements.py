@@ -39,7 +39,7 @@ def kind_of(sentence: Sentence) -> Kind:
         return "request"
     labelled = colon and is_label(head) and " ".join(word.text for word in label) not in data["stating"]
     margin = sentence.section.casefold() in data["margins"]
-    address = margin or _signs(sentence) or (labelled and _proper(rest)) or _institution(sentence)
+    address = margin or text.endswith("?") or _signs(sentence) or (labelled and _proper(rest)) or _institution(sentence)
     return "address" if address else "statement"
 
 
