@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgemma.paths import data_file
-from docgemma.rcm.criteria import judge
+from docgemma.rcm.criteria import CANDIDATES, judge
+from docgemma.rcm.pdf import read_pdf
 from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Criterion, Document, Identity, Policy
 from tests.rcm_documents import document, page
@@ -20,8 +21,8 @@ CASES = [json.loads(line) for line in data_file("rcm", "criteria.jsonl").read_te
 RIGHT = 0.95  # share of the development set that must come out as labelled
 
 
-def policy(*patterns: dict) -> Policy:
-    criteria = [Criterion(id=f"T-{at}", text=f"Criterion {at}.", shown_by=one) for at, one in enumerate(patterns, 1)]
+def policy(*patterns: dict, text: str = "Criterion {}.") -> Policy:
+    criteria = [Criterion(id=f"T-{at}", text=text.format(at), shown_by=one) for at, one in enumerate(patterns, 1)]
     return Policy(id="T", payer="", title="", effective="", procedures=[], criteria=criteria, request_needs=[])
 
 
@@ -38,13 +39,18 @@ PAIN = {"any": [["knee pain", "pain"]], "side": True}
 BMI = {"measure": {"name": ["bmi"], "unit": "kg/m2", "below": 40, "bare": True}}
 
 
-def verdicts(patterns: list[dict], *documents: Document, llm=None, side: str = "right") -> list[str]:
-    return [one["verdict"] for one in judge(policy(*patterns), documents, llm, side=side, today=TODAY)[0]]
+def verdicts(
+    patterns: list[dict], *documents: Document, llm=None, side: str = "right", text: str = "Criterion {}."
+) -> list[str]:
+    return [one["verdict"] for one in judge(policy(*patterns, text=text), documents, llm, side=side, today=TODAY)[0]]
 
 
 def test_the_development_set_comes_out_as_it_is_labelled():
     known = {one["id"]: one for policy in load_policies().values() for one in policy["criteria"]}
-    got = [verdicts([known[one["criterion"]]["shown_by"]], document(one["note"]), side=one["side"])[0] for one in CASES]
+    got = []
+    for one in CASES:
+        of = known[one["criterion"]]
+        got += verdicts([of["shown_by"]], document(one["note"]), side=one["side"], text=of["text"])
     wrong = [(one["note"], said) for one, said in zip(CASES, got, strict=True) if said != one["verdict"]]
     assert len(CASES) >= 120
     assert len(wrong) <= (1 - RIGHT) * len(CASES), wrong
@@ -114,8 +120,9 @@ THINGS = ["physical therapy", "an MRI of the knee", "knee pain", "cortisone inje
 def test_what_is_denied_planned_considered_or_a_relatives_is_never_met(denial, thing, before):
     term = thing.removeprefix("an ").removesuffix("s")
     note = before + denial.format(thing).capitalize()
-    for llm in (None, model("met", str(before.count(". ") + 1))):
-        assert verdicts([{"any": [[term]]}], document(note), llm=llm)[0] != "MET"
+    picks = ["1", "2"] if before else ["1"]  # a sentence about something else shows nothing either
+    for llm in (None, *(model("met", pick) for pick in picks)):
+        assert verdicts([{"any": [[term]]}], document(note), llm=llm, text=f"There was {term}.")[0] != "MET"
 
 
 NOTES = [
@@ -140,11 +147,76 @@ def model(verdict: str, sentence: str = "1") -> ScriptedLLM:
 
 
 def test_a_model_finds_evidence_in_words_that_the_policy_does_not_list():
-    note = document("The kneecap grinds on every step.")
-    assert verdicts([{"any": [["crepitus"]]}], note) == ["NOT DOCUMENTED"]
-    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("met")) == ["MET"]
-    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("unknown")) == ["NOT DOCUMENTED"]
-    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("met", "none")) == ["NOT DOCUMENTED"]
+    note, text = document("The knee grinds on every step."), "The knee has crepitus."
+    assert verdicts([{"any": [["crepitus"]]}], note, text=text) == ["NOT DOCUMENTED"]
+    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("met"), text=text) == ["MET"]
+    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("unknown"), text=text) == ["NOT DOCUMENTED"]
+    assert verdicts([{"any": [["crepitus"]]}], note, llm=model("met", "none"), text=text) == ["NOT DOCUMENTED"]
+
+
+@pytest.mark.parametrize("elsewhere", ["BMI 33.", "She lives alone.", "Blood pressure 120/80.", "Takes lisinopril."])
+def test_a_sentence_about_something_else_shows_nothing_whatever_a_model_says(elsewhere):
+    for verdict in ("met", "not_met"):
+        said = verdicts(
+            [{"any": [["crepitus"]]}], document(elsewhere), llm=model(verdict), text="The knee has crepitus."
+        )
+        assert said == ["NOT DOCUMENTED"]
+
+
+def test_of_a_long_record_the_model_chooses_among_the_nearest_sentences():
+    lines = [f"Visit {at}: blood pressure 12{at % 10}/80, takes lisinopril." for at in range(1, 31)]
+    note = document("\n".join([*lines[:20], "The knee grinds on every step.", *lines[20:]]))
+    llm = model("met", "1")
+    asked = {"patterns": [{"any": [["crepitus"]]}], "text": "The knee has crepitus."}
+    assert verdicts(asked["patterns"], note, llm=llm, text=asked["text"]) == ["NOT DOCUMENTED"]
+    shown = [line for line in llm.history[-1][1].user.splitlines() if line[:1].isdigit()]
+    assert len(shown) == CANDIDATES
+    at = next(number for number, line in enumerate(shown, 1) if "grinds" in line)
+    assert verdicts(asked["patterns"], note, llm=model("met", str(at)), text=asked["text"]) == ["MET"]
+
+
+LETTER = """Bayou Physical Therapy and Spine Clinic
+14 Knee Pain Lane, Suite 3
+Patient: Renee Boudreaux    DOB: 02/29/1968
+Ordering provider: Dr. Paul Thibodeaux, Physical Therapy
+Requested service: MRI of the lumbar spine without contrast (CPT 72148).
+Body follows.
+Electronically signed by Dr. Paul Thibodeaux, Physical Therapy"""
+
+
+@pytest.mark.parametrize("term", ["physical therapy", "spine clinic", "knee pain", "mri"])
+def test_letterhead_address_request_and_signature_neither_show_nor_refute(term):
+    for pattern in ({"any": [[term]]}, {"any": [[term]], "absent": True}):
+        assert verdicts([pattern], document(LETTER)) == ["NOT DOCUMENTED"]
+        assert verdicts([pattern], document(LETTER.replace("Body follows", f"Has {term}"))) != ["NOT DOCUMENTED"]
+
+
+def test_what_is_asked_for_counts_where_the_policy_speaks_of_the_request():
+    asked = document("Requested service: physical therapy, 8 additional visits.")
+    visits = {"measure": {"name": ["visit"], "unit": "session", "at_most": 36}}
+    assert verdicts([visits], asked) == ["NOT DOCUMENTED"]
+    assert verdicts([{**visits, "planned": True}], asked) == ["MET"]
+
+
+NOTES_JUDGED = [  # a note, its policy, the side; how a careful reader judges the criteria
+    ("gonzalez_knee_replacement", "NHP-ORTH-001", "right", "MET MET MET MET MET MET MET"),
+    ("boudreaux_leg_mri", "CMU-IMG-002", "right", "? ? NOT ? ?"),
+    ("abernathy_lumbar_mri", "CMU-IMG-002", "", "MET ? NOT ? MET"),
+    ("maddox_knee_mri", "NHP-IMG-001", "right", "NOT NOT ? NOT NOT"),
+    ("lindqvist_knee_mri", "NHP-IMG-001", "right", "MET MET MET MET MET"),
+    ("haldane_cpap", "PCC-SLEEP-001", "", "MET MET MET MET MET"),
+    ("wilson_with_birth_date", "PCC-SLEEP-001", "", "MET MET MET MET MET"),
+    ("nowak_planted_instructions", "CMU-IMG-002", "", "? NOT NOT ? ?"),
+    ("kahananui_semaglutide", "HBT-DRUG-003", "", "MET NOT MET MET MET ? ?"),
+]
+
+
+@pytest.mark.parametrize(("name", "of", "side", "wanted"), NOTES_JUDGED)
+def test_the_sample_notes_are_judged_as_a_careful_reader_does(name, of, side, wanted):
+    note = read_pdf(data_file("rcm", "notes", f"{name}.pdf"))
+    judged, _ = judge(load_policies()[of], [note], None, side=side, today=date(2026, 11, 23))
+    short = {"MET": "MET", "NOT MET": "NOT", "NOT DOCUMENTED": "?"}
+    assert " ".join(short[one["verdict"]] for one in judged) == wanted
 
 
 @pytest.mark.parametrize(

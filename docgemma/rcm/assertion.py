@@ -53,6 +53,8 @@ def status(
         for one in reaches
         if one.kind != "family" or not any(two.first <= one.start < two.last for two in denied)
     }
+    if end < len(words) and "?" in words[end].mark and words[end].text not in ("yes", "y"):  # "Allergies: ibuprofen?"
+        kinds.add("hypothetical")
     title = " ".join(word.text for word in words_of(section))
     if title in lists("negation")["family_sections"]:
         kinds.add("family")
@@ -94,26 +96,23 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         behind = _clause(words, max((stop for stop in stops if stop < start), default=0), start)
         closed = end == ahead or bool(set(words[end].mark) & set(".,:)"))
         closed = closed or words[end].text in data["trails"] or words[end].text.isdigit()
+        mark, opened = set(words[start].mark), _triggers().get(words[start].text, ())
+        opens, alone = start == 0 or bool(mark & set(",:;.-•")), start > 0 and closed and bool(mark & set(ANSWERS))
+        told = end < len(words) and words[end].text in data["family_unless_next"]
         for kind in KINDS:
-            opens = start == 0 or bool(set(words[start].mark) & set(",:;.-•"))
-            forward = f"{kind} before" in roles or (f"{kind} first" in roles and opens)
-            if f"{kind} behind" in roles and not closed:  # "never tried PT" denies as "never" does
-                forward = forward or f"{kind} before" in _triggers().get(words[start].text, ())
-            if kind == "family" and end < len(words) and words[end].text in data["family_unless_next"]:
-                forward = False
-            if forward:
-                found.append(Reach(kind, start, end, end, ahead))
-            if f"{kind} whole" in roles:
-                found.append(Reach(kind, start, end, end, len(words)))
-            if f"{kind} next" in roles:
-                found.append(Reach(kind, start, end, end, end + 1))
-            answers = (
-                f"{kind} answers" in roles and start > 0 and closed and bool(set(words[start].mark) & set(ANSWERS))
-            )
-            if answers or (
-                f"{kind} behind" in roles and (closed or kind == "planned" or f"{kind} before" not in roles)
+            mine = {role.removeprefix(f"{kind} ") for role in roles if role.startswith(kind)}
+            back = "behind" in mine and (closed or kind == "planned" or "before" not in mine)
+            ahead_of = "before" in mine or ("first" in mine and opens)
+            if "behind" in mine and not closed:  # "never tried PT" denies as "never" does
+                ahead_of = ahead_of or f"{kind} before" in opened
+            for reaches, first, last in (
+                (ahead_of and not (kind == "family" and told), end, ahead),
+                ("whole" in mine, end, len(words)),
+                ("next" in mine, end, end + 1),
+                (back or ("answers" in mine and alone), behind, start),
             ):
-                found.append(Reach(kind, start, end, behind, start))
+                if reaches:
+                    found.append(Reach(kind, start, end, first, last))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.rcm.assertion import status
+from docgemma.rcm.contradictions import claim_of as claim_of
 from docgemma.rcm.contradictions import contradictions as contradictions
 from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of

@@ -89,7 +89,7 @@ def _one_problem(one: Sentence, other: Sentence, generic: set[str]) -> bool:
         for item in (one, other)
     )
     opposed = sides(one.text) and sides(other.text) and not sides(one.text) & sides(other.text)
-    return not opposed and (bool(mine & theirs) or not mine or not theirs)
+    return not opposed and bool(mine & theirs)
 
 
 def _allergies(said: Sequence[Sentence], drug: str, drugs: DrugNames | None) -> list[Contradiction]:

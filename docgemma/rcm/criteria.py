@@ -4,24 +4,30 @@ Code reads the policy's `shown_by`. A language model may find evidence in words 
 picks passes the same checks for denial, side and number, so that it can make no denied sentence into "met".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Literal
 
 from pydantic import create_model
 
 from docgemma.llm.base import LLM, GenConfig, Prompt
+from docgemma.rcm.assertion import hits
 from docgemma.rcm.audit import verify
 from docgemma.rcm.contradictions import AGAINST, claim_of
+from docgemma.rcm.meaning import embed
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
-from docgemma.rcm.sentences import Sentence, sentences_of, words_of
-from docgemma.rcm.shown import Asked, Finding, judge_pattern, opposes, passes
-from docgemma.rcm.sides import sides
+from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
+from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
+from docgemma.rcm.sides import parts, same_part, sides
+from docgemma.rcm.statements import statements
 from docgemma.schemas import Schema
 
 CANDIDATES = 12  # sentences that a language model chooses among
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
+NEAR = 0.75  # cosine from which a sentence is about a criterion: 1 in 150 sentences about something else is above it
+LETTERS = 4  # of a word that tells what a criterion is about
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as it was published
 SYSTEM = """\
 You check ONE criterion of an insurance policy against sentences of a patient's documents.
@@ -51,9 +57,12 @@ def judge(
         ModelError: the language model failed.
     """
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
-    held = Asked(said, side, today, _only_sides(said))
+    stated, requests = statements(said)
+    days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
+    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
+        held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])
         finding = judge_pattern(criterion["shown_by"], held)
         if llm is not None and llm.profile != "edge" and said:
             finding = _with_model(criterion, finding, held, llm)
@@ -70,6 +79,11 @@ def judge(
     return judged, claims
 
 
+def _elsewhere(said: str, asked: str) -> bool:
+    """Whether a sentence names parts of the body, and none of them is of a criterion that names some."""
+    return bool(parts(said) and parts(asked)) and not same_part(said, asked)
+
+
 def _judged(criterion: Criterion, finding: Finding) -> Judged:
     quote = finding.quotes[0] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
     return Judged(
@@ -81,7 +95,9 @@ def _judged(criterion: Criterion, finding: Finding) -> Judged:
 
 def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -> Finding:
     """What the language model adds: evidence in other words. Where it says the opposite of code, a person decides."""
-    nearest = candidates(criterion["text"], held.sentences)
+    nearest = candidates(criterion["text"], considered(criterion["shown_by"], held))
+    if not nearest:
+        return finding
     numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(nearest) + 1)), NO_SENTENCE])]
     verdict: Any = Literal["met", "not_met", "unknown"]
     schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
@@ -90,19 +106,31 @@ def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -
         return finding
     chosen = nearest[int(value.sentence) - 1]
     said: Verdict = "MET" if value.verdict == "met" else "NOT MET"
-    fits = (
-        passes(chosen, criterion["shown_by"], held) if said == "MET" else opposes(chosen, criterion["shown_by"], held)
-    )
-    if not fits or finding.verdict == said:
+    fits = (passes if said == "MET" else opposes)(chosen, criterion["shown_by"], held)
+    if not fits or finding.verdict == said or not _concerns(chosen, criterion):
         return finding
     if finding.verdict == "NOT DOCUMENTED" and not finding.against:
         return Finding(said, "stated, as the language model reads it", (chosen,))
-    return Finding(
-        "NOT DOCUMENTED",
-        "judged differently by code and model; a person decides",
-        finding.quotes,
-        finding.against or (chosen,),
-    )
+    why = "judged differently by code and model; a person decides"
+    return Finding("NOT DOCUMENTED", why, finding.quotes, finding.against or (chosen,))
+
+
+def _concerns(sentence: Sentence, criterion: Criterion) -> bool:
+    """Whether a sentence is about a criterion: by a word of its text, a term that shows it, or the meaning."""
+    said = {word.text.removesuffix("s") for word in sentence.words}
+    small = set(lists("negation")["small_words"]) | set(lists("opposites")["generic"])
+    asked = {word.text.removesuffix("s") for word in words_of(criterion["text"]) if len(word.text) >= LETTERS}
+    if said & (asked - small) or hits(_terms(criterion["shown_by"]), sentence.words):
+        return True
+    one, other = embed([sentence.text, criterion["text"]])
+    return bool(one @ other >= NEAR)
+
+
+def _terms(pattern: Mapping[str, Any]) -> list[str]:
+    named = [
+        term for one in leaves(pattern) for term in [*one.get("measure", {}).get("name", ()), *one.get("any", [[]])[0]]
+    ]
+    return [str(term) for term in [*named, *(term for one in leaves(pattern) for term in one.get("refuted_by", ()))]]
 
 
 def prompt(text: str, sentences: Sequence[Sentence], side: str) -> Prompt:
@@ -116,8 +144,6 @@ def candidates(text: str, sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences nearest to a criterion by shared words and meaning (reciprocal rank), in the documents' order."""
     if len(sentences) <= CANDIDATES:
         return list(sentences)
-    from docgemma.rcm.meaning import embed
-
     wanted = {word.text for word in words_of(text)}
     words = [len(wanted & {word.text for word in one.words}) for one in sentences]
     vectors = embed([text, *(one.text for one in sentences)])

@@ -70,10 +70,18 @@ def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) ->
             led = unit in data["leading"] and _leads(words, at, unit)
             under = unit == "20/" and at > 0 and words[at - 1].text == "20" and "/" in words[at].mark
             plain = (bare or not unit) and not _other_unit(words, end) and not _dash(words[at])
-            if (size or led or under or plain) and (since if ago else onset or not since):
+            if (size or led or under or plain) and not _aimed(words, at) and (since if ago else onset or not since):
                 found.append(_bounded(words, at, end + size, sorted((value * factor, last * factor))))
         at = max(end, at + 1)
     return found
+
+
+def _aimed(words: Sequence[Word], at: int) -> bool:
+    """Whether a number is a goal: "A1c goal is under 7"."""
+    data = lists("units")
+    while at and words[at - 1].text in data["aimed"]:
+        at -= 1
+    return at > 0 and words[at - 1].text in data["aims"]
 
 
 def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
@@ -86,6 +94,11 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
     months = [month[:3] for month in lists("units")["months"]]
     for at in range(len(words) - 1):
         year, month = words[at + 1].text, words[at].text
+        if month in lists("units")["seasons"]:  # "spring 2024", "spring of 2024"
+            behind = at + 2 if year == "of" else at + 1
+            if behind < len(words) and words[behind].text.isdigit() and len(words[behind].text) == len("2026"):
+                day = date(int(words[behind].text), lists("units")["seasons"][month], 1)
+                found.append((at - (words[at - 1].text == "the"), behind + 1, day))
         known = month in lists("units")["months"] or (len(month) == len("jan") and month in months)
         if (
             known
@@ -177,6 +190,7 @@ def _belongs(
     value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, found: Sequence[Value]
 ) -> bool:
     """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
+    since = value.start > 1 and words[value.start - 1].text == "since"  # "(since 2026-08-24, for low back pain)"
     age = value.end < len(words) and words[value.end].text in ("old", "o")  # "68-year-old", "45 y/o"
     for start, end in named:
         if start < value.end and value.start < end:
@@ -184,31 +198,22 @@ def _belongs(
         first, last = (end, value.start) if end <= value.start else (value.end, start)
         between = any(first <= other.start < last for other in found)
         near = not age and last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
-        if near and (counted(unit) or (end <= value.start and not between)):
+        if near and not (since and start >= value.end) and (counted(unit) or (end <= value.start and not between)):
             return True
     return False
 
 
 def _bounded(words: Sequence[Word], start: int, end: int, ends: Sequence[Decimal]) -> Value:
     low, high = ends
+    said = {n: " ".join(word.text for word in words[max(start - n, 0) : start]) for n in (1, 2, 3)}
+    behind = " ".join(word.text for word in words[end : end + 2])
     for kind in ("at_least", "over", "at_most", "under"):
-        size = next(
-            (
-                n
-                for n in (3, 2, 1)
-                if " ".join(w.text for w in words[max(start - n, 0) : start]) in lists("units")[kind]
-            ),
-            0,
-        )
-        trail = next((n for n in (2, 1) if " ".join(w.text for w in words[end : end + n]) in lists("units")[kind]), 0)
-        if size or (trail == 2 and kind.startswith("at_")):
-            return (
-                Value(low, ENDLESS, start, end, True)
-                if kind in ("over", "at_least")
-                else Value(Decimal(0), high, start, end, True)
-            )
+        terms = lists("units")[kind]
+        if any(one in terms for one in said.values()) or (kind.startswith("at_") and behind in terms):
+            most = kind in ("at_most", "under")
+            return Value(Decimal(0) if most else low, high if most else ENDLESS, start, end, True)
     plus = end < len(words) and words[end].text == "+"
-    return Value(low, ENDLESS, start, end, True) if plus else Value(low, high, start, end, False)
+    return Value(low, ENDLESS if plus else high, start, end, plus)
 
 
 def _unit(words: Sequence[Word], at: int, unit: str) -> tuple[Decimal, int]:

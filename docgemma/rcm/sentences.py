@@ -157,7 +157,10 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
             text = shown(page["text"][start:end])
             section, said = section_at(document, page, start), words_of(text)
             heading = f" {' '.join(word.text for word in said)} "
-            if len(said) <= MARGIN and any(f" {cue} " in heading for cue in lists("opposites")["dated"]):
+            if len(said) <= MARGIN and any(
+                heading.startswith(f" {cue} ") or (text.isupper() and f" {cue} " in heading)
+                for cue in lists("opposites")["dated"]
+            ):
                 day = day_of(text, today) or day
             yield Sentence(
                 text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said

@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from docgemma.rcm.assertion import Status, denied_outcomes, hits, status
-from docgemma.rcm.measures import counted, dates, holds
+from docgemma.rcm.measures import Holds, counted, dates, holds
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
 
 INHERITED = ("side", "refuted_by", "date_within_days", "planned")
-BOTH_SIDES = 2
+PARTS = frozenset(("either", "both"))
 
 
 @dataclass(frozen=True)
@@ -37,29 +37,28 @@ class Asked:
     side: str
     today: date
     only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
+    requests: frozenset[Sentence] = frozenset()  # sentences that only ask for something
+    until: date | None = None  # the last day that the documents tell
+
+    def holds(self, sentence: Sentence, measure: Mapping[str, Any], anywhere: bool = False) -> Holds:
+        """Whether a number holds; what goes on "since" a day does so until the last day that the documents tell."""
+        until = self.today if measure.get("ago") else self.until or self.today
+        return holds(sentence, measure, until, anywhere)
 
 
 def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
     """Hold a pattern against sentences. Affirmed here and denied there at the same time gives no verdict."""
-    for key in ("either", "both"):
-        if key in pattern:
-            shared = {name: pattern[name] for name in INHERITED if name in pattern}
-            return _joined(key, [judge_pattern({**shared, **part}, asked) for part in pattern[key]])
+    for key in PARTS & set(pattern):
+        return _joined(key, [judge_pattern(part, asked) for part in leaves(pattern)])
     shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
     if pattern.get("absent"):
-        shows, refutes = (
-            [[one] for one in _stated(pattern, asked, ("negated",))],
-            [*refutes, *_stated(pattern, asked, ("affirmed",))],
-        )
+        shows = [[one] for one in _stated(pattern, asked, "negated")]
+        refutes = [*refutes, *_stated(pattern, asked, "affirmed")]
     if shows and refutes and (later := _later(shows[0], refutes)) is not None:
         shows, refutes = (shows, []) if later else ([], refutes)
     if shows and refutes:
-        return Finding(
-            "NOT DOCUMENTED",
-            "stated and denied in different places; a person decides",
-            tuple(shows[0]),
-            tuple(refutes[:1]),
-        )
+        why = "stated and denied in different places; a person decides"
+        return Finding("NOT DOCUMENTED", why, tuple(shows[0]), tuple(refutes[:1]))
     if shows:
         return Finding("MET", "stated absence" if pattern.get("absent") else "stated", tuple(shows[0]))
     if refutes:
@@ -69,63 +68,78 @@ def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
 
 def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
     """Whether a sentence that a language model chose may show a criterion: affirmed, of the right side and number."""
-    parts = pattern.get("either") or pattern.get("both")
-    if parts:
-        shared = {name: pattern[name] for name in INHERITED if name in pattern}
-        return any(passes(sentence, {**shared, **part}, asked) for part in parts)
+    if PARTS & set(pattern):
+        return any(passes(sentence, part, asked) for part in leaves(pattern))
     words, groups = sentence.words, [hits(map(str, group), sentence.words) for group in pattern.get("any", [])]
     beside = [*(spot for group in groups for spot in group), *denied_outcomes(words)]
     listed = bool(groups) and all(groups)
     spots = beside if listed else [(at, at + 1) for at in range(len(words))]  # in other words: all of them must stand
     kinds = {status(words, *spot, sentence.section, beside) for spot in spots}
     fits = "negated" in kinds if pattern.get("absent") else kinds <= set(_accepted(pattern))
-    measured = "measure" not in pattern or holds(sentence, pattern["measure"], asked.today, anywhere=True) == "yes"
+    measured = "measure" not in pattern or asked.holds(sentence, pattern["measure"], anywhere=True) == "yes"
     return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
 
 
 def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
     """Whether a sentence that a language model chose may speak against a criterion: of the right side, and a denial, a
     refuting term or a number on the wrong side stands there."""
-    parts = [part for key in ("either", "both") for part in pattern.get(key, [])]
-    shared = {name: pattern[name] for name in INHERITED if name in pattern}
-    if parts:
-        return any(opposes(sentence, {**shared, **part}, asked) for part in parts)
-    if not _right_side(sentence, pattern, asked):
-        return False
+    if PARTS & set(pattern):
+        return any(opposes(sentence, part, asked) for part in leaves(pattern))
     kinds = {status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))}
-    wrong = "measure" in pattern and holds(sentence, pattern["measure"], asked.today, anywhere=True) == "no"
-    if kinds & {"family", "planned", "hypothetical"}:
+    if kinds & {"family", "planned", "hypothetical"} or not _right_side(sentence, pattern, asked):
         return False
-    return (
-        wrong
-        or ("negated" in kinds) != bool(pattern.get("absent"))
-        or _says(sentence, pattern.get("refuted_by", ()), ("affirmed",))
-    )
+    wrong = "measure" in pattern and asked.holds(sentence, pattern["measure"], anywhere=True) == "no"
+    denied = ("negated" in kinds) != bool(pattern.get("absent"))
+    return wrong or denied or _says(sentence, pattern.get("refuted_by", ()), ("affirmed",))
+
+
+def leaves(pattern: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The patterns of `either` or `both`, each with what stands beside; else the pattern itself."""
+    shared = {name: pattern[name] for name in INHERITED if name in pattern}
+    return [{**shared, **part} for key in PARTS & set(pattern) for part in pattern[key]] or [dict(pattern)]
 
 
 def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
+    here = _here(pattern, asked)
     good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
     if measure := pattern.get("measure"):
         named = [one for one in here if _stands(one, measure["name"], pattern)]
-        good.append({one for one in named if holds(one, measure, asked.today) == "yes"})
+        good.append({one for one in named if asked.holds(one, measure) == "yes"})
     found = []
     for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
         wanted = [[one for one in place if one in group] for group in good]
         if all(wanted):
-            found.append(sorted({sentences[0] for sentences in wanted}, key=place.index))
+            chosen = sorted({sentences[0] for sentences in wanted}, key=lambda one: (_title(one), place.index(one)))
+            if not all(map(_title, chosen)):
+                found.append(chosen)
     return found
+
+
+def considered(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    """The sentences that may decide: what is only asked for counts where a plan does."""
+    return [one for one in asked.sentences if pattern.get("planned") or one not in asked.requests]
+
+
+def _here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    return [
+        one for one in considered(pattern, asked) if _right_side(one, pattern, asked) and _recent(one, pattern, asked)
+    ]
+
+
+def _title(sentence: Sentence) -> bool:
+    """Whether it is a bare heading, which says nothing alone; with a date it says that something took place."""
+    return sentence.text == sentence.section and not any(char.isdigit() for char in sentence.text)
 
 
 def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked, named=False)]
+    here = [one for one in considered(pattern, asked) if _right_side(one, pattern, asked, named=False)]
     found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
-        near = [one for one in here if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
-        said = {one: holds(one, measure, asked.today) for one in near if _stands(one, measure["name"], pattern)}
+        near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
+        said = {one: asked.holds(one, measure) for one in near}
         if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
             found += [one for one, answer in said.items() if answer == "no"]
     if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
@@ -133,9 +147,9 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     return found
 
 
-def _stated(pattern: Mapping[str, Any], asked: Asked, kinds: tuple[Status, ...]) -> list[Sentence]:
-    here = [one for one in asked.sentences if _right_side(one, pattern, asked) and _recent(one, pattern, asked)]
-    return [one for one in here if all(_says(one, group, kinds) for group in pattern.get("any", [[]]))]
+def _stated(pattern: Mapping[str, Any], asked: Asked, kind: Status) -> list[Sentence]:
+    here = _here(pattern, asked)
+    return [one for one in here if all(_says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
 
 
 def _stands(
@@ -160,19 +174,9 @@ def _accepted(pattern: Mapping[str, Any]) -> tuple[Status, ...]:
 
 def _places(within: str, here: Sequence[Sentence]) -> list[list[Sentence]]:
     """The sentences one by one, then by section or page."""
-    places = [[one] for one in here]
-    if within == "sentence":
-        return places
-    key = _section if within == "section" else _page
-    return places + [list(group) for _, group in groupby(here, key=key)]
-
-
-def _section(one: Sentence) -> tuple[str, int, str]:
-    return one.document, one.page, one.section
-
-
-def _page(one: Sentence) -> tuple[str, int]:
-    return one.document, one.page
+    places, titled = [[one] for one in here], within == "section"
+    key = lambda one: (one.document, one.page, one.section if titled else "")  # noqa: E731
+    return places if within == "sentence" else places + [list(group) for _, group in groupby(here, key=key)]
 
 
 def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
@@ -203,10 +207,9 @@ def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | Non
 
 
 def _joined(key: str, parts: Sequence[Finding]) -> Finding:
-    verdicts = [part.verdict for part in parts]
-    good, bad = [one for one in parts if one.verdict == "MET"], [one for one in parts if one.verdict == "NOT MET"]
+    good, bad = ([one for one in parts if one.verdict == verdict] for verdict in ("MET", "NOT MET"))
     if key == "either":
-        return good[0] if good else bad[0] if bad else parts[0]
-    if bad or not good or len(good) < len(verdicts):
-        return bad[0] if bad else next(one for one in parts if one.verdict != "MET")
+        return [*good, *bad, *parts][0]
+    if len(good) < len(parts):
+        return [*bad, *(one for one in parts if one.verdict != "MET")][0]
     return Finding("MET", "stated, each part", tuple(quote for one in good for quote in one.quotes))
