@@ -44,9 +44,7 @@ class Case:
         self.agent, self.thread = agent, f"{PREFIX}{uuid.uuid4().hex[:12]}"
         self.papers, self.pages, self.ledger = dict[str, Path](), dict[str, int](), list[int]()
         self.told: dict[str, Any] = {}
-        self.unread = self.cut_off = self.asked = (
-            False
-        )
+        self.unread = self.cut_off = self.asked = False
 
     def take(self, path: Path) -> None:
         """Add a PDF where it lies. Raises UsageError: it cannot be read."""

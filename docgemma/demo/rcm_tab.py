@@ -39,10 +39,8 @@ class RcmTab:
             )
             self.sample = gr.Dropdown(samples, value=None, label="Or a sample note", elem_id="dg-rcm-sample")
         self.papers = gr.HTML(view.html("rcm_papers", {}), elem_id="dg-rcm-papers")
-        self.question = gr.Textbox(
-            QUESTION, label="Question", lines=1, max_lines=4, elem_id="dg-rcm-question", info=KEPT
-        )
         with gr.Row(elem_id="dg-rcm-do"):
+            self.question = gr.Textbox(QUESTION, label="Question", info=KEPT, max_lines=4, elem_id="dg-rcm-question")
             self.go = gr.Button("Run", variant="primary", elem_id="dg-rcm-go")
             self.stop = gr.Button("Stop", variant="stop", visible=False, elem_id="dg-rcm-stop")
             self.clear = gr.Button("Clear", elem_id="dg-rcm-clear")
