@@ -16,13 +16,9 @@ from docgemma.paths import data_file
 from docgemma.turns import Turns
 
 QUESTION = "Is this request supported by the payer's policy?"
-KEPT = (
-    "Clear, a reload or closing the page forgets the documents and the answers. "
-    "Verified quotes stay in the evidence ledger."
-)
+KEPT = "Clear, a reload or closing the page forgets documents and answers. Verified quotes stay in the evidence ledger."
 SCRIPT = Path(__file__).with_name("rcm.js").read_text(encoding="utf-8")
 HIDDEN = gr.update(visible=False)
-Shown = tuple[str, str, Any]  # the answer, the page beside it, the Stop button
 
 
 class RcmTab:
@@ -34,9 +30,7 @@ class RcmTab:
     def draw(self) -> None:
         samples = sorted(path.name for path in data_file("rcm", "notes").glob("*.pdf"))
         with gr.Row(elem_id="dg-rcm-add"):
-            self.upload = gr.UploadButton(
-                "Add PDFs", file_types=[".pdf"], file_count="multiple", elem_id="dg-rcm-upload"
-            )
+            self.upload = gr.UploadButton("Add PDFs", file_count="multiple", file_types=[".pdf"])
             self.sample = gr.Dropdown(samples, value=None, label="Or a sample note", elem_id="dg-rcm-sample")
         self.papers = gr.HTML(view.html("rcm_papers", {}), elem_id="dg-rcm-papers")
         with gr.Row(elem_id="dg-rcm-do"):
@@ -79,12 +73,11 @@ class RcmTab:
         case.take(data_file("rcm", "notes", name))
         return view.html("rcm_papers", case.pages), told, "", HIDDEN
 
-    def ask(self, question: str, request: gr.Request) -> Iterator[Shown]:
+    def ask(self, question: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """One turn; the answer is drawn anew after each step. Words may answer what was asked back, too."""
         case = self._case(request)
         try:
-            work = partial(case.work, question, request.username or "clinician")
-            turn = self.turns.begin(case.thread, work)
+            turn = self.turns.begin(case.thread, partial(case.work, question, request.username or "clinician"))
         except DocGemmaError as error:
             yield view.html("rcm", [], {}, problem(error)), "", gr.skip()
             return
@@ -99,7 +92,7 @@ class RcmTab:
         at = first_shown(told, case.papers)
         yield view.html("rcm", turn.events, told, failed, said(told), at, list(case.papers)), case.page(at), HIDDEN
 
-    def reply(self, request: gr.Request, event: gr.EventData) -> Iterator[Shown]:
+    def reply(self, request: gr.Request, event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         """Answer what was asked back with one of its options."""
         number = event._data.get("number")
         if isinstance(number, int) and 0 <= number < len(self._case(request).told.get("options", [])):
