@@ -47,10 +47,16 @@ class Case:
         self.unread = self.cut_off = self.asked = False
 
     def take(self, path: Path) -> None:
-        """Add a PDF where it lies. Raises UsageError: it cannot be read."""
+        """Add a PDF where it lies; a question that waits for its answer must be asked anew.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
         from docgemma.rcm.pdf import count_pages
 
         self.pages[path.name], self.papers[path.name], self.unread = count_pages(path), path, True
+        if self.told.get("status") == "needs_clarification":
+            self.told, self.cut_off = {}, True
 
     def take_over(self, given: Path) -> None:
         """Move an upload into the conversation's own folder and add it. Raises UsageError: it cannot be read."""
@@ -74,7 +80,7 @@ class Case:
                 raise StoppedError("Stopped. Run goes on from there.")
 
         agent, asked_back = self.agent, self.told.get("status") == "needs_clarification"
-        pdf = [] if asked_back and not self.unread else list(self.papers.values())
+        pdf = [] if asked_back else list(self.papers.values())
         if self.cut_off and self.unread:  # else it would go on without the new papers
             agent.memory.delete_thread(self.thread)
         self.unread, self.cut_off, self.asked, self.told = False, True, True, {}

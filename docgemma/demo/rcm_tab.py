@@ -81,11 +81,10 @@ class RcmTab:
         except DocGemmaError as error:
             yield view.html("rcm", [], {}, problem(error)), "", gr.skip()
             return
-        running = gr.update(visible=True)
-        yield view.html("rcm", [], {}), "", running
+        yield view.html("rcm", [], {}), "", gr.update(visible=True)
         for _ in turn.follow():
             if self._case(request) is case:
-                yield view.html("rcm", turn.events, {}), "", running
+                yield view.html("rcm", turn.events, {}), "", gr.skip()
         if self._case(request) is not case:  # cleared meanwhile
             return
         failed, told = problem(turn.error) if turn.error else "", turn.result or {}
@@ -97,6 +96,8 @@ class RcmTab:
         number = event._data.get("number")
         if isinstance(number, int) and 0 <= number < len(self._case(request).told.get("options", [])):
             yield from self.ask(str(number + 1), request)
+        else:
+            yield view.html("rcm", [], {}, "The documents have changed: press Run again."), "", gr.skip()
 
     def choose(self, request: gr.Request, event: gr.EventData) -> str:
         """Show the page of a quote."""
@@ -112,7 +113,6 @@ class RcmTab:
         return None, QUESTION, view.html("rcm_papers", {}), self._forget(request), "", HIDDEN
 
     def left(self, request: gr.Request) -> None:
-        """The page was closed or loaded anew."""
         self._forget(request)
 
     def _case(self, request: gr.Request) -> Case:
