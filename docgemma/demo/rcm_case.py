@@ -93,12 +93,12 @@ class Case:
         self.ledger += self.told["ledger_ids"]
         return self.told
 
-    def page(self, at: int | None) -> str:
+    def page(self, at: Any) -> str:
         """The page of a place that the last answer cites, as a picture inside the answer: no address serves it."""
         from docgemma.rcm.highlight import page_image
 
         places = cited(self.told)
-        if at is None or not 0 <= at < len(places):
+        if not isinstance(at, int) or not 0 <= at < len(places):
             return ""
         place = places[at]
         if place["document"] not in self.papers:

@@ -1,6 +1,6 @@
 """The RCM tab: add PDFs, ask, read the checklist beside the page on which each quote stands. Clear forgets."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,22 +56,13 @@ class RcmTab:
 
     def add(self, files: list[str], request: gr.Request) -> str:
         """Take uploads over; what cannot be read is said."""
-        case, wrong = self._case(request), list[str]()
-        for given in files:
-            try:
-                case.take_over(Path(given))
-            except DocGemmaError as error:
-                wrong.append(problem(error))
-        return view.html("rcm_papers", case.pages, wrong)
+        return _taken(case := self._case(request), case.take_over, files)
 
     def take_sample(self, name: str | None, request: gr.Request) -> tuple[Any, ...]:
         """Begin anew with a sample note."""
-        told = self._forget(request)
-        if not name:
-            return view.html("rcm_papers", {}), told, "", HIDDEN
-        case = self._case(request)
-        case.take(data_file("rcm", "notes", name))
-        return view.html("rcm_papers", case.pages), told, "", HIDDEN
+        told, case = self._forget(request), self._case(request)
+        samples = [str(data_file("rcm", "notes", name))] if name else []
+        return _taken(case, case.take, samples), told, "", HIDDEN
 
     def ask(self, question: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """One turn; the answer is drawn anew after each step. Words may answer what was asked back, too."""
@@ -101,8 +92,7 @@ class RcmTab:
 
     def choose(self, request: gr.Request, event: gr.EventData) -> str:
         """Show the page of a quote."""
-        number = event._data.get("number")
-        return self._case(request).page(number if isinstance(number, int) else None)
+        return self._case(request).page(event._data.get("number"))
 
     def halt(self, request: gr.Request) -> None:
         """Stop after the step that runs."""
@@ -128,3 +118,13 @@ class RcmTab:
             turn.listen(lambda event: None if event else case.remove())
             return view.html("rcm_forgotten", case.asked, case.ledger)
         return view.html("rcm_forgotten", case.asked, case.ledger, case.remove())
+
+
+def _taken(case: Case, take: Callable[[Path], None], files: list[str]) -> str:
+    wrong = list[str]()
+    for given in files:
+        try:
+            take(Path(given))
+        except DocGemmaError as error:
+            wrong.append(problem(error))
+    return view.html("rcm_papers", case.pages, wrong)
