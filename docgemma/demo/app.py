@@ -12,6 +12,7 @@ from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.everyday import Everyday
 from docgemma.demo.patients import FOUND
+from docgemma.demo.rcm_tab import RcmTab
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session
 from docgemma.demo.trials_tab import TrialsTab
@@ -166,6 +167,9 @@ def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario], t
             with gr.Tab("Trials", id="trials"):
                 ui.trials = TrialsTab(agent, turns)
                 ui.trials.draw()
+            with gr.Tab("RCM", id="rcm", elem_id="dg-rcm-tab"):
+                ui.rcm = RcmTab(agent, turns)
+                ui.rcm.draw()
         with gr.Tab("Scenarios", id="scenarios"):
             choices = [(item.title, item.id) for item in scenarios]
             ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
@@ -203,6 +207,9 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     gr.on([trials.go.click, trials.note.submit], trials.search, trials.note, trials.shown, **TURN)
     gr.on([trials.clear.click, ui.anew.click], trials.forget, None, [trials.note, trials.shown], **QUICK)
     blocks.unload(trials.left)
+    rcm: RcmTab = ui.rcm
+    rcm.wire(TURN, QUICK, ui.anew)
+    blocks.unload(rcm.left)
     ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
     ui.remember.input(handlers.remember, [ui.remember, *mine], [*mine, ui.browser, *listed_now], **QUICK)
     ui.list.select(handlers.choose_listed, mine, [*shown, *listed_now], **TURN)
