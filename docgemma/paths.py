@@ -4,6 +4,7 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from docgemma.errors import ConfigError
 
@@ -43,6 +44,22 @@ def data_file(*parts: str) -> Path:
             hint="Clone the repository again, or set DOCGEMMA_DATA to its data folder.",
         )
     return path
+
+
+def data_yaml(*parts: str) -> dict[str, Any]:
+    """One YAML file of `data/`, `data_yaml("clinical", "measures.yaml")`.
+
+    Raises:
+        ConfigError: it is missing or is no YAML.
+    """
+    import yaml
+
+    text = data_file(*parts).read_text(encoding="utf-8")
+    try:
+        read: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"data/{'/'.join(parts)} cannot be read.", hint="Clone the repository again.") from error
+    return read
 
 
 def private_folder(path: Path) -> Path:

@@ -122,6 +122,15 @@ class Facts:
         text = f"{', '.join(counted)} rows of {listed(dict.fromkeys(item['n'] for item in newest))} each"
         return self.say("random samples of facts, newest first", text, "data/results/facts.json")
 
+    def stated(self) -> str:
+        """How many conditions and limits a label states word for word: `33 of 500 …, 6.6 % (4.7–9.1)`."""
+        found = self.results("facts")["quoted"]
+        hits, n = found["quoted"], found["n"]
+        low, high = wilson(hits, n)
+        text = f"{hits} of {n} conditions and limits of {found['labels']} drugs, {100 * hits / n:.1f} % "
+        text += f"({100 * low:.1f}–{100 * high:.1f})"
+        return self.say("facts that a label states", text, "data/results/facts.json")
+
     def misled(self) -> str:
         """How many rows of the last three samples were misleading or dangerous: `3/180, 1.7 % (0.6–4.8)`."""
         newest = self.results("facts")["samples"][-3:]

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from docgemma.errors import UsageError
 from docgemma.experiments.cases import Block, CaseFileError, Text
-from docgemma.paths import data_file
+from docgemma.paths import data_file, data_yaml
 
 Case = dict[str, Any]
 QUICK = 8  # cases a condition
@@ -108,6 +108,5 @@ def find_suites(name: str) -> list[Suite]:
 @lru_cache(maxsize=20)
 def read_cases(name: str) -> list[Case]:
     """The labelled cases of a file of data/experiments/cases."""
-    text = data_file("experiments", "cases", f"{name}.yaml").read_text(encoding="utf-8")
-    cases: list[Case] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["cases"]
+    cases: list[Case] = data_yaml("experiments", "cases", f"{name}.yaml")["cases"]
     return cases

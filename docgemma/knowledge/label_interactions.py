@@ -12,7 +12,8 @@ from typing import Any
 
 from docgemma.knowledge.base import DrugLabel, Interaction, LabelSection
 from docgemma.knowledge.label_text import around, clip, sentences, subsections
-from docgemma.knowledge.search import WORD, read_yaml
+from docgemma.knowledge.search import WORD
+from docgemma.paths import data_yaml
 
 UNGRADED = "severity not stated"  # the label names the drug without a word on how grave it is
 QUOTE = 360  # characters of a quoted piece
@@ -115,7 +116,7 @@ def find(own: Drug, other: Drug) -> Finding | None:
 @lru_cache(maxsize=1)
 def label_words() -> dict[str, Any]:
     """`label_words.yaml`, its expressions compiled."""
-    words = read_yaml("label_words.yaml")
+    words = data_yaml("knowledge", "label_words.yaml")
     ranks = [re.compile("|".join(ways), re.IGNORECASE) for ways in words["severities"]]
     general = [f"{first} {drug}" for first in words["general"] for drug in words["general_drugs"]]
     denied = re.compile("|".join(words["denied"]), re.IGNORECASE)
@@ -170,7 +171,7 @@ def wordings(class_name: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _class_words() -> dict[str, list[str]]:
-    return read_yaml("class_words.yaml")
+    return data_yaml("knowledge", "class_words.yaml")
 
 
 def _in_part(

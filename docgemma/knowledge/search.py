@@ -3,29 +3,19 @@
 import re
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 
 MAX_CONCEPTS = 8
 WORD = re.compile(r"[^\W_]+")
 ANY_STATUS = frozenset({"", "any", "all", "none", "unknown"})
 
 
-def read_yaml(name: str) -> dict[str, Any]:
-    """One of the word lists of `data/knowledge`."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    words: dict[str, Any] = yaml.load(data_file("knowledge", name).read_text(encoding="utf-8"), Loader=loader)
-    return words
-
-
 @lru_cache(maxsize=1)
 def vocabulary() -> tuple[frozenset[str], dict[tuple[str, ...], list[str]], dict[str, list[str]]]:
     """`search.yaml`: stop words; words of a phrase -> every way to say it, itself first; status as said -> codes."""
-    data = read_yaml("search.yaml")
+    data = data_yaml("knowledge", "search.yaml")
     phrases: dict[tuple[str, ...], list[str]] = {}
     for line in data["synonyms"].splitlines():
         same, _, kinds = ([item.strip() for item in part.split(",") if item.strip()] for part in line.partition(">"))

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.text.words import clinical, plain
 
 Key = tuple[str, ...]  # words in one spelling, for comparing
@@ -218,7 +217,7 @@ def within(small: Key, large: Key) -> bool:
 @lru_cache(maxsize=4)
 def words_file() -> dict[str, Any]:
     """Negations, cues and endings by which a note is read."""
-    return _read("words")
+    return data_yaml("prescreen", "words.yaml")
 
 
 @lru_cache(maxsize=1)
@@ -228,21 +227,10 @@ def load_concepts() -> Concepts:
     Raises:
         ConfigError: the file is missing or is no YAML.
     """
-    concepts = Concepts(_read("concepts")["groups"])
+    concepts = Concepts(data_yaml("prescreen", "concepts.yaml")["groups"])
     for line in clinical("conditions")["conditions"]:
         if known := concepts.get(line["name"]):
             for said in line["said"]:
                 concepts.named.setdefault(key(said), known)
                 concepts.abbreviated |= {key(said)} if len(said) < 4 else set()
     return concepts
-
-
-def _read(name: str) -> dict[str, Any]:
-    import yaml
-
-    text = data_file("prescreen", f"{name}.yaml").read_text(encoding="utf-8")
-    try:
-        lists: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"data/prescreen/{name}.yaml cannot be read.", hint="Clone the repository again.") from error
-    return lists

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.text.characters import fold
 
 T = TypeVar("T")
@@ -44,14 +43,7 @@ def clinical(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: it is missing or is no YAML.
     """
-    import yaml
-
-    text = data_file("clinical", f"{name}.yaml").read_text(encoding="utf-8")
-    try:
-        lists: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ConfigError("A word list of data/clinical cannot be read.", hint="Reinstall docgemma.") from error
-    return lists
+    return data_yaml("clinical", f"{name}.yaml")
 
 
 @lru_cache(maxsize=20)
