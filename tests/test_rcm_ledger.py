@@ -253,6 +253,16 @@ def test_a_chain_made_anew_with_its_seals_is_found_by_what_is_kept_elsewhere(led
     assert [fault.row for fault in ledger.verify(noted)] == [None]
 
 
+def test_one_row_made_anew_with_its_seal_is_found_by_the_row_after_it(ledger: Ledger) -> None:
+    entry = {**everything(filled(ledger))[2], "verbatim_quote": "Six weeks of physical therapy"}
+    for column, value in (("verbatim_quote", entry["verbatim_quote"]), ("row_hash", digest(entry))):
+        change(ledger, column, value, "id = 3")
+    attack(ledger, f"UPDATE {TABLES[0]} SET row_hash = '{digest(entry)}' WHERE id = 3")
+    if isinstance(ledger.store, SqliteStore):
+        ledger.store.heads.unlink()
+    assert ledger.verify() == [(4, "does not follow from the row before it")]
+
+
 def rechain(ledger: Ledger, seals: bool) -> None:
     rows = everything(ledger)
     rows[2]["verbatim_quote"] = "Six weeks of physical therapy"
@@ -451,8 +461,8 @@ def test_the_same_key_writes_once(ledger: Ledger) -> None:
     [
         ("verbatim_quote", ""), ("verbatim_quote", " \n"), ("verbatim_quote", "x" * 16_001), ("verbatim_quote", "a\0b"),
         ("verbatim_quote", "\ud800"), ("patient_id", ""), ("session_id", "s" * 129), ("source_document", "d" * 256),
-        ("page_number", 0), ("page_number", 4.5), ("page_number", 2**31), ("confidence_score", -0.1), ("confidence_score", 100.01),
-        ("confidence_score", float("nan")), ("auditor_result", "PASSED"),
+        ("page_number", 0), ("page_number", 4.5), ("page_number", 2**31), ("confidence_score", -0.1),
+        ("confidence_score", 100.01), ("confidence_score", float("nan")), ("auditor_result", "PASSED"),
     ],
 )  # fmt: skip
 def test_a_row_that_cannot_be_right_is_refused_without_its_text(sqlite_ledger: Ledger, column: str, value: Any) -> None:

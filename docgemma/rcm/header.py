@@ -82,6 +82,7 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
     pieces = joined.replace("#:", " #:").split(":")
     label, rest = words()["labels"].get(" ".join(fold(pieces[0]).split())), pieces[1:]
     if label is None or not rest or not is_label(pieces[0]):
+        yield from _running_head(line)
         return
     value, read = "", list[tuple[str, str]]()
     for at, piece in enumerate(rest):
@@ -94,6 +95,15 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
         label, value = _label(here[-tail:]) or "", ""
     for field, text in [*read, (label, value)]:
         yield from _values(field, text.strip(" |;,·•-–_"), [one for one, _ in read] + [label])
+
+
+def _running_head(line: str) -> Iterator[tuple[str, str]]:
+    """The patient of a line without labels but for the birth date: "Wilson, James   DOB 07/30/1985   Member ID 7"."""
+    births = [birth for birth in read_births(line) if birth.kind == "stated"]
+    if births and not fold(line[births[0].start :]).startswith("born"):  # prose: "his mother, born 1931"
+        name, day = _name(line[: births[0].start]), _day(line[births[0].start : births[0].end])
+        if day and len(name.split()) > 1:
+            yield from (("name", name), ("birth_date", day))
 
 
 def _label(pieces: list[str]) -> str | None:
@@ -135,13 +145,15 @@ def _day(text: str) -> str:
 def _name(text: str) -> str:
     """The name in the order first, last; "" where the text is no name of a patient."""
     text = text.split("(")[0].split("|")[0].split("  ")[0].strip(" ,;-–")
+    if _staff(text):
+        return ""
     family, comma, given = (part.strip() for part in text.partition(","))
     if comma and given and fold(given) not in words()["generations"]:
         text = f"{given} {family}" if not any(char.isdigit() for char in given) else family
     said = text.replace(",", " ").split()
     if said and fold(said[0]).rstrip(".") in words()["titles"]:
         said = said[1:]
-    if _staff(text) or not 0 < len(said) <= NAME_WORDS:
+    if not 0 < len(said) <= NAME_WORDS:
         return ""
     proper = [word for word in said if fold(word) not in words()["particles"]]
     fits = proper and all(word[0].isupper() and not any(char.isdigit() for char in word) for word in proper)
@@ -150,4 +162,6 @@ def _name(text: str) -> str:
 
 def _staff(text: str) -> bool:
     """Whether it names a clinician: "Dr. Strand", "J. Marchetti, DPT"."""
-    return any(fold(word).strip(".,") in words()["staff"] for word in text.split())
+    first, *rest = [word.strip(".,") for word in text.split()] or [""]
+    degrees = [word for word in rest if word != word.capitalize()]  # "Do" and "Pa" are names, "DO" is a degree
+    return fold(first) in words()["doctors"] or any(fold(word) in words()["staff"] for word in degrees)

@@ -128,7 +128,11 @@ class PostgresStore(Store):
     snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",)
 
     def __init__(self, address: str):
-        self.api, self.address, self.where = _driver("psycopg"), address, "at the PostgreSQL address"
+        self.api, self.address, self.where = (
+            _driver("psycopg", "docgemma[postgres]"),
+            address,
+            "at the PostgreSQL address",
+        )
 
     def connect(self) -> Any:
         return self.api.connect(self.address, connect_timeout=10)
@@ -151,7 +155,7 @@ class MysqlStore(Store):
     snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION READ ONLY")
 
     def __init__(self, address: str):
-        self.api = _driver("pymysql")
+        self.api = _driver("pymysql", "pymysql")
         parts = urlsplit(address)
         password = parts.password or os.environ.get("MYSQL_PWD", "")
         self.where, self.options = "at the MySQL address", {
@@ -172,8 +176,8 @@ def fetch(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[S
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def _driver(name: str) -> Any:
+def _driver(name: str, package: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ConfigError(f"The ledger's database needs {name}.", hint=f"pip install '{name}'") from error
+        raise ConfigError(f"The ledger's database needs {name}.", hint=f"pip install '{package}'") from error
