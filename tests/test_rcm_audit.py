@@ -83,6 +83,14 @@ STANDS = [
     ("His father and brother had knee replacements.", "knee replacement", "family"),
     ("Breast cancer in a sister.", "breast cancer", "family"),
     ("Her sister failed 14 weeks of PT.", "pt", "family"),
+    ("PT recommended x 12 weeks.", "pt", "hypothetical"),
+    ("Once she has completed 12 weeks of PT without relief, we request surgery.", "pt", "hypothetical"),
+    ("The policy asks for 12 weeks of PT without relief.", "pt", "hypothetical"),
+    ("Needs PT for 12 weeks.", "pt", "hypothetical"),
+    ("Anticipate PT for 12 weeks.", "pt", "planned"),
+    ("Smoking status: Never", "smoking", "negated"),
+    ("PT declined by the patient.", "pt", "negated"),
+    ("Denies any personal or family history of thyroid cancer.", "thyroid cancer", "negated"),
 ]  # fmt: skip
 
 
@@ -222,6 +230,7 @@ def test_nothing_of_a_page_that_could_not_be_read_verifies():
         ("She has diabetes.", "had diabetes", "Her mother had diabetes."),
         ("No infection.", "infection of the knee", "There is infection of the knee."),
         ("Left knee pain.", "right knee pain", "She has right knee pain."),
+        ("Naproxen for 16 weeks.", "naproxen for 6 weeks", "She took naproxen for 6 weeks."),
     ],
 )
 def test_a_quote_bears_out_nothing_that_its_sentence_denies_plans_considers_or_says_of_another(said, quote, text):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from docgemma.paths import data_file
 from docgemma.rcm.criteria import judge
-from docgemma.rcm.policies import load_policies
+from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Criterion, Document, Identity, Policy
 from tests.rcm_documents import document, page
 from tests.scripted import ScriptedLLM

@@ -93,6 +93,7 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
         ahead = min((stop for stop in stops if stop >= end), default=len(words))
         behind = _clause(words, max((stop for stop in stops if stop < start), default=0), start)
         closed = end == ahead or bool(set(words[end].mark) & set(".,:)"))
+        closed = closed or words[end].text in data["trails"] or words[end].text.isdigit()
         for kind in KINDS:
             opens = start == 0 or bool(set(words[start].mark) & set(",:;.-•"))
             forward = f"{kind} before" in roles or (f"{kind} first" in roles and opens)

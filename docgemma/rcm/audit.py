@@ -1,22 +1,20 @@
 """Audit claims: the quote stands in its place, says what is claimed, of this patient and this side. Pure, no model.
 
-Also the contradictions between documents, and the confidence that follows.
+Also the confidence and the escalation that follow.
 """
 
 from collections.abc import Sequence
-from datetime import date
-from itertools import combinations
 from typing import Any
 
-from docgemma.rcm.assertion import hits, status
+from docgemma.rcm.assertion import status
+from docgemma.rcm.contradictions import contradictions as contradictions
 from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
-from docgemma.rcm.sentences import Sentence, Word, lists, section_at, sentences_of, spans, words_of
-from docgemma.rcm.sides import parts, same_part, sides
+from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
+from docgemma.rcm.sides import sides
 from docgemma.text.characters import fold
-from docgemma.text.drugs import DrugNames
+from docgemma.text.numbers import quantities
 
 LETTERS = 3  # of a word that is compared between a claim and its quote
-VISITS_APART = 14  # days
 WEIGHTS = {"audit_pass_rate": 0.5, "citation_density": 0.3, "self_assessment": 0.2}
 MARKS = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
@@ -52,36 +50,14 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     around = [_around(page["text"], start, end) for start, end in places]
     if not any(_agrees(claim["claim"], claim["quote"], text, claim["section"]) for text in around):
         wrong.append("the quote is denied, only considered, planned or a relative's")
+    measured, given = ({(one.value, one.unit) for one in quantities(text)} for text in (claim["claim"], around[0]))
+    if {one for one in measured if one[1]} - given:
+        wrong.append("a number of the claim is not in the quote")
     wanted = sides(claim["claim"]) or ({"left", "right"} if side == "bilateral" else {side} - {""})
     said = sides(claim["quote"]) or sides(around[0])
     if wanted and said and not wanted <= said:
         wrong.append("the quote is of the other side")
     return wrong
-
-
-def contradictions(
-    documents: Sequence[Document], *, question: str = "", drug: str = "", drugs: DrugNames | None = None,
-    claims: Sequence[Claim] = (), today: date | None = None,
-) -> list[Contradiction]:  # fmt: skip
-    """What cannot both be right, each with both quotes.
-
-    Args:
-        question: what was asked; its side is held against the documents.
-        drug: that is requested; held against the allergies that are stated.
-        drugs: the drug dictionary, with which classes are compared.
-        claims: of criteria, those that `judge` returns; one that supports a criterion and one against it are a pair.
-        today: dates behind it are not read as visits.
-    """
-    said = sentences_of(documents, today)
-    found = [*_sides_apart(said, question), *_courses(said), *_allergies(said, drug, drugs)]
-    for one, other in combinations([claim for claim in claims if claim.get("criterion")], 2):
-        against = one["claim"].startswith(AGAINST) != other["claim"].startswith(AGAINST)
-        if one.get("criterion") == other.get("criterion") and against:
-            found.append(Contradiction(what=f"stated and denied: {one.get('criterion')}", one=one, other=other))
-    return found
-
-
-AGAINST = "Against "  # begins a claim that speaks against its criterion
 
 
 def confidence(
@@ -109,7 +85,7 @@ def confidence(
         "self_assessment": None if self_assessment is None else min(max(self_assessment, 0.0), 1.0),
     }
     total = sum(weight for name, weight in WEIGHTS.items() if values[name] is not None)
-    weights = {name: weight / total if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
+    weights = {name: round(weight / total, 4) if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
     score = sum(weights[name] * (value or 0.0) for name, value in values.items())
     return {"score": round(score, 4), "parts": values, "weights": weights}
 
@@ -140,15 +116,6 @@ def insufficient(judged: Sequence[Judged]) -> list[str]:
         for one in judged
         if one["verdict"] == "NOT DOCUMENTED"
     ]
-
-
-def claim_of(sentence: Sentence, claim: str, criterion: str = "") -> Claim:
-    """A sentence as a claim that quotes it, not verified yet."""
-    made = Claim(
-        claim=claim, quote=sentence.text, document=sentence.document, page=sentence.page, section=sentence.section,
-        verified=False, kind="document",
-    )  # fmt: skip
-    return {**made, "criterion": criterion} if criterion else made
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -255,83 +222,3 @@ def _same_person(one: Identity, other: Identity) -> bool:
     return all(
         any(part == two or (1 in (len(part), len(two)) and part[0] == two[0]) for two in large) for part in small
     )
-
-
-def _sides_apart(said: Sequence[Sentence], question: str) -> list[Contradiction]:
-    """A request for one side where all that is documented of that part is of the other."""
-    cues = lists("opposites")["asked"]
-    asked = (
-        [Sentence(question, "the question", 1, "asked", 0, len(question), "", words_of(question))]
-        if sides(question)
-        else []
-    )
-    requests = [one for one in said if sides(one.text) and parts(one.text) and hits(cues, one.words)]
-    found = []
-    for one in [*asked, *requests]:
-        others = [
-            other
-            for other in said
-            if other not in requests and parts(one.text) and sides(other.text) and same_part(one.text, other.text)
-            and all(status(other.words, at, at + 1, other.section) != "family" for at in range(len(other.words)))
-        ]  # fmt: skip
-        pool = [*others, *(item for item in requests if one in asked and same_part(one.text, item.text))]
-        wrong = [other for other in pool if not sides(other.text) & sides(one.text)]
-        if wrong and (len(wrong) == len(pool) or (one in asked and any(item in requests for item in wrong))):
-            found.append(_pair("the side that is asked for is not the side that is documented", one, wrong[0]))
-    return found[:1]
-
-
-def _courses(said: Sequence[Sentence]) -> list[Contradiction]:
-    """ "Stable" and "worsening" of one problem at visits within 14 days."""
-    data, found = lists("opposites"), list[Contradiction]()
-    dated = [one for one in said if one.day]
-    for left, right in data["pairs"]:
-        for one in (item for item in dated if _affirms(item, left)):
-            for other in (item for item in dated if _affirms(item, right)):
-                apart = abs((date.fromisoformat(one.day) - date.fromisoformat(other.day)).days)
-                if 0 < apart <= VISITS_APART and _one_problem(one, other, {*left, *right, *data["generic"]}):
-                    first, second = sorted((one, other), key=lambda item: item.day)
-                    found.append(
-                        _pair(f"the course of one problem differs between visits {apart} days apart", first, second)
-                    )
-    return list({(item["one"]["quote"], item["other"]["quote"]): item for item in found}.values())
-
-
-def _one_problem(one: Sentence, other: Sentence, generic: set[str]) -> bool:
-    known = {part for term in generic for part in term.split()}
-    mine, theirs = (
-        {word.text.removesuffix("s") for word in item.words if word.text not in known and word.text.isalpha()}
-        for item in (one, other)
-    )
-    opposed = sides(one.text) and sides(other.text) and not sides(one.text) & sides(other.text)
-    return not opposed and (bool(mine & theirs) or not mine or not theirs)
-
-
-def _allergies(said: Sequence[Sentence], drug: str, drugs: DrugNames | None) -> list[Contradiction]:
-    """The drug that is requested, and an allergy to it or its class that is stated."""
-    from docgemma.rules.drug_classes import allergy_conflict
-
-    found = []
-    for one in said if drug else ():
-        spots = hits(["allergy", "allergies", "allergic", "anaphylaxis", "hypersensitivity"], one.words)
-        listed = "allerg" in one.section.casefold()
-        stands = any(status(one.words, start, end, one.section) == "affirmed" for start, end in spots) or (
-            listed and not spots
-        )
-        conflict = allergy_conflict(drug, one.text, drugs) if stands else None
-        if conflict and not any(
-            status(one.words, *spot, one.section) == "negated" for spot in hits([drug.casefold()], one.words)
-        ):
-            asked = next((other for other in said if other != one and hits([drug.casefold()], other.words)), None)
-            asked = asked or Sentence(drug, "the question", 1, "asked", 0, len(drug), "", words_of(drug))
-            found.append(_pair(f"the requested drug and a stated allergy: {conflict}", asked, one))
-    return found
-
-
-def _affirms(sentence: Sentence, terms: Sequence[str]) -> bool:
-    spots = hits(terms, sentence.words)
-    return any(status(sentence.words, start, end, sentence.section) == "affirmed" for start, end in spots)
-
-
-def _pair(what: str, one: Sentence, other: Sentence) -> Contradiction:
-    return Contradiction(what=what, one=claim_of(one, one.text), other=claim_of(other, other.text))

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.rcm.audit import AGAINST, claim_of, verify
+from docgemma.rcm.audit import verify
+from docgemma.rcm.contradictions import AGAINST, claim_of
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, sentences_of, words_of
 from docgemma.rcm.shown import Asked, Finding, judge_pattern, opposes, passes
@@ -59,7 +60,7 @@ def judge(
         for against in (False, True):
             denied = against != (finding.verdict == "NOT MET")
             for quote in finding.against if against else finding.quotes:
-                lead = f"{AGAINST}{criterion['id']}: " if denied else ""
+                lead = f"{AGAINST}it: " if denied else ""
                 made = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
                 claims.append(verify(made, documents, asked=asked))
         mine = [claim for claim in claims if claim.get("criterion") == criterion["id"]]
@@ -70,7 +71,7 @@ def judge(
 
 
 def _judged(criterion: Criterion, finding: Finding) -> Judged:
-    quote = finding.quotes[-1] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
+    quote = finding.quotes[0] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
     return Judged(
         id=criterion["id"], text=criterion["text"], verdict=finding.verdict, quote=quote.text if quote else "",
         document=quote.document if quote else "", page=quote.page if quote else None,

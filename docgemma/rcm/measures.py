@@ -177,12 +177,13 @@ def _belongs(
     value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], unit: str, found: Sequence[Value]
 ) -> bool:
     """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
+    age = value.end < len(words) and words[value.end].text in ("old", "o")  # "68-year-old", "45 y/o"
     for start, end in named:
         if start < value.end and value.start < end:
             return True
         first, last = (end, value.start) if end <= value.start else (value.end, start)
         between = any(first <= other.start < last for other in found)
-        near = last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
+        near = not age and last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
         if near and (counted(unit) or (end <= value.start and not between)):
             return True
     return False

@@ -6,10 +6,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
-from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import data_yaml
 from docgemma.rcm.records import Document, Page
 from docgemma.text.births import read_births
 from docgemma.text.characters import fold
@@ -56,11 +53,7 @@ def lists(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: it is missing or is no YAML.
     """
-    try:
-        found: dict[str, Any] = yaml.safe_load(data_file("rcm", f"{name}.yaml").read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError("A word list of data/rcm cannot be read.", hint="Reinstall docgemma.") from error
-    return found
+    return data_yaml("rcm", f"{name}.yaml")
 
 
 @lru_cache(maxsize=20_000)
@@ -117,6 +110,9 @@ def section_at(document: Document, page: Page, at: int) -> str:
     inside = [part["title"] for part in page["sections"] if part["start"] <= at < part["end"]]
     if inside:
         return inside[-1] or UNTITLED
+    ahead = next((part["title"] for part in page["sections"] if part["start"] > at), "")
+    if ahead and page["text"].startswith(ahead, at):
+        return ahead  # a heading is of its own section
     before = [one for one in document["pages"] if one["number"] < page["number"] and one["sections"]]
     first = min((part["start"] for part in page["sections"]), default=len(page["text"]))
     return (before[-1]["sections"][-1]["title"] or UNTITLED) if before and at < first else UNTITLED
