@@ -2,15 +2,15 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rapidfuzz import fuzz, process
 
 from docgemma.paths import data_file
 from docgemma.rcm.meaning import WIDTH, embed
-from docgemma.rcm.policy_files import load_policies, payers, read_yaml
+from docgemma.rcm.policy_files import load_policies, payers
+from docgemma.rcm.policy_names import differs, names, words
 from docgemma.rcm.records import Policy
 from docgemma.reading.reader import load_reader
 from docgemma.text.words import plain
@@ -19,11 +19,6 @@ __all__ = ["PolicyIndex", "load_policies", "payers"]
 NEAR = 0.65  # cosine of a question and the nearest name; chosen on the `dev` queries of data/rcm/policies
 COMMON = 20_000  # the encoder's vocabulary is ordered by frequency; behind are technical words
 SPELT = 90  # of 100: a word of the question is a misspelt word of a name
-SPREAD = 6  # words of the question among which all words of a name stand
-SMALL = frozenset(
-    "a an the of for to in on at by and or with without my her his their is are be was does do can it".split()
-)
-LETTER = 4  # a shorter word is never taken for another one
 
 
 class PolicyIndex:
@@ -40,12 +35,11 @@ class PolicyIndex:
         self.policies = dict(load_policies() if policies is None else policies)
         self.fallback = ""
         self._points = list(_points(self.policies.values()))
-        self._words = sorted({word for _, text in self._points for word in words(text) if len(word) > LETTER})
+        self._words = sorted({word for _, text in self._points for word in words(text) if len(word) > 4})
         digest = hashlib.sha256("\n".join(f"{key} {text}" for key, text in self._points).encode()).hexdigest()
         self._collection = f"docgemma_policies_{digest[:12]}"  # of these texts only, also where a server keeps others
-        self._client = (
-            self._open(url) if url else None
-        )  # names need no index: in this process it is filled when it is asked
+        # names need no index, so that of this process is filled at the first question that needs it
+        self._client = self._open(url) if url else None
 
     def search(self, payer: str, asked_for: str) -> Policy | None:
         """The payer's policy for a procedure or drug; None is "Policy Not Found", never a neighbour's policy.
@@ -56,13 +50,13 @@ class PolicyIndex:
         """
         own = {key: one for key, one in self.policies.items() if plain(one["payer"]) == plain(payer)}
         asked = self._mended(asked_for)
-        fitting = {key: one for key, one in own.items() if not _apart(asked, one)}
-        named = {key: score for key, one in fitting.items() if (score := _named(asked, one))}
+        fitting = {key: one for key, one in own.items() if not differs(asked, one)}
+        named = {key: score for key, one in fitting.items() if (score := names(asked, one))}
         if named:
             best = max(named.values())
             first = [key for key, score in named.items() if score == best]
             return self.policies[first[0]] if len(first) == 1 else None
-        if not fitting or any(_named(asked, one) and not _apart(asked, one) for one in self.policies.values()):
+        if not fitting or any(names(asked, one) and not differs(asked, one) for one in self.policies.values()):
             return None  # what another payer has a policy for
         near = self.nearest(" ".join(asked), payer, limit=1)
         sure = near and near[0][0] in fitting and near[0][1] >= NEAR and not self._foreign(asked, near[0][0])
@@ -177,59 +171,6 @@ class PolicyIndex:
             )
             mended.append(near[0] if near else word)
         return tuple(mended)
-
-
-@lru_cache(maxsize=2_000)
-def words(text: str) -> tuple[str, ...]:
-    """The words of a text for comparing: lower case, parts of "L4-L5" by themselves, without a plural s."""
-    parts = "".join(" " if char in "-/+" else char for char in plain(text)).split()
-    return tuple(
-        part[:-1] if len(part) > LETTER and part[-1] == "s" and part[-2] not in "sui" else part for part in parts
-    )
-
-
-def _named(asked: tuple[str, ...], policy: Policy) -> int:
-    """How many words of the question name the policy: its longest name, 0 if none stands there; a code is sure."""
-    best = 0
-    for one in policy["procedures"]:
-        if {code.lower() for code in one["codes"]} & set(asked):
-            return 100
-        for name in (one["name"], *one["also"]):
-            spelled = words(name)
-            if _run(spelled, asked) or _among([word for word in spelled if word not in SMALL], asked):
-                best = max(best, len(spelled))
-    return best
-
-
-def _run(name: Sequence[str], asked: tuple[str, ...]) -> bool:
-    return any(asked[at : at + len(name)] == name for at in range(len(asked) - len(name) + 1))
-
-
-def _among(name: Sequence[str], asked: tuple[str, ...]) -> bool:
-    """Whether the words of a name of two or more stand close together, in any order."""
-    near = (set(asked[at : at + SPREAD]) for at in range(max(1, len(asked) - SPREAD + 1)))
-    return len(name) > 1 and any(set(name) <= window for window in near)
-
-
-def _apart(asked: tuple[str, ...], policy: Policy) -> bool:
-    """Whether the question names another site, kind or disease than the policy's names do (axes.yaml)."""
-    names = [words(name) for one in policy["procedures"] for name in (one["name"], *one["also"])]
-    axes = _axes()
-    for values in axes["either"].values():
-        said = {value for value, terms in values.items() if any(_run(words(term), asked) for term in terms)}
-        held = {value for value, terms in values.items() if any(_run(words(t), name) for t in terms for name in names)}
-        if said and held and not said & held:
-            return True
-    return any(
-        any(_run(words(term), asked) for term in terms)
-        and not any(_run(words(term), name) for term in terms for name in names)
-        for terms in axes["only_named"].values()
-    )
-
-
-@lru_cache(maxsize=1)
-def _axes() -> dict[str, Any]:
-    return read_yaml(data_file("rcm", "policies", "axes.yaml"))
 
 
 def _points(policies: Iterable[Policy]) -> Iterable[tuple[str, str]]:

@@ -89,7 +89,7 @@ def response(policy: Policy, judged: Sequence[Judged], patient_id: str, authored
 
 
 def build(folder: Path | None = None) -> list[Path]:
-    """Write each policy's Questionnaire as JSON to a folder, `data/rcm/policies/fhir` unless told; the files written."""
+    """Write each policy as a Questionnaire in JSON to a folder, `data/rcm/policies/fhir` unless told."""
     folder = folder or data_file("rcm", "policies") / "fhir"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
