@@ -209,7 +209,25 @@ def test_what_could_not_be_checked_stands_on_the_card(server: Server) -> None:
         "2 of the allergies",
     ):
         assert word in card["detail"], word
-    assert "2,000 mg a day" in card["detail"] or "not everything" in card["summary"]
+
+
+@pytest.mark.parametrize(("name", "instruction", "told"), [
+    ("metformin 500 mg tablet", dose(2, "tablet", 2), "2,000 mg a day"),
+    ("metformin 500 mg tablet", {"dosageInstruction": [{"text": "Take 2 tablets twice daily"}]}, "2,000 mg a day"),
+    ("metformin 500 mg tablet", {"dosageInstruction": [{"text": "500 mg every 8 hours"}]}, "1,500 mg a day"),
+    ("24 HR metformin hydrochloride 500 MG Extended Release Oral Tablet", dose(1, "TAB", 1), "500 mg a day"),
+    ("metformin 500 mg tablet", dose(10, "tablet", 2), "10,000 mg a day"),
+    ("metformin 500 mg tablet", {"dosageInstruction": [{"text": "as discussed"}]}, "the dose of metformin"),
+])  # fmt: skip
+def test_tablets_are_counted_out_by_the_strength_of_the_product(
+    server: Server, name: str, instruction: dict, told: str
+) -> None:
+    active = {"resourceType": "MedicationRequest", "status": "active", "subject": {"reference": f"Patient/{PATIENT}"}}
+    taken = bundle(active | {"medicationCodeableConcept": {"text": "lisinopril 10 mg"}})  # no ids here or there
+    drafted = {key: value for key, value in order(name, **instruction).items() if key != "id"}
+    (card,) = cards(server, request(drafted, prefetch=prefetch(medications=taken)))
+    assert told in card["detail"] and "lisinopril" in card["detail"], card["detail"]
+    assert (card["indicator"] == "critical") == ("10,000" in told)
 
 
 def test_data_that_are_needed_and_cannot_be_had_are_412(server: Server) -> None:

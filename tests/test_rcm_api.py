@@ -18,6 +18,7 @@ from docgemma.settings import Settings
 from tests.api_server import TOKENS, Server
 from tests.test_api import problem
 
+DATA = Path(__file__).parents[1] / "data"
 QUOTE = "Patient reports bilateral knee pain for 6 months, worse on stairs."
 ENTRY = {
     "patient_id": "P-00123", "verbatim_quote": QUOTE, "source_document": "DischargeNote.pdf", "page_number": 4,
@@ -66,14 +67,14 @@ def test_a_quote_is_written_and_its_row_can_be_found_by_its_id(server: Server) -
 
 def test_with_a_key_it_is_written_once_also_by_many_at_once(server: Server) -> None:
     before, answers = len(rows(server)), list[httpx.Response]()
-    callers = [threading.Thread(target=lambda: answers.append(write(server, key="the key"))) for _ in range(6)]
+    callers = [threading.Thread(target=lambda: answers.append(write(server, key="the-key"))) for _ in range(6)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
     assert len({answer.json()["ledger_id"] for answer in answers}) == 1 and len(rows(server)) == before + 1
-    problem(write(server, key="the key", page_number=5), 422, "Nothing was written", "key")
-    theirs = write(server, "clinic", key="the key")
+    problem(write(server, key="the-key", page_number=5), 422, "Nothing was written", "key")
+    theirs = write(server, "clinic", key="the-key")
     assert theirs.status_code == 200 and len(rows(server, "verify.clinic")) == 1
 
 
@@ -184,9 +185,11 @@ def test_documents_that_cannot_be_used_are_refused_before_a_turn_begins(server: 
         )
 
 
-def test_the_golden_set_needs_a_writing_token(server: Server) -> None:
+def test_the_golden_set_is_run_by_a_writing_token_alone(server: Server) -> None:
     with server.client("viewer") as client:
         problem(client.post("/eval/run"), 403)
+        there = (DATA / "golden" / "rcm.yaml").exists()
+        assert client.get("/eval/results").status_code == (200 if there else 404)
     assert httpx.get(f"{server.url}/eval/results").status_code == 401
 
 

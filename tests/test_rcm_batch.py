@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from docgemma.errors import ConfigError, StoreError, UsageError
-from docgemma.paths import PACKAGE
+from docgemma.paths import PACKAGE, data_file
 from docgemma.rcm.batch import batch, read_lines
 
 LOG = "asked.log"  # of the folder: a line for each time that a document was asked
@@ -197,3 +200,28 @@ def test_on_ray_the_same_function_gives_the_same_lines(tmp_path: Path, monkeypat
         pdf(tmp_path, f"{number}.pdf", f"Text {number}")
     told = run(tmp_path, ray="ray://head:10001")
     assert told["statuses"] == {"answered": 3} and seen == ["ray://head:10001", "shut down"]
+
+
+def test_the_command_asks_the_real_agent_and_goes_on(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("docgemma.graphs.rcm")  # comes with the graph
+    from docgemma.cli.rcm_batch import batch_command
+
+    for name, value in (("HOME", str(home)), ("MODEL", "edge"), ("SOURCES", "offline")):
+        monkeypatch.setenv(f"DOCGEMMA_{name}", value)
+    folder = tmp_path / "requests"
+    folder.mkdir()
+    shutil.copy(data_file("rcm", "notes", "gonzalez_knee_replacement.pdf"), folder)
+    pdf(folder, "empty.pdf", "Nothing of a patient stands here.")
+    app = typer.Typer()
+    app.command()(batch_command)
+    first = CliRunner().invoke(app, [str(folder), "--json"])
+    told = json.loads(first.stdout)
+    assert (first.exit_code, told["asked"], told["failed"]) == (0, 2, 0)
+    found = {line["file"]: line["result"] for line in read_lines(Path(told["out"]))}
+    report = found["gonzalez_knee_replacement.pdf"]
+    assert report["status"] == "answered" and report["policy"]["id"] == "NHP-ORTH-001" and report["ledger_ids"]
+    assert found["empty.pdf"]["status"] == "needs_clarification"
+    again = CliRunner().invoke(app, [str(folder)])
+    assert again.exit_code == 0 and "0 asked" in again.stdout and "2 were finished before" in again.stdout

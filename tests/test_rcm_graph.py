@@ -1,4 +1,4 @@
-"""The revenue-cycle agent end to end, on the edge model, real files and real stores; each failure mode of its design."""
+"""The revenue-cycle agent end to end: edge model, real files, real stores; each failure mode of its design."""
 
 import json
 import os
@@ -169,7 +169,8 @@ def test_a_clean_request_is_met_quote_by_quote_and_every_quote_is_in_the_ledger(
 
 def test_missing_evidence_is_looked_for_in_the_chart_and_then_flagged_as_insufficient(ask, tmp_path: Path) -> None:
     note = make_pdf(tmp_path / "note.pdf", [[
-        *header("Gregory Maddox", "08/25/1974"), "Requested service: right total knee replacement", "Right knee pain for 8 months.",
+        *header("Gregory Maddox", "08/25/1974"), "Requested service: right total knee replacement",
+        "Right knee pain for 8 months.",
     ]])  # fmt: skip
     told = ask("Does he meet the criteria?", note)
     assert told["path"].count("auditor") == 2 and told["is_partial"] and told["escalate"]
@@ -179,7 +180,8 @@ def test_missing_evidence_is_looked_for_in_the_chart_and_then_flagged_as_insuffi
 
 def test_sides_that_do_not_agree_are_asked_about_and_the_pages_are_kept(ask, tmp_path: Path) -> None:
     note = make_pdf(tmp_path / "note.pdf", [
-        [*header(), "Requested service: right total knee replacement"], ["Left knee pain for 8 months, worse with stairs."],
+        [*header(), "Requested service: right total knee replacement"],
+        ["HISTORY OF PRESENT ILLNESS:", "Left knee pain for 8 months, worse with stairs."],
     ])  # fmt: skip
     told = ask("Does she meet the criteria for a right knee replacement?", note)
     assert told["status"] == "needs_clarification" and [one["id"] for one in told["options"]] == [
@@ -191,6 +193,13 @@ def test_sides_that_do_not_agree_are_asked_about_and_the_pages_are_kept(ask, tmp
     told = ask("right", thread=told["thread"])
     assert told["status"] == "answered" and told["contradictions"] and told["escalate"]
     assert next(one for one in told["criteria"] if one["id"] == "NHP-ORTH-001.1")["verdict"] != "MET"
+
+
+def test_a_request_for_one_leg_and_notes_of_the_other_are_asked_about(ask) -> None:
+    told = ask("Does Renee Boudreaux meet the payer's criteria?", NOTES / "boudreaux_leg_mri.pdf")
+    assert told["status"] in ("needs_clarification", "answered")
+    if told["status"] == "answered":  # no policy for that study: nothing is judged
+        assert told["escalate"] and not told["criteria"] and NO_POLICY in told["answer"]
 
 
 def test_notes_that_contradict_each_other_are_cited_from_both_sides_and_escalated(ask) -> None:

@@ -135,10 +135,10 @@ class Api:
                 )
             work = partial(rcm.ask, self.agent, given.answer, given.thread, who)
             return await self._turn(request, who, given.thread, work)
-        if given.answer is not None:
-            raise Problem(422, "An answer goes to the agent `rcm`.", "Answer a question with /agent/query.")
         if not owns(who.name, given.thread):
             raise UnknownThreadError("")
+        if given.answer is not None:
+            raise Problem(422, "An answer goes to the agent `rcm`.", "Answer a question with /agent/query.")
         if given.decision in ("approve", "edit") and not who.may_write:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))

@@ -103,9 +103,9 @@ class Verify(Body):
     patient_id: str = Field(min_length=1, max_length=64)
     verbatim_quote: str = Field(min_length=1, max_length=16_000)
     source_document: str = Field(min_length=1, max_length=255)
-    page_number: Optional[int] = Field(default=None, ge=1, lt=2**31)
+    page_number: Optional[int] = Field(default=None, ge=1, lt=2**31, strict=True)
     policy_id: Optional[str] = Field(default=None, max_length=128)
-    confidence_score: float = Field(ge=0, le=100, description="0 to 100.")
+    confidence_score: float = Field(ge=0, le=100, strict=True, description="0 to 100.")
     auditor_result: Literal["PASS", "FAIL", "ESCALATED"]
     session_id: Optional[str] = Field(default=None, min_length=1, max_length=128)
 

@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse, Response
 from docgemma.agent import Agent
 from docgemma.api import docs
 from docgemma.api.body import read
-from docgemma.api.cds_data import TEMPLATES, Draft, Feedback, HookRequest, known, read_drafts, selected
+from docgemma.api.cds_data import TEMPLATES, Feedback, HookRequest, known
+from docgemma.api.cds_orders import Draft, read_drafts, selected
 from docgemma.api.problems import Problem
 from docgemma.ehr.facts import NOT_ABNORMAL
 from docgemma.nodes.context import Context

@@ -2,24 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from docgemma.cli import rcm_ledger
+from docgemma.cli import rcm_batch, rcm_ledger
 from docgemma.cli.shared import AsJson, Model, print_json, progress, quick_start, say
 from docgemma.errors import UsageError
 
-if TYPE_CHECKING:
-    from docgemma.rcm.records import Judged
-
-app = typer.Typer(
-    help="Prior authorizations and charts: cited evidence, checked against payer policy.", no_args_is_help=True
-)
+app = typer.Typer(help="Cited evidence from charts and PDFs, checked against payer policy.", no_args_is_help=True)
 app.add_typer(rcm_ledger.app, name="ledger")
-QUESTION = "Is this request supported by the payer's policy?"
+app.command("batch")(rcm_batch.batch_command)
 Pdf = Annotated[
     Optional[list[Path]], typer.Option("--pdf", help="A note or request as PDF; may be given more than once.")
 ]
@@ -48,29 +43,6 @@ def ask(
     if questionnaire:
         _write_response(questionnaire, told)
     print_json(told) if as_json else _show(told)
-
-
-@app.command("batch")
-def run_batch(
-    folder: Annotated[Path, typer.Argument(help="Every PDF in it and below is one request.")],
-    out: Annotated[Path, typer.Option(help="JSON lines, one a document; a run that was cut off goes on.")],
-    question: Annotated[str, typer.Option(help="What is asked of each.")] = QUESTION,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes on this machine.")] = 1,
-    ray: Annotated[Optional[str], typer.Option(help='Address of a Ray cluster; "local" for this machine.')] = None,
-    model: Model = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ask the same of every PDF in a folder; those that have an answer already are left out."""
-    from docgemma.rcm.batch import batch
-
-    done = batch(folder, partial(one_of_batch, question, model), out, workers, ray=ray, question=question,
-                 progress=lambda ready, total: progress(f"{ready} of {total}"))  # fmt: skip
-    print_json(vars(done) if hasattr(done, "__dict__") else dict(done)) if as_json else say(str(done))
-
-
-def one_of_batch(question: str, model: str | None, path: Path) -> dict[str, Any]:
-    """Ask of one PDF, in a process of its own."""
-    return answer(question, [path], model=model)
 
 
 def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
@@ -122,8 +94,8 @@ def _write_response(path: Path, told: dict[str, Any]) -> None:
 
     if not told["policy"]:
         raise UsageError("There is no checklist to write: no policy was judged.", hint="Ask about a payer's criteria.")
-    policy, judged = load_policies()[told["policy"]["id"]], list["Judged"](told["criteria"])
-    filled = response(policy, judged, told["claims"], told["patient"] or {})
+    policy, patient = load_policies()[told["policy"]["id"]], told["patient"] or {"id": ""}
+    filled = response(policy, told["criteria"], patient["id"], datetime.now(UTC).isoformat(timespec="seconds"))
     try:
         path.write_text(json.dumps(filled, indent=2, ensure_ascii=False), encoding="utf-8")
     except OSError as error:
@@ -143,6 +115,4 @@ def _show(told: dict[str, Any]) -> None:
         say(f'Answer with: docgemma rcm ask "..." --thread {told["thread"]}')
     if told["confidence"]:
         parts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told["confidence"]["parts"].items())
-        say(
-            f"Confidence {told['confidence']['score']:.2f} ({parts}). {'Escalated.' if told['escalate'] else ''}".strip()
-        )
+        say(f"Confidence {told['confidence']['score']:.2f} ({parts}). {'Escalated.' * told['escalate']}".strip())

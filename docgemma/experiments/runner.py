@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from docgemma.errors import MalformedOutputError, OutOfTokensError
+from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
 from docgemma.experiments import tasks, writing
 from docgemma.experiments.suites import Case, Suite
 from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome, Task
@@ -177,4 +176,7 @@ def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iter
 def _on_ray(chunks: list[list[Job]], address: str, *given: Any) -> Iterator[tuple[Job, Row]]:
     name, settings_json, seed = given
     run = partial(_run_chunk, name=name, settings_json=settings_json, seed=seed)
-    return chain.from_iterable(on_ray(run, chunks, address))
+    for _, rows in on_ray(run, chunks, address):
+        if rows is None:
+            raise ModelError("A worker of Ray died.", hint="Is there memory for the model? What was run is stored.")
+        yield from rows

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from docgemma.errors import ConfigError
 
@@ -55,8 +55,11 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def on_ray(run: Callable[[T], R], items: Iterable[T], address: str) -> Iterator[R]:
-    """What `run` made of each item, as they end, on the Ray cluster at an address; "local" is this machine.
+def on_ray(run: Callable[[T], R], items: Iterable[T], address: str) -> Iterator[tuple[T, R | None]]:
+    """Each item with what `run` made of it, as they end, on a Ray cluster; None where its worker died, also retried.
+
+    Args:
+        address: of the cluster; "local" is this machine.
 
     Raises:
         ConfigError: Ray is not installed, or not there.
@@ -71,10 +74,17 @@ def on_ray(run: Callable[[T], R], items: Iterable[T], address: str) -> Iterator[
         raise ConfigError(f"Ray cannot be reached at {address}.", hint="Start it: ray start --head") from error
     try:
         applied = ray.remote(_applied)  # Ray takes no partial
-        left = [applied.remote(run, item) for item in items]
+        item_of = dict[int, T]()  # by its task, which lives while it stands in `left`
+        left = list[Any]()
+        for item in items:
+            left.append(applied.remote(run, item))
+            item_of[id(left[-1])] = item
         while left:
             done, left = ray.wait(left)
-            yield ray.get(done[0])
+            try:
+                yield item_of[id(done[0])], ray.get(done[0])
+            except ray.exceptions.WorkerCrashedError:
+                yield item_of[id(done[0])], None
     finally:
         ray.shutdown()
 

@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import file_digest
@@ -50,7 +50,7 @@ def batch(
             the document's line and stops nothing; so does the death of its process.
         out: JSON lines, private to their owner: `digest` (SHA-256 of the file), `file`, `question`, `at`, `seconds`,
             and `result` or `error`. Lines are only ever added; the last of a digest counts.
-        workers: processes. Threads would wait for each other: reading PDFs holds the interpreter.
+        workers: processes, not threads: Python runs one thread at a time, and a crash costs one document only.
         ray: address of a Ray cluster that sees the same files, "local" for this machine; instead of `workers`.
         question: what `ask` asks; answers to another one do not count as finished.
         progress: called with the documents done and all.
@@ -71,7 +71,9 @@ def batch(
     failed = 0
     progress(before, len(one_each))
     with _to_add(out) as file:
-        for path, answer in _answers(left, partial(_one, ask), workers, ray):
+        run = partial(_one, ask)
+        for path, found in on_ray(run, left, ray) if ray and left else in_processes(run, left, workers):
+            answer = found or {"error": DIED, "seconds": None}
             stamp = {"file": str(path.relative_to(folder)), "question": question, "at": f"{datetime.now(UTC):%FT%TZ}"}
             line = {"digest": digests[path], **stamp, **answer}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -116,17 +118,7 @@ def _to_add(out: Path) -> TextIO:
     return file
 
 
-def _answers(
-    left: Sequence[Path], one: Callable[[Path], tuple[Path, Line]], workers: int, ray: str | None
-) -> Iterator[tuple[Path, Line]]:
-    if ray:
-        yield from on_ray(one, left, ray) if left else ()
-        return
-    for path, found in in_processes(one, left, workers):
-        yield found or (path, {"error": DIED, "seconds": None})
-
-
-def _one(ask: Callable[[Path], dict[str, Any]], path: Path) -> tuple[Path, Line]:
+def _one(ask: Callable[[Path], dict[str, Any]], path: Path) -> Line:
     """A document's line: what was answered, or why not, without a text that may hold patient data."""
     begun, line = time.monotonic(), Line()
     try:
@@ -135,7 +127,7 @@ def _one(ask: Callable[[Path], dict[str, Any]], path: Path) -> tuple[Path, Line]
         line["error"] = error.line()
     except Exception as error:  # one document's failure, of whatever kind, is not the batch's
         line["error"] = kind_and_place(error)
-    return path, {**line, "seconds": round(time.monotonic() - begun, 3)}
+    return {**line, "seconds": round(time.monotonic() - begun, 3)}
 
 
 def _digest(path: Path) -> str:

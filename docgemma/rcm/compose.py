@@ -1,20 +1,23 @@
 """The answer in words: the verdict first, then only what the intent asks for, each line with where it stands."""
 
-from collections.abc import Collection
 from typing import Any
 
 from docgemma.rcm.records import DISCLAIMER, NO_POLICY, REVIEW, Claim, Intent, Kind
 
-ALL: Collection[Kind] = ("allergy", "medication", "problem", "result", "note")
-CHART_KINDS: dict[Intent, Collection[Kind]] = {
-    "MEDICATIONS": ("medication",), "ALLERGIES": ("allergy",), "INTERACTIONS": (), "SAFETY_CHECK": ("allergy", "medication"),
-    "GENERAL_CLINICAL": ALL, "POLICY_CHECK": (), "DENIAL_RISK": (), "OUT_OF_SCOPE": (),
+ALL: tuple[Kind, ...] = ("allergy", "medication", "problem", "result", "note")
+CHART_KINDS: dict[Intent, tuple[Kind, ...]] = {
+    "MEDICATIONS": ("medication",), "ALLERGIES": ("allergy",), "INTERACTIONS": (),
+    "SAFETY_CHECK": ("allergy", "medication"), "GENERAL_CLINICAL": ALL,
+    "POLICY_CHECK": (), "DENIAL_RISK": (), "OUT_OF_SCOPE": (),
 }  # fmt: skip
-NAMES: dict[str, str] = {"medication": "Medications", "allergy": "Allergies", "interaction": "Interactions", "problem": "Problems",
-                         "result": "Results", "note": "Notes", "document": "From the documents"}  # fmt: skip
+NAMES: dict[str, str] = {
+    "medication": "Medications", "allergy": "Allergies", "interaction": "Interactions", "problem": "Problems",
+    "result": "Results", "note": "Notes", "document": "From the documents",
+}  # fmt: skip
 NONE = {
-    "MEDICATIONS": "No medications are recorded.", "ALLERGIES": "No allergies are recorded; that is not the same as no known "
-    "allergies.", "INTERACTIONS": "No interaction is listed in this source; that does not mean safe.",
+    "MEDICATIONS": "No medications are recorded.",
+    "ALLERGIES": "No allergies are recorded; that is not the same as no known allergies.",
+    "INTERACTIONS": "No interaction is listed in this source; that does not mean safe.",
 }  # fmt: skip
 
 
@@ -66,8 +69,8 @@ def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
 def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
     policy = state["policy"]
     if policy is None:
-        return [f"{NO_POLICY}: no policy of {state['payer']} for what is asked is indexed. Look it up with the payer; nothing "
-                "is judged by another policy."]  # fmt: skip
+        none = f"{NO_POLICY}: no policy of {state['payer']} for what is asked is indexed."
+        return [f"{none} Look it up with the payer; nothing is judged by another policy."]
     risk = _risk(state)
     if not state["criteria"]:  # asked without a patient
         needs = [f"{policy['title']} ({policy['id']}, {policy['payer']}, effective {policy['effective']}) asks for:",
@@ -98,15 +101,16 @@ def _risk(state: dict[str, Any]) -> list[str]:
         return []
     if risk["share"] is None:
         return [f"Denial risk unknown. {risk.get('told', '')}".strip()]
-    share = f"{risk['share']:.0%} of {risk['n']} comparable requests were denied (95 % interval {risk['low']:.0%} to {risk['high']:.0%})"
+    low_high = f"95 % interval {risk['low']:.0%} to {risk['high']:.0%}"
+    share = f"{risk['share']:.0%} of {risk['n']} comparable requests were denied ({low_high})"
     return [f"Denial risk {risk['level']}: {share}, in a synthetic history. {risk.get('told', '')}".strip(),
             *(f"- {one['reason']}: {one['share']:.0%}. Add: {one['add']}" for one in risk["reasons"][:3])]  # fmt: skip
 
 
 def _contradicted(state: dict[str, Any]) -> list[str]:
     return [
-        f'Contradiction ({one["what"]}): "{one["one"]["quote"]}" [{_place(one["one"])}] against "{one["other"]["quote"]}" '
-        f"[{_place(one['other'])}]"
+        f'Contradiction ({one["what"]}): "{one["one"]["quote"]}" [{_place(one["one"])}] against '
+        f'"{one["other"]["quote"]}" [{_place(one["other"])}]'
         for one in state["contradictions"]
     ]
 

@@ -11,17 +11,16 @@ MILLION = 1_000_000
 
 
 class Row(TypedDict):
-    """One scale of Part 7. Money in US dollars a month; `price_*` in US dollars a million tokens."""
+    """One scale of Part 7, a month: `price_*` in US dollars a million tokens, the others in US dollars."""
 
     scale: str
     users: int
-    charts: int  # a month
-    tokens_per_chart: float  # measured
-    price_low: float  # implied by the specification's own month
+    charts: int
+    price_low: float  # implied by the specification's month
     price_high: float
-    low: float  # measured tokens at these prices
+    low: float  # the measured tokens at these prices
     high: float
-    spec_low: float  # as the specification projects, at its assumed tokens
+    spec_low: float  # as projected there
     spec_high: float
 
 
@@ -53,11 +52,11 @@ def monthly_cost(tokens: float) -> list[Row]:
 
 
 def _row(scale: dict[str, Any], assumed: float, tokens: float) -> Row:
-    charts = scale["charts"]
-    price = {side: scale[side] / (charts * assumed / MILLION) for side in ("low", "high")}
-    cost = {side: round(charts * tokens / MILLION * price[side], 2) for side in price}
+    millions = scale["charts"] * assumed / MILLION  # of tokens a month, as assumed
+    part = tokens / assumed
     return Row(
-        scale=scale["scale"], users=scale["users"], charts=charts, tokens_per_chart=round(tokens, 1),
-        price_low=round(price["low"], 4), price_high=round(price["high"], 4), low=cost["low"], high=cost["high"],
+        scale=scale["scale"], users=scale["users"], charts=scale["charts"],
+        price_low=round(scale["low"] / millions, 4), price_high=round(scale["high"] / millions, 4),
+        low=round(scale["low"] * part, 2), high=round(scale["high"] * part, 2),
         spec_low=scale["low"], spec_high=scale["high"],
     )  # fmt: skip

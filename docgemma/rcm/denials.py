@@ -82,7 +82,7 @@ def _counted(payer: str, procedure: str, lacks: Sequence[str], beside: str) -> R
     n, everything = sum(row[2] for row in rows), sum(row[1] for row in rows)
     like = f"{n} requests for {procedure} to {payer or 'all payers'} that lacked {' and '.join(lacks) or 'nothing'}"
     if n < ENOUGH:
-        return _unknown(n, f"The synthetic history holds only {like}.{beside}")
+        return _unknown(n, f"There are only {like}, in {words()['history']}.{beside}")
     add = {item["reason"]: item["add"] for item in words()["elements"].values()} | words()["others"]
     reasons = [
         {"reason": why, **_share(count, n), "n": n, "base": round(requests / everything, 3), "add": add.get(why, "")}
@@ -90,7 +90,7 @@ def _counted(payer: str, procedure: str, lacks: Sequence[str], beside: str) -> R
     ]  # fmt: skip
     whole = _share(sum(count for why, _, count in rows if why), n)
     level: Any = "high" if whole["share"] >= HIGH else "medium" if whole["share"] >= MEDIUM else "low"
-    told = f"Compared with {like}, synthetic.{beside}"
+    told = f"Compared with {like}, in {words()['history']}.{beside}"
     return Risk(
         level=level, share=whole["share"], low=whole["low"], high=whole["high"], n=n, reasons=reasons, told=told
     )

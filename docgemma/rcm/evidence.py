@@ -15,7 +15,8 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
-from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
+from docgemma.rcm.records import Claim, Contradiction, Document, Intent, Page, Policy, Section
+from docgemma.rcm.sentences import lists, sentences_of
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
 from docgemma.settings import Settings
 from docgemma.text.drugs import ingredients
@@ -23,6 +24,8 @@ from docgemma.text.words import names, plain
 from docgemma.tools.drugs import gravity, interactions_of_known
 from docgemma.tools.records import chart_data
 
+REQUESTED = 8  # passages that say what is requested
+PASSAGE = 400  # characters of one
 MOST = 20  # active medicines that are compared
 NEAREST = 6  # sentences that answer a general question
 SECTIONS: dict[str, list[str]] = {  # titles of what an intent asks for
@@ -143,7 +146,6 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
     """
     from docgemma.rcm.audit import claim_of
     from docgemma.rcm.criteria import candidates
-    from docgemma.rcm.sentences import sentences_of
 
     said = sentences_of(documents)
     if intent in SECTIONS:
@@ -153,11 +155,68 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
     return [claim_of(one, one.text) for one in chosen]
 
 
+def requested_in(documents: Sequence[Document]) -> list[str]:
+    """What the documents request, in their words: sections headed so, then sentences that say so."""
+    pages = [page for document in documents for page in document["pages"]]
+    headed = [
+        " ".join(page["text"][part["start"] : part["end"]].split())[:PASSAGE]
+        for page in pages for part in page["sections"] if names(lists("questions")["requests"]["headed"], part["title"])
+    ]  # fmt: skip
+    lines = [one.text for one in sentences_of(documents) if names(lists("questions")["requests"]["said"], one.text)]
+    return [*headed, *lines][:REQUESTED]
+
+
+def other_side(documents: Sequence[Document], claims: Sequence[Claim], asked: str) -> Contradiction | None:
+    """What is documented of the other side, where nothing shows the side that is requested.
+
+    Args:
+        claims: verified, of the criteria.
+        asked: the request, in the question's or the documents' words.
+    """
+    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.sides import same_part, sides
+
+    wanted = sides(asked)
+    if len(wanted) != 1:
+        return None
+    said = [
+        one
+        for one in sentences_of(documents)
+        if not names(lists("questions")["requests"]["headed"], one.section) and sides(one.text)
+    ]
+    said = [
+        one
+        for one in said
+        if same_part(one.text, asked) and not names(lists("questions")["requests"]["said"], one.text)
+    ]
+    codes = [one for one in said if not names(["code", "authorization", "top of page"], one.section)]
+    shown = [claim for claim in claims if not names(lists("questions")["requests"]["headed"], claim["section"])]
+    against = [one for one in codes if not sides(one.text) & wanted]
+    if not against or any(sides(claim["quote"]) & wanted for claim in shown):
+        return None
+    first = next((one for one in sentences_of(documents) if sides(one.text) == wanted and one.text in asked), None)
+    request = Claim(
+        claim=asked, quote=asked, document="the request", page=1, section="asked", verified=False, kind="document"
+    )
+    what = f"the request is for the {next(iter(wanted))} side, and only the other one is documented"
+    one: Claim = {**claim_of(first, first.text), "verified": True} if first else request
+    other: Claim = {**claim_of(against[0], against[0].text), "verified": True}
+    return Contradiction(what=what, one=one, other=other)
+
+
 def gate(drug: str, chart: Chart | None, knowledge: Knowledge, settings: Settings) -> list[Finding]:
-    """What speaks against giving a drug, by the safety gate of orders; dose and frequency are not judged here."""
+    """What speaks against giving a drug, by the safety gate of orders; dose and frequency are not judged here.
+
+    That the patient takes it already is no finding: authorizations are asked for what goes on.
+    """
     around = SimpleNamespace(knowledge=knowledge, drugs=load_drug_names(), settings=settings)
     args = {"medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
-    return order_findings(args, chart_data(chart) if chart else None, cast(Context, around))
+    data = chart_data(chart) if chart else None
+    if data:
+        mine = ingredients(drug, load_drug_names())
+        others = [one for one in data["medications"] if not ingredients(one["name"], load_drug_names()) <= mine]
+        data = {**data, "medications": others}
+    return order_findings(args, data, cast(Context, around))
 
 
 def grave(findings: Sequence[Finding]) -> list[str]:

@@ -41,12 +41,12 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
     """
     told = [paper for paper in papers if paper["name"]]
     if len({plain(one["said"]) for one in named}) > 1:
-        people = tuple(_person(match) for one in named for match in one["candidates"])
-        return Settled(None, "One patient at a time: whom do you mean?", people)
+        meant = tuple(_person(match) for one in named for match in one["candidates"])
+        return Settled(None, "One patient at a time: whom do you mean?", meant)
     if named:
         return _named(named[0], told, store)
-    people = list({(person["name"], person["birth_date"]): person for person in map(lambda one: _of_paper(one, store), told)
-                   if person}.values())  # fmt: skip
+    on_paper = [_of_paper(one, store) for one in told]
+    people = list({(one["name"], one["birth_date"]): one for one in on_paper}.values())
     if len(people) == 1:
         twins = [_person(one) for one in find_people(told[0]["name"], store)] if not told[0]["birth_date"] else []
         if len(twins) > 1:
@@ -105,25 +105,25 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
             said = f"No {one['said']} of the record was born on {days[0]}, as the document says. Whom do you mean?"
             return Settled(None, said, tuple(_person(match) for match in one["candidates"]))
     if len(people) == 1 and mine and all(differs(paper, people[0]) for paper in mine):  # of that name, not that patient
-        return Settled(None, f"The document speaks of {shown(mine[0])}, the record of {people[0]['label']}. Whom do you "
-                             "mean?", (people[0], _stranger(mine[0])))  # fmt: skip
+        said = f"The document speaks of {shown(mine[0])}, the record of {people[0]['label']}. Whom do you mean?"
+        return Settled(None, said, (people[0], _stranger(mine[0])))
     if len(people) == 1 and told and not mine:
         stranger = _of_paper(told[0], store)
         said = f"The question is about {people[0]['label']}, the document about {shown(told[0])}. Whom do you mean?"
-        return Settled(None, said, (people[0], *([stranger] if stranger else [])))
+        return Settled(None, said, (people[0], stranger))
     if len(people) == 1:
         return Settled(people[0])
     if people:
         return Settled(None, f"{len(people)} patients fit {one['said']}. Whom do you mean?", tuple(people))
     if mine:
-        return Settled(_of_paper(mine[0], store) or _stranger(mine[0]))
-    also = [person for paper in told if (person := _of_paper(paper, store))]
+        return Settled(_of_paper(mine[0], store))
+    also = [_of_paper(paper, store) for paper in told]
     beside = f" The document speaks of {shown(told[0])}." if told else ""
-    return Settled(None, f"No patient {one['said']} was found in the record.{beside} Whom do you mean? Give the full name and "
-                         "the birth date, or the patient's ID.", tuple(also))  # fmt: skip
+    how = "Whom do you mean? Give the full name and the birth date, or the patient's ID."
+    return Settled(None, f"No patient {one['said']} was found in the record.{beside} {how}", tuple(also))
 
 
-def _of_paper(paper: Identity, store: RecordStore) -> Person | None:
+def _of_paper(paper: Identity, store: RecordStore) -> Person:
     """The patient of the record whom a document names, by name and birth date; else one without a chart."""
     found = [
         match for match in find_people(paper["name"], store) if _same(paper["name"], match.name) and not match.guessed

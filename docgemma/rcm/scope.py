@@ -14,8 +14,8 @@ from pydantic import create_model
 from docgemma.ehr.base import PatientMatch, RecordStore
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.paths import data_file
 from docgemma.rcm.records import Intent
+from docgemma.rcm.sentences import lists
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
 from docgemma.reading.reader import Reader
@@ -103,8 +103,8 @@ def clinical(question: str, reader: Reader) -> bool:
 
 def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
     """(question, intent) of data/rcm/questions.yaml; `held` are for measuring only."""
-    lists = _lists()[part]
-    return [(question, intent) for intent in INTENTS for question in lists[intent]]
+    known = lists("questions")[part]
+    return [(question, intent) for intent in INTENTS for question in known[intent]]
 
 
 @lru_cache(maxsize=1)
@@ -161,14 +161,7 @@ def speaks_only_of(question: str, requested: Sequence[str], want: Wanted) -> boo
 @lru_cache(maxsize=1)
 def _general() -> frozenset[str]:
     """Words of a question that name no service."""
-    return frozenset(plain(" ".join(_lists()["general"])).split())
-
-
-def _lists() -> dict[str, Any]:
-    import yaml
-
-    read: dict[str, Any] = yaml.safe_load(data_file("rcm", "questions.yaml").read_text(encoding="utf-8"))
-    return read
+    return frozenset(plain(" ".join(lists("questions")["general"])).split())
 
 
 def _person(match: PatientMatch | None) -> dict[str, str]:

@@ -1,0 +1,263 @@
+"""The extractor's steps: a page of a document, who the patient is, the chart, the payer's policy, the safety gate."""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from docgemma.ehr.base import Chart, RecordStore
+from docgemma.ehr.facts import medication
+from docgemma.errors import ModelError, StoreError
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.rcm import evidence
+from docgemma.rcm.chart import chart_claims
+from docgemma.rcm.compose import CHART_KINDS
+from docgemma.rcm.evidence import Reading, requested_in
+from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
+from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
+from docgemma.rcm.scope import speaks_only_of
+from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
+from docgemma.text.words import names
+
+if TYPE_CHECKING:
+    from docgemma.rcm.policies import PolicyIndex
+
+
+def _pages(state: RcmState, around: Surroundings) -> RcmState:
+    at = next((at for at, file in enumerate(state["files"]) if file["next"]), None)
+    if at is None:
+        return {"files": state["files"], "told": "nothing to read"}
+    file = state["files"][at]
+    page = around.shelf.read(file)
+    number = page["number"]
+    done: Reading = {**file, "next": number + 1 if number < file["pages"] else 0}
+    failed = [{"document": file["name"], "page": number, "why": page["failed"]}] if page["failed"] else []
+    return {
+        "files": [*state["files"][:at], done, *state["files"][at + 1 :]],
+        "failed_pages": [*state["failed_pages"], *failed],
+        "told": f"page {number} of {file['pages']} of {file['name']}",
+    }
+
+
+def _identify(state: RcmState, around: Surroundings) -> RcmState:
+    from docgemma.rcm.header import identity_of
+
+    before = state.get("clinical_context") or {}
+    new = around.shelf.documents([file["digest"] for file in state["files"]])
+    papers = {document["digest"]: everyone(identity_of(document)) for document in new}
+    told = [paper for people in papers.values() for paper in people]
+    chosen, needed = state.get("given_patient"), _needs_patient(state)
+    if chosen:
+        person: Person | None = chosen
+    elif needed or state["want"]["patients"] or papers:
+        found = settle(state["want"]["patients"], told, cast(RecordStore, around.store), before.get("patient"))
+        if found.person is None and needed:
+            if around.store.fault:  # whoever could not be looked up is not unknown
+                raise around.store.fault
+            return asking("patient", found.question, _choices(found.options))
+        person = found.person
+        goes_on = person and person == before.get("patient") and not (papers or state["want"]["patients"])
+        if person and goes_on and not fits_pronoun(state["input_query"], person, cast(RecordStore, around.store)):
+            said = f"The open patient is {person['label']}. Whom do you mean? Give a name and a birth date, or say yes."
+            return asking("patient", said, _choices([person]))
+    else:
+        person = None
+    notes, mine = list[str](), list[str]()
+    for document in new:
+        speaks_of = papers[document["digest"]]
+        if person and all(differs(paper, person) for paper in speaks_of):
+            notes.append(f"{document['name']} speaks of {shown(speaks_of[0])} and was not used.")
+            continue
+        if person and not speaks_of[0]["name"]:
+            notes.append(f"{document['name']} does not say whose it is.")
+        notes += [f"{document['name']} also speaks of {shown(one)}; those pages were not used."
+                  for one in speaks_of if person and one["name"] and differs(one, person)]  # fmt: skip
+        mine.append(document["digest"])
+    want = state["want"]
+    if not want["drugs"] and state["query_intent"] == "SAFETY_CHECK":  # the one that is requested
+        asked = [
+            one.name for text in requested_in(around.shelf.documents(mine)) for one in load_drug_names().find(text)
+        ]
+        want = {**want, "drugs": list(dict.fromkeys(asked))[:1]}
+    same = person is not None and person == before.get("patient")
+    kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
+    payer = next((one["payer"] for digest in mine for one in papers[digest] if one["payer"]), "")
+    known = payer or (before.get("payer", "") if same else "")
+    papers_kept = [*kept, *mine] if person else before.get("documents", [])
+    context = {"patient": person or before.get("patient"), "documents": papers_kept, "payer": known}
+    return {
+        "want": want, "patient": person, "notes": [*state["notes"], *notes], "clinical_context": context,
+        "extracted_patient_identifier": {"value": person["label"] if person else "", "ambiguous": False},
+        "given_patient": None, "documents_processed": mine or kept,
+        "payer": state["payer"] or state["want"]["payer"] or known,
+        "told": "patient settled",
+    }  # fmt: skip
+
+
+def _choices(people: Sequence[Person]) -> list[dict[str, Any]]:
+    return [
+        {"id": one["id"] or f"document-{at}", "label": one["label"], "person": one} for at, one in enumerate(people)
+    ]
+
+
+def _needs_patient(state: RcmState) -> bool:
+    """Whether the question cannot be answered without a patient: drugs and policies can be asked about alone."""
+    intent, want = state["query_intent"], state["want"]
+    if want["patients"] or state["files"]:
+        return True
+    if (state.get("clinical_context") or {}).get("patient"):
+        return True
+    by_payer = intent in ("DENIAL_RISK", "POLICY_CHECK") and bool(want["payer"])
+    return not (by_payer or (intent == "INTERACTIONS" and len(want["drugs"]) > 1))
+
+
+def _chart(state: RcmState, around: Surroundings) -> RcmState:
+    """Read the chart, and from it what the intent asks for; without a chart that is said."""
+    person, want, intent = state["patient"], state["want"], state["query_intent"]
+    notes, trace, papers, claims = list(state["notes"]), list(state["tool_trace"]), list[Document](), list[Claim]()
+    try:
+        chart = around.chart(person)
+    except StoreError as error:
+        if not state["documents_processed"]:
+            raise
+        chart = None
+        notes.append(f"Live data unavailable: the chart could not be read ({error}).")
+    if chart:
+        trace.append({"name": "get_patient_chart", "ok": True, "source": around.store.name})
+        claims = chart_claims(chart, CHART_KINDS[intent])
+    elif person and not person["id"]:
+        notes.append(
+            f"No chart of {person['label']} was found in the record; what follows rests on the documents alone."
+        )
+    if around.store.as_of:
+        notes.append(f"Live data unavailable (chart as of {around.store.as_of}).")
+    update = RcmState(as_of=around.store.as_of, told="chart read" if chart else "no chart")
+    if intent in ("INTERACTIONS", "GENERAL_CLINICAL") and (chart or want["drugs"]):
+        active = _active(chart) if chart and not len(want["drugs"]) > 1 else []
+        document, ranks, unknown = evidence.interactions([*want["drugs"], *active], around.knowledge)
+        papers.append(document)
+        claims += evidence.claims_of(document, "interaction")
+        update["grave"] = [
+            page["text"]
+            for page, rank in zip(document["pages"], ranks, strict=True)
+            if rank in ("contraindicated", "major")
+        ]
+        update["open_checks"] = unknown
+        trace.append({"name": "check_drug_interactions", "ok": True, "source": document["name"]})
+    documents = around.shelf.documents(state["documents_processed"])
+    if documents:
+        trace += [{"name": "pdf_extractor", "ok": True, "source": one["name"]} for one in documents]
+        claims += evidence.from_documents(intent, state["input_query"], documents)
+    return {**update, "extractions": claims, "papers": papers, "notes": notes, "tool_trace": trace}
+
+
+def _policy(state: RcmState, around: Surroundings) -> RcmState:
+    """The payer's policy, its criteria judged, what the request lacks, and how such requests fared."""
+    if state["query_intent"] not in ("POLICY_CHECK", "DENIAL_RISK"):
+        return {"told": "no policy asked for"}
+    from docgemma.rcm.criteria import judge
+    from docgemma.rcm.denials import analyze
+    from docgemma.rcm.policies import payers
+
+    documents = documents_of(state, around)
+    if not state["payer"]:
+        choices = [{"id": payer, "label": payer} for payer in payers()]
+        return {**asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
+                "todo": ["policy", "gate"]}  # fmt: skip
+    requested = requested_in(documents)
+    asked = [
+        state["input_query"],
+        *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else []),
+    ]
+    index = policy_index(around.settings.qdrant_url or "")
+    policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
+    trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
+    notes = [*state["notes"], index.fallback] if index.fallback else state["notes"]
+    if policy is None:
+        return {
+            "notes": notes,
+            "policy": None,
+            "criteria": [],
+            "tool_trace": trace,
+            "error": NO_POLICY,
+            "told": NO_POLICY,
+        }
+    if not documents:  # what the payer asks for, in the policy's words, and how such requests fare; nothing is judged
+        risk = analyze(state["payer"], policy["procedures"][0]["name"], [])
+        paper = evidence.paged(policy["id"], "Criteria", [one["text"] for one in policy["criteria"]])
+        claims = evidence.claims_of(paper, "document")
+        return {
+            "papers": [*state["papers"], paper],
+            "extractions": claims,
+            "notes": notes,
+            "policy": policy,
+            "risk": risk,
+            "tool_trace": trace,
+            "told": f"policy {policy['id']}",
+        }
+    side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
+    around_model = around.llm if around.llm.profile != "edge" else None
+    settled = [one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"]
+    still = cast(
+        Policy,
+        {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]},
+    )
+    who = asked_identity(state)
+    try:
+        judged, claims = judge(still, documents, around_model, side=side, today=date.today(), asked=who)
+    except ModelError:  # no model answers: code decides alone, and that is told
+        judged, claims = judge(still, documents, None, side=side, today=date.today(), asked=who)
+    by_id = {one["id"]: one for one in [*settled, *judged]}
+    criteria = [by_id[one["id"]] for one in policy["criteria"]]
+    before = [claim for claim in state["extractions"] if claim.get("criterion") in {one["id"] for one in settled}]
+    others = [claim for claim in state["extractions"] if "criterion" not in claim]
+    missing = evidence.lacking(policy, documents, " ".join(asked)) if state["documents_processed"] else []
+    lacks = [one["text"] for one in criteria if one["verdict"] != "MET"]
+    risk = analyze(state["payer"], policy["procedures"][0]["name"], lacks)
+    trace += [{"name": "denial_analyzer", "ok": risk["share"] is not None, "source": "synthetic history"}]
+    return {
+        "notes": notes, "policy": policy, "criteria": criteria, "extractions": [*others, *before, *claims],
+        "missing": missing, "risk": risk,
+        "tool_trace": trace, "told": f"policy {policy['id']}",
+    }  # fmt: skip
+
+
+def _gate(state: RcmState, around: Surroundings) -> RcmState:
+    """The safety gate of orders, for a drug that is asked about."""
+    drugs, chart, policy = state["want"]["drugs"], around.chart(state["patient"]), state["policy"]
+    if state["query_intent"] == "POLICY_CHECK":
+        asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"])))
+        known = (
+            [name for one in policy["procedures"] for name in (one["name"], *one["also"])] if policy and chart else []
+        )
+        drugs = [name for name in dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])
+                 if names([name], " / ".join(known))]  # fmt: skip
+    elif state["query_intent"] != "SAFETY_CHECK":
+        drugs = []
+    if not drugs or not state["patient"]:
+        return {"told": "no drug to check"}
+    findings = [one for drug in drugs for one in evidence.gate(drug, chart, around.knowledge, around.settings)]
+    trace = [*state["tool_trace"], {"name": "check_drug_safety", "ok": True, "source": "safety gate"}]
+    return {
+        "grave": evidence.grave(findings),
+        "open_checks": evidence.unchecked(findings),
+        "tool_trace": trace,
+        "told": "gate",
+    }
+
+
+STEPS: dict[str, Callable[[RcmState, Surroundings], RcmState]] = {
+    "pages": _pages, "identify": _identify, "chart": _chart, "policy": _policy, "gate": _gate,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def policy_index(url: str) -> "PolicyIndex":
+    """The index of the policies, built once a process."""
+    from docgemma.rcm.policies import PolicyIndex
+
+    return PolicyIndex(url)
+
+
+def _active(chart: Chart) -> list[str]:
+    return [one["name"] for one in map(medication, chart.medications) if one["active"]]

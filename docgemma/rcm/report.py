@@ -1,0 +1,43 @@
+"""A turn as the JSON that `docgemma rcm ask` prints."""
+
+from typing import Any
+
+from docgemma.rcm.models import Guarded
+from docgemma.rcm.records import DISCLAIMER, Policy
+from docgemma.rcm.turn import RcmState
+
+
+def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[str, Any]:
+    """The turn as the contract's JSON."""
+    refused, asks = (
+        state["refused"],
+        state["pending_user_input"] and not state["refused"] if "pending_user_input" in state else False,
+    )
+    status = "refused" if refused else "needs_clarification" if asks else "answered"
+    full = status == "answered"
+    claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []
+    down = [f"The model {name} did not answer; the next one, or code alone, decided." for name in llm.down]
+    return {
+        "thread": thread, "model": llm.name, "status": status, "answer": state["final_response"],
+        "intent": "OUT_OF_SCOPE" if refused else state["query_intent"], "path": state["path"],
+        "tools": state["tool_trace"] if full else [], "claims": claims, "criteria": state["criteria"] if full else [],
+        "policy": _brief(state["policy"]) if full else None, "contradictions": state["contradictions"] if full else [],
+        "risk": state["risk"] if full else None, "missing": state["missing"] if full else [],
+        "ledger_ids": state["ledger_ids"] if full else [], "escalate": full and bool(state["why_escalate"] or down),
+        "why_escalate": [*state["why_escalate"], *down] if full else [],
+        "confidence": {"score": state["confidence_score"], "parts": state["confidence"].get("parts", {}),
+                       "weights": state["confidence"].get("weights", {})} if full else None,
+        "is_partial": full and state["is_partial"], "failed_pages": [] if refused else state["failed_pages"],
+        "insufficient": state["insufficient_documentation_flags"] if full else [],
+        "notes": state["notes"] if full else [], "live": refused or not state["as_of"],
+        "as_of": "" if refused else state["as_of"],
+        "patient": None if refused else state["patient"], "disclaimer": DISCLAIMER,
+        "options": [{"id": one["id"], "label": one["label"]} for one in state["options"]] if asks else [],
+        "llm_calls": len(llm.calls), "tokens": {"prompt": sum(one["prompt_tokens"] for one in llm.calls),
+                                                "completion": sum(one["completion_tokens"] for one in llm.calls)},
+        "seconds": round(seconds, 3),
+    }  # fmt: skip
+
+
+def _brief(policy: Policy | None) -> dict[str, Any] | None:
+    return {key: policy[key] for key in ("id", "payer", "title", "effective")} if policy else None
