@@ -123,10 +123,8 @@ def test_an_id_without_its_word_is_known_the_second_time() -> None:
 def test_an_eponym_stays_even_where_a_patient_has_the_name() -> None:
     session = Scrubber()
     session.known(names=["James Wilson", "Ann Bell"])
-    hidden = session.scrub(
-        "Wilson disease and Bell's palsy: excluded in Wilson. Dr. Graves saw Bell for Graves' disease."
-    )
-    assert hidden.startswith("Wilson disease and Bell's palsy: excluded in <PERSON_1>. ")
+    hidden = session.scrub("Wilson disease and Bell's palsy: not in Wilson. Dr. Graves saw Bell for Graves' disease.")
+    assert hidden.startswith("Wilson disease and Bell's palsy: not in <PERSON_1>. ")
     assert hidden.endswith("Dr. <PERSON_3> saw <PERSON_2> for Graves' disease.")
 
 

@@ -129,23 +129,30 @@ class _Finder:
         if self.kept[at]:
             return part in self.words.given and self._gap(at) == " " and self.parts[at + 1] in self.words.surnames
         if part in self.known and len(part) > 1:
-            return (
-                word[0].isupper()
-                or not self.words.is_ordinary(part)
-                or (self._gap(at) in (" ", ", ") and self._one_person(at))
-            )
+            together = self._gap(at) in (" ", ", ") and self._one_person(at)
+            return word[0].isupper() or part not in lists["also_words"] or together
         if len(part) == 1:
             return word.isupper() and self._gap(at) == ". " and self._can_begin(at + 1)
         if word.isupper() and len(part) < 4 and not self.words.is_name(part) and not self._shouted(at + 1):
             return False  # an abbreviation
         if not word[0].isupper():
             full = self._gap(at) == " " and part in self.words.given and self.parts[at + 1] in self.words.surnames
-            return full or (self.words.is_name(part) and part not in self.words.ordinary)
+            return full or self._lower_pair(at) or (self.words.is_name(part) and part not in self.words.ordinary)
         if self.words.is_ordinary(part):
             if self.marks[at] != "PERSON" or self._gap(at) not in (" ", "-", ", "):
                 return False
             return self.words.is_name(self.parts[at + 1]) and self.tokens[at + 1].group()[0].isupper()
         return True
+
+    def _lower_pair(self, at: int) -> bool:
+        """Whether "patricia lindqvist" stands here: two words that English does not have, one of them a usual name."""
+        if self._gap(at) != " " or any(self.kept[at : at + 2]):
+            return False
+        pair = self.parts[at : at + 2]
+        strange = all(len(part) > 2 and part.isalpha() and not self.words.is_ordinary(part) for part in pair)
+        capital = any(token.group()[0].isupper() for token in self.tokens[at : at + 2])
+        barred = capital or any(part in self.words.lists["never"] for part in pair)
+        return strange and not barred and any(self.words.is_name(part) for part in pair)
 
     def _shouted(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].group().isupper() and self._gap(at - 1) in (" ", ", ")
@@ -203,6 +210,8 @@ class _Finder:
             return self.parts[at - 1] in self.words.given or self.marks[at] == self.marks[at - 1] == "PERSON"
         if word[0].islower() and part in self.words.surnames and self.parts[at - 1] in self.words.given:
             return True
+        if word[0].islower() and at == first + 1 and self._lower_pair(first):
+            return True
         return (word[0].isupper() == self.tokens[at - 1].group()[0].isupper() and self._can_begin(at)) or (
             self.parts[at - 1] in lists["particles"] and word[0].isupper()
         )
@@ -210,10 +219,10 @@ class _Finder:
     def _is_person(self, first: int, end: int) -> bool:
         parts, lists, words = self.parts[first:end], self.words.lists, self.words
         long = [part for part in parts if len(part) > 1 and part not in lists["particles"]]
-        if self._titled(first) or any(part in self.known for part in long):
-            return True
         if not long:
             return False
+        if self._titled(first) or any(part in self.known for part in long):
+            return True
         named = [part for part in long if words.is_name(part)]
         shout = self.tokens[first].group().isupper() and 1 < len(parts[0]) < 5 and not self._shouted(first + 1)
         if self._gap(end - 1) in (", ", " ") and self.parts[end] in lists["credentials"] and not shout:
@@ -222,8 +231,10 @@ class _Finder:
         if following in lists["places"] or following in lists["diseases"]:
             return False
         lower = self.tokens[first].group()[0].islower()
+        if lower and self._lower_pair(first):
+            return True
         if len(long) > 1 and (len(named) == len(long) or any(part in words.given for part in long)):
-            return not lower or all(part in words.given or part in words.surnames for part in long)
+            return not lower or len(named) == len(long)
         if lower or (shout and not named):
             return False
         strange = [part for part in long if part in named or (len(part) > 2 and not words.is_ordinary(part))]

@@ -52,8 +52,9 @@ def _engine() -> Any:
 @lru_cache(maxsize=1)
 def _words() -> Words:
     nlp = _engine().nlp_engine.get_nlp("en")
-    index = nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index").values()
-    return Words.load({word for words in index for word in words} | nlp.Defaults.stop_words)
+    lookups = nlp.get_pipe("lemmatizer").lookups  # WordNet's words, and irregular forms such as "came"
+    tables = [table for name in ("lemma_index", "lemma_exc") for table in lookups.get_table(name).values()]
+    return Words.load({word for table in tables for word in table} | nlp.Defaults.stop_words)
 
 
 class Scrubber:
