@@ -102,7 +102,8 @@ def extractor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
 
 def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     """Verify every claim; decide whether more is read, a person is asked, or it is answered."""
-    from docgemma.rcm.audit import confidence, contradictions, escalation, insufficient, verify
+    from docgemma.rcm.audit import confidence, escalation, insufficient, verify
+    from docgemma.rcm.contradictions import contradictions
 
     around, who, want = runtime.context, asked_identity(state), state["want"]
     everything = documents_of(state, around, everything=True)

@@ -144,7 +144,7 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
 
     A policy's criteria are judged elsewhere (`rcm.criteria`).
     """
-    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.contradictions import claim_of
     from docgemma.rcm.criteria import candidates
 
     said = sentences_of(documents)
@@ -173,7 +173,7 @@ def other_side(documents: Sequence[Document], claims: Sequence[Claim], asked: st
         claims: verified, of the criteria.
         asked: the request, in the question's or the documents' words.
     """
-    from docgemma.rcm.audit import claim_of
+    from docgemma.rcm.contradictions import claim_of
     from docgemma.rcm.sides import same_part, sides
 
     wanted = sides(asked)
