@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ from docgemma.agent import Agent
 from docgemma.api.cds import Hooks
 from docgemma.api.cds_data import HookRequest
 from docgemma.errors import StoreError
-from tests.api_server import TOKENS, Server
+from tests.api_server import ROOT, TOKENS, Server
 
-FIXTURES = Path("/work/shared/fixtures/cds_hooks")
-published = pytest.mark.skipif(not FIXTURES.exists(), reason="the published examples are not here")
+FIXTURES = Path(os.environ.get("CDS_HOOKS_EXAMPLES", ROOT.parent / "shared" / "fixtures" / "cds_hooks"))
+published = pytest.mark.skipif(not FIXTURES.exists(), reason="CDS_HOOKS_EXAMPLES names no folder of examples")
 PATIENT = "1288992"
 NAME = "Zebedee Quillfeather"
 

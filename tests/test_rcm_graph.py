@@ -16,7 +16,7 @@ from docgemma.errors import ModelError, StoreError
 from docgemma.graphs import rcm
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
-from docgemma.llm.base import LLM, Completion
+from docgemma.llm.base import LLM, Completion, GenConfig, Prompt
 from docgemma.memory import open_memory
 from docgemma.paths import PACKAGE, data_file
 from docgemma.rcm import scope
@@ -95,16 +95,56 @@ def test_a_question_out_of_scope_is_refused_word_for_word_also_with_an_open_sess
     assert refused["path"] == ["router", "output"] and refused["patient"] is None
 
 
+class Down(LLM):
+    name = "down"
+
+    def complete(self, *args: Any, **options: Any) -> Completion:
+        raise ModelError("No answer.")
+
+
 def test_a_model_that_fails_never_refuses_a_question(ask) -> None:
-    class Down(LLM):
-        name = "down"
-
-        def complete(self, *args: Any, **options: Any) -> Completion:
-            raise ModelError("No answer.")
-
     told = ask("What medications is Gregory Maddox on?", llm=Down())
     assert told["status"] == "answered" and told["intent"] == "GENERAL_CLINICAL"
     assert "ibuprofen" in told["answer"] and told["escalate"] and "down" in " ".join(told["why_escalate"])
+
+
+class Recorder(LLM):
+    """Answers every question the same way and keeps what it was asked."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, schema: Any = None, **_: Any) -> Completion:
+        self.asked.append(prompt.user)
+        routed = {"intent": "POLICY_CHECK"} if "intent" in schema.model_fields else None
+        return Completion(json.dumps(routed or {"verdict": "unknown", "sentence": "none"}), 10, 5)
+
+
+def test_a_language_model_never_sees_who_the_patient_is(ask) -> None:
+    model = Recorder()
+    told = ask("Does Maria Gonzalez meet her payer's criteria for a right knee replacement?", GONZALEZ, llm=model)
+    assert told["status"] == "answered" and told["llm_calls"] == len(model.asked) >= 8
+    for said in ("Gonzalez", "03/14/1958", "1958-03-14", "NHP-SAMPLE-1001"):
+        assert not [text for text in model.asked if said in text]
+    assert "Maria Gonzalez" in told["answer"]  # the answer is restored
+
+
+def test_the_next_configured_model_answers_where_the_first_is_down(ask, parts, httpserver) -> None:
+    delta = {"index": 0, "delta": {"content": '{"intent": "ALLERGIES"}'}, "finish_reason": "stop"}
+    events = [{"choices": [delta]}, {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}]
+    lines = [f"data: {json.dumps(event)}\n\n" for event in events]
+    httpserver.expect_request("/v1/models").respond_with_json({"data": [{"id": "second"}]})
+    httpserver.expect_request("/v1/chat/completions").respond_with_data(
+        "".join([*lines, "data: [DONE]\n\n"]), content_type="text/event-stream"
+    )
+    second = {"rcm_models": "server", "llm_url": httpserver.url_for("/v1"), "llm_name": "second"}
+    told = ask(
+        "What allergies does Aisha Rahman have?", llm=Down(), settings=parts["settings"].model_copy(update=second)
+    )
+    assert told["intent"] == "ALLERGIES" and told["llm_calls"] == 1
+    assert "The model down did not answer" in " ".join(told["why_escalate"])
 
 
 def test_an_answer_holds_what_its_intent_asks_for_and_nothing_else(ask) -> None:
@@ -112,6 +152,14 @@ def test_an_answer_holds_what_its_intent_asks_for_and_nothing_else(ask) -> None:
     assert {claim["kind"] for claim in told["claims"]} == {"medication"}
     told = ask("Does she have any allergies?", thread=told["thread"])  # the pronoun is the thread's patient
     assert {claim["kind"] for claim in told["claims"]} == {"allergy"} and told["patient"]["name"] == "Aisha Rahman"
+
+
+@pytest.mark.parametrize("noise", ["ok", "hello", "a" * 300, "'; DROP TABLE rcm_evidence_ledger; --"])
+def test_noise_in_an_open_session_brings_no_chart(ask, noise: str) -> None:
+    thread = ask("What medications is Gregory Maddox on?")["thread"]
+    told = ask(noise, thread=thread)
+    assert told["status"] != "answered" and "ibuprofen" not in told["answer"]
+    assert ask("What are his meds?", thread=thread)["status"] == "answered"
 
 
 def test_a_pronoun_that_does_not_fit_the_open_patient_is_asked_about(ask) -> None:
@@ -197,9 +245,9 @@ def test_sides_that_do_not_agree_are_asked_about_and_the_pages_are_kept(ask, tmp
 
 def test_a_request_for_one_leg_and_notes_of_the_other_are_asked_about(ask) -> None:
     told = ask("Does Renee Boudreaux meet the payer's criteria?", NOTES / "boudreaux_leg_mri.pdf")
-    assert told["status"] in ("needs_clarification", "answered")
-    if told["status"] == "answered":  # no policy for that study: nothing is judged
-        assert told["escalate"] and not told["criteria"] and NO_POLICY in told["answer"]
+    assert told["status"] == "needs_clarification" and "side" in told["answer"]
+    told = ask("left", thread=told["thread"])
+    assert told["status"] == "answered" and told["contradictions"] and told["escalate"]
 
 
 def test_notes_that_contradict_each_other_are_cited_from_both_sides_and_escalated(ask) -> None:
@@ -218,6 +266,16 @@ def test_an_unreadable_page_is_named_and_the_others_are_read(ask) -> None:
 def test_a_policy_that_is_not_indexed_is_not_replaced_by_a_neighbours(ask) -> None:
     told = ask("Does Northgate cover botulinum toxin for her?", GONZALEZ)
     assert told["answer"].count(NO_POLICY) and told["criteria"] == [] and told["policy"] is None and told["escalate"]
+
+
+def test_a_question_that_names_no_service_is_judged_by_what_the_document_requests(ask) -> None:
+    told = ask("Does the request meet the criteria?", NOTES / "maddox_knee_mri.pdf")
+    assert told["policy"]["id"] == "NHP-IMG-001" and told["escalate"]
+
+
+def test_a_requested_drug_is_held_against_the_allergies(ask) -> None:
+    told = ask("Does she meet the criteria?", NOTES / "rahman_amoxicillin.pdf")
+    assert REVIEW in told["answer"] and told["contradictions"] and told["escalate"]
 
 
 def test_a_grave_finding_stops_for_a_physician(ask) -> None:

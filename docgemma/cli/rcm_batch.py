@@ -12,7 +12,7 @@ from docgemma.cli.shared import AsJson, Model, print_json, progress, say
 if TYPE_CHECKING:
     from docgemma.rcm.batch import Summary
 
-QUESTION = "Does this request meet the payer's criteria, and what does it lack?"
+QUESTION = "Is this request supported by the payer's policy?"
 OUT = "docgemma-rcm.jsonl"  # in the folder
 
 

@@ -21,8 +21,10 @@ from docgemma.forget import forget_before
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM
+from docgemma.rcm.audit import confidence, escalation, insufficient, verify
 from docgemma.rcm.compose import compose
-from docgemma.rcm.evidence import Shelf, other_side, requested_in
+from docgemma.rcm.contradictions import contradictions
+from docgemma.rcm.evidence import Shelf
 from docgemma.rcm.extract import STEPS
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
@@ -102,9 +104,6 @@ def extractor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
 
 def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     """Verify every claim; decide whether more is read, a person is asked, or it is answered."""
-    from docgemma.rcm.audit import confidence, escalation, insufficient, verify
-    from docgemma.rcm.contradictions import contradictions
-
     around, who, want = runtime.context, asked_identity(state), state["want"]
     everything = documents_of(state, around, everything=True)
     audited = [verify(claim, everything, asked=who) for claim in state["extractions"]]
@@ -119,11 +118,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         audit_results=[{key: claim[key] for key in ("document", "page", "section", "verified")} for claim in audited],
     )  # fmt: skip
     if state["query_intent"] == "POLICY_CHECK" and state["criteria"] and mine:
-        asked = [state["input_query"], *requested_in(mine)]
-        apart = next(filter(None, (other_side(mine, good, one) for one in asked)), None)
         known = [one for one in found if "side that is" in one["what"]]
-        found += [apart] if apart and not known else []
-        known += [apart] if apart else []
         if known and state["asked_for"] != "side":
             said = f"The sides do not agree: {known[0]['what']}. Which side is the request for?"
             sides = [{"id": one, "label": one} for one in ("left", "right", "both")]

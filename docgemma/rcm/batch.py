@@ -50,7 +50,8 @@ def batch(
             the document's line and stops nothing; so does the death of its process.
         out: JSON lines, private to their owner: `digest` (SHA-256 of the file), `file`, `question`, `at`, `seconds`,
             and `result` or `error`. Lines are only ever added; the last of a digest counts.
-        workers: processes, not threads: Python runs one thread at a time, and a crash costs one document only.
+        workers: processes, not threads: a crash costs one document only, and Python reads in one thread at a time
+            (12 pages, two cores, best of five: one worker 0.85 s, two threads 0.84 s, two processes 0.41 s).
         ray: address of a Ray cluster that sees the same files, "local" for this machine; instead of `workers`.
         question: what `ask` asks; answers to another one do not count as finished.
         progress: called with the documents done and all.

@@ -15,7 +15,9 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
-from docgemma.rcm.records import Claim, Contradiction, Document, Intent, Page, Policy, Section
+from docgemma.rcm.contradictions import claim_of
+from docgemma.rcm.criteria import candidates
+from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
 from docgemma.rcm.sentences import lists, sentences_of
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
 from docgemma.settings import Settings
@@ -144,9 +146,6 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
 
     A policy's criteria are judged elsewhere (`rcm.criteria`).
     """
-    from docgemma.rcm.contradictions import claim_of
-    from docgemma.rcm.criteria import candidates
-
     said = sentences_of(documents)
     if intent in SECTIONS:
         chosen = [one for one in said if names(SECTIONS[intent], one.section)]
@@ -155,53 +154,17 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
     return [claim_of(one, one.text) for one in chosen]
 
 
-def requested_in(documents: Sequence[Document]) -> list[str]:
+def requested_in(documents: Sequence[Document], headed_only: bool = False) -> list[str]:
     """What the documents request, in their words: sections headed so, then sentences that say so."""
     pages = [page for document in documents for page in document["pages"]]
     headed = [
         " ".join(page["text"][part["start"] : part["end"]].split())[:PASSAGE]
         for page in pages for part in page["sections"] if names(lists("questions")["requests"]["headed"], part["title"])
     ]  # fmt: skip
+    if headed_only:
+        return headed
     lines = [one.text for one in sentences_of(documents) if names(lists("questions")["requests"]["said"], one.text)]
     return [*headed, *lines][:REQUESTED]
-
-
-def other_side(documents: Sequence[Document], claims: Sequence[Claim], asked: str) -> Contradiction | None:
-    """What is documented of the other side, where nothing shows the side that is requested.
-
-    Args:
-        claims: verified, of the criteria.
-        asked: the request, in the question's or the documents' words.
-    """
-    from docgemma.rcm.contradictions import claim_of
-    from docgemma.rcm.sides import same_part, sides
-
-    wanted = sides(asked)
-    if len(wanted) != 1:
-        return None
-    said = [
-        one
-        for one in sentences_of(documents)
-        if not names(lists("questions")["requests"]["headed"], one.section) and sides(one.text)
-    ]
-    said = [
-        one
-        for one in said
-        if same_part(one.text, asked) and not names(lists("questions")["requests"]["said"], one.text)
-    ]
-    codes = [one for one in said if not names(["code", "authorization", "top of page"], one.section)]
-    shown = [claim for claim in claims if not names(lists("questions")["requests"]["headed"], claim["section"])]
-    against = [one for one in codes if not sides(one.text) & wanted]
-    if not against or any(sides(claim["quote"]) & wanted for claim in shown):
-        return None
-    first = next((one for one in sentences_of(documents) if sides(one.text) == wanted and one.text in asked), None)
-    request = Claim(
-        claim=asked, quote=asked, document="the request", page=1, section="asked", verified=False, kind="document"
-    )
-    what = f"the request is for the {next(iter(wanted))} side, and only the other one is documented"
-    one: Claim = {**claim_of(first, first.text), "verified": True} if first else request
-    other: Claim = {**claim_of(against[0], against[0].text), "verified": True}
-    return Contradiction(what=what, one=one, other=other)
 
 
 def gate(drug: str, chart: Chart | None, knowledge: Knowledge, settings: Settings) -> list[Finding]:

@@ -15,7 +15,7 @@ from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import speaks_only_of
+from docgemma.rcm.scope import looked_for, says_nothing
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.text.words import names
 
@@ -57,6 +57,8 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
             return asking("patient", found.question, _choices(found.options))
         person = found.person
         goes_on = person and person == before.get("patient") and not (papers or state["want"]["patients"])
+        if person and goes_on and says_nothing(state["input_query"], state["query_intent"], around.reader):
+            return asking("question", f"What do you want to know about {person['label']}?", [])
         if person and goes_on and not fits_pronoun(state["input_query"], person, cast(RecordStore, around.store)):
             said = f"The open patient is {person['label']}. Whom do you mean? Give a name and a birth date, or say yes."
             return asking("patient", said, _choices([person]))
@@ -164,11 +166,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         choices = [{"id": payer, "label": payer} for payer in payers()]
         return {**asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
                 "todo": ["policy", "gate"]}  # fmt: skip
-    requested = requested_in(documents)
-    asked = [
-        state["input_query"],
-        *(requested if speaks_only_of(state["input_query"], requested, state["want"]) else []),
-    ]
+    asked = looked_for(state["input_query"], requested_in(documents), state["want"], around.reader)
     index = policy_index(around.settings.qdrant_url or "")
     policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
     trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
@@ -203,6 +201,8 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]},
     )
     who = asked_identity(state)
+    if who:
+        around.llm.scrubber.known(names=[who["name"]], births=[who["birth_date"]])
     try:
         judged, claims = judge(still, documents, around_model, side=side, today=date.today(), asked=who)
     except ModelError:  # no model answers: code decides alone, and that is told
@@ -226,12 +226,11 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
     """The safety gate of orders, for a drug that is asked about."""
     drugs, chart, policy = state["want"]["drugs"], around.chart(state["patient"]), state["policy"]
     if state["query_intent"] == "POLICY_CHECK":
-        asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"])))
-        known = (
-            [name for one in policy["procedures"] for name in (one["name"], *one["also"])] if policy and chart else []
-        )
-        drugs = [name for name in dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])
-                 if names([name], " / ".join(known))]  # fmt: skip
+        asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"]), headed_only=True))
+        drugs = list(dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])) if chart else []
+        if policy:  # "knee MRI, after naproxen": only a drug that is the policy's is requested
+            known = " / ".join(name for one in policy["procedures"] for name in (one["name"], *one["also"]))
+            drugs = [name for name in drugs if names([name], known)]
     elif state["query_intent"] != "SAFETY_CHECK":
         drugs = []
     if not drugs or not state["patient"]:
@@ -241,6 +240,7 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
     return {
         "grave": evidence.grave(findings),
         "open_checks": evidence.unchecked(findings),
+        "want": {**state["want"], "drugs": drugs},
         "tool_trace": trace,
         "told": "gate",
     }

@@ -17,6 +17,7 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
     full = status == "answered"
     claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []
     down = [f"The model {name} did not answer; the next one, or code alone, decided." for name in llm.down]
+    live = refused or not any(note.startswith("Live data unavailable") for note in state["notes"])
     return {
         "thread": thread, "model": llm.name, "status": status, "answer": state["final_response"],
         "intent": "OUT_OF_SCOPE" if refused else state["query_intent"], "path": state["path"],
@@ -29,7 +30,7 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
                        "weights": state["confidence"].get("weights", {})} if full else None,
         "is_partial": full and state["is_partial"], "failed_pages": [] if refused else state["failed_pages"],
         "insufficient": state["insufficient_documentation_flags"] if full else [],
-        "notes": state["notes"] if full else [], "live": refused or not state["as_of"],
+        "notes": state["notes"] if full else [], "live": live,
         "as_of": "" if refused else state["as_of"],
         "patient": None if refused else state["patient"], "disclaimer": DISCLAIMER,
         "options": [{"id": one["id"], "label": one["label"]} for one in state["options"]] if asks else [],

@@ -14,12 +14,13 @@ from pydantic import create_model
 from docgemma.ehr.base import PatientMatch, RecordStore
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.rcm.records import Intent
+from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
 from docgemma.reading.reader import Reader
 from docgemma.reading.request import read_request
+from docgemma.reading.terms import said_in, topics_in
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import names, plain
 
@@ -27,6 +28,9 @@ INTENTS: tuple[Intent, ...] = get_args(Intent)
 GENERATION = GenConfig(temperature=0.0, max_tokens=32)
 REFUSED_ABOVE = 0.25  # of OUT_OF_SCOPE, and then only where the reader plainly sees nothing clinical
 PLAINLY = 0.8
+TELLING = 3900  # pieces of the vocabulary that name no service
+ASKED: dict[str, Intent] = {"meds": "MEDICATIONS", "alg": "ALLERGIES", "ddi": "INTERACTIONS", "may": "SAFETY_CHECK"}
+PAYERS: tuple[Intent, ...] = ("POLICY_CHECK", "DENIAL_RISK")
 CLINICAL = frozenset([*TOPICS, "safe", "ddi", "may", "rx", "allergy"])
 SMOOTH = 0.1  # of the ridge regression
 SYSTEM = """\
@@ -77,8 +81,15 @@ def intent_of(question: str, llm: LLM, reader: Reader) -> tuple[Intent, list[dic
 
 def nearest(question: str, reader: Reader) -> Intent:
     """The intent by the labelled questions of data/rcm/questions.yaml: a ridge regression on their meaning."""
-    scores = _meaning([question])[0] @ _weights()
+    if _policy_named(question):
+        return "POLICY_CHECK"
+    scores = _meaning([question], reader)[0] @ _weights(reader)
     best = INTENTS[int(scores.argmax())]
+    if _payers_named(question) and best not in PAYERS:  # whoever names a payer asks of its policy or its denials
+        return max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
+    plain_asks = set(reader.read(question).asked(PLAINLY))
+    if best in ASKED.values() and len(plain_asks) == 1 and plain_asks <= ASKED.keys():  # where the reader is sure
+        return ASKED[plain_asks.pop()]
     if best != "OUT_OF_SCOPE" or (scores.max() >= REFUSED_ABOVE and not clinical(question, reader)):
         return best
     rest = INTENTS[int(scores[:-1].argmax())]  # OUT_OF_SCOPE is the last
@@ -101,6 +112,14 @@ def clinical(question: str, reader: Reader) -> bool:
     return names([*known, *(policy["payer"] for policy in load_policies().values())], question)
 
 
+def says_nothing(question: str, intent: Intent, reader: Reader) -> bool:
+    """Whether a message, read alone, asks for nothing that a chart holds: "ok", "hello", noise."""
+    if clinical(question, reader) or topics_in(question) or said_in(question, "measures"):
+        return False
+    asked = set(reader.read(question).asked())
+    return asked == {"chat"} or (intent == "GENERAL_CLINICAL" and asked <= {"chat", "change", "gk"})
+
+
 def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
     """(question, intent) of data/rcm/questions.yaml; `held` are for measuring only."""
     known = lists("questions")[part]
@@ -108,20 +127,25 @@ def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
 
 
 @lru_cache(maxsize=1)
-def _weights() -> NDArray[np.float32]:
+def _weights(reader: Reader) -> NDArray[np.float32]:
     """(meaning and a constant, intents)."""
     known = labelled("shown")
-    told = _meaning([question for question, _ in known])
+    told = _meaning([question for question, _ in known], reader)
     truth = np.array([[intent == name for name in INTENTS] for _, intent in known], dtype=np.float32)
     weights: NDArray[np.float32] = np.linalg.solve(told.T @ told + SMOOTH * np.eye(told.shape[1]), told.T @ truth)
     return weights
 
 
-def _meaning(questions: Sequence[str]) -> NDArray[np.float32]:
-    """(n, 384 + 1): where each question lies, and a constant."""
-    from docgemma.rcm.meaning import embed
+def _meaning(questions: Sequence[str], reader: Reader) -> NDArray[np.float32]:
+    """(n, 384 + 1): where each question lies, by the encoder's last layer, and a constant. Ids say nothing of it."""
+    bare = [" ".join(word for word in text.split() if word.isalpha() or not _code(word)) or text for text in questions]
+    means = np.array([reader.encoder.states(text)[1:-1].mean(0) for text in bare])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    return np.concatenate([means, np.ones((len(means), 1))], 1, dtype=np.float32)
 
-    return np.concatenate([np.asarray(embed(list(questions))), np.ones((len(questions), 1))], 1, dtype=np.float32)
+
+def _code(word: str) -> bool:
+    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStore) -> Wanted:
@@ -130,16 +154,17 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     Raises:
         StoreError: the record store cannot be reached.
     """
-    from docgemma.rcm.policies import payers
     from docgemma.rcm.sides import sides
 
     request = read_request(question, reader=reader, drugs=drugs, store=store)
     sure = [Named(said=one["said"], candidates=[_person(store.patient(one["id"]))]) for one in request["patients"]]
     open_ = [
-        Named(said=said, candidates=[_person(one) for one in find_people(said, store)]) for said in request["unclear"]
+        Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
+        for said in request["unclear"]
+        if not _policy_named(said)
     ]
-    folded = f" {plain(question)} "
-    called = [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
+    policy = _policy_named(question)
+    called = [policy["payer"]] if policy else _payers_named(question)
     named = sides(question)
     return Wanted(
         patients=[*sure, *open_], payer=called[0] if len(called) == 1 else "",
@@ -148,14 +173,32 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     )  # fmt: skip
 
 
-def speaks_only_of(question: str, requested: Sequence[str], want: Wanted) -> bool:
-    """Whether a question names no other service than what the documents request: "is this covered?" names none."""
+def _policy_named(question: str) -> Policy | None:
+    """The policy whose id stands in a question."""
+    from docgemma.rcm.policies import load_policies
+
+    return next((policy for key, policy in load_policies().items() if key in question.upper()), None)
+
+
+def _payers_named(question: str) -> list[str]:
+    """The payers that a question names, by the first word of their names."""
+    from docgemma.rcm.policies import payers
+
+    folded = f" {plain(question)} "
+    return [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
+
+
+def looked_for(question: str, requested: Sequence[str], want: Wanted, reader: Reader) -> list[str]:
+    """By what a policy is looked for, in order: the question where it names a service, then what the documents request.
+
+    "Is this covered?" names none; "is botox covered?" names one that must not be answered by another request's policy.
+    """
     said = {part for one in want["patients"] for part in plain(one["said"]).split()} | set(plain(want["payer"]).split())
+    words = set(plain(question).replace("'s", "").replace("-", " ").split()) - said - _general()
+    words = {word for word in words if word.isalpha() and len(word) > 2}
     there = set(plain(" ".join(requested)).replace("-", " ").split())
-    words = {
-        word for word in plain(question).replace("'s", "").replace("-", " ").split() if word.isalpha() and len(word) > 2
-    }
-    return words - said <= there | _general()
+    same = all(reader.common(word, TELLING) for word in words - there)
+    return [*([question] if words or not requested else []), *(requested if same else [])]
 
 
 @lru_cache(maxsize=1)

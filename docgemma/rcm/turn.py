@@ -106,7 +106,8 @@ def asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmSt
 
 def _after(what: str) -> list[str]:
     """What is left to do once a clarification is answered."""
-    return {"patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"]}[what]
+    left = {"patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"]}
+    return left.get(what, [])
 
 
 def asked_identity(state: RcmState) -> Identity | None:
