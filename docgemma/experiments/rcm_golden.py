@@ -309,6 +309,7 @@ def _pages(case: RcmCase, told: dict[str, Any], settings: Settings) -> dict[tupl
     import pypdfium2  # type: ignore[import-untyped]
 
     from docgemma.rcm.chart import chart_document
+    from docgemma.rcm.policies import load_policies
 
     texts: dict[tuple[str, int | None], str] = {}
     names = [*case.pdf, *(name for step in case.then if isinstance(step, Step) for name in step.pdf)]
@@ -317,6 +318,8 @@ def _pages(case: RcmCase, told: dict[str, Any], settings: Settings) -> dict[tupl
         with closing(pypdfium2.PdfDocument(data_file("rcm", "notes", name))) as pdf:
             for number in range(len(pdf)):
                 texts[shown, number + 1] = _folded(pdf[number].get_textpage().get_text_range())
+    for policy in load_policies().values():  # quoted a criterion a page
+        texts |= {(policy["id"], at): _folded(one["text"]) for at, one in enumerate(policy["criteria"], 1)}
     if told["patient"] and told["patient"]["id"]:
         with closing(open_store(settings)) as store:
             chart = store.chart(told["patient"]["id"])
