@@ -256,10 +256,11 @@ def ask_rcm(question: str, settings: Settings, llm: LLM, **options: Any) -> dict
     from docgemma.knowledge.sources import open_knowledge
     from docgemma.memory import open_memory
     from docgemma.rcm.ledger import open_ledger
+    from docgemma.rcm.models import load_first
     from docgemma.reading.reader import load_reader
 
     memory = open_memory(settings.db_location)
-    asked = load_llm(settings.model, settings) if settings.model not in (None, llm.name) else llm
+    asked = load_first(settings.model, settings) if settings.model not in (None, llm.name) else llm
     with closing(memory.conn), closing(open_store(settings)) as store, closing(open_knowledge(settings)) as knowledge:
         return run(
             question, settings=settings, llm=asked, store=store, knowledge=knowledge, memory=memory,

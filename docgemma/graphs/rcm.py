@@ -31,7 +31,7 @@ from docgemma.rcm.models import Guarded
 from docgemma.rcm.people import Person
 from docgemma.rcm.records import MAX_LOOPS, REFUSAL, LedgerRow
 from docgemma.rcm.report import report
-from docgemma.rcm.scope import intent_of, wanted
+from docgemma.rcm.scope import intent_of, is_question, wanted
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.reading.reader import Reader
 from docgemma.rules.clarify import read_answer
@@ -87,7 +87,7 @@ def _answered(state: RcmState, around: Surroundings) -> RcmState | None:
         return {**update, "payer": chosen["id"]}
     if chosen:
         return {**update, "given_patient": chosen["person"]}
-    if state["asked_for"] == "patient":
+    if state["asked_for"] == "patient" and not is_question(message, around.reader):
         want = wanted(message, reader=around.reader, drugs=load_drug_names(), store=cast(RecordStore, around.store))
         if want["patients"] and len(message.split()) < 9:
             return {**update, "want": {**state["want"], "patients": want["patients"]}}
