@@ -139,6 +139,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     why += [note for note in state["notes"] if "does not say whose" in note or "Live data" in note]
     why += [f"{one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
     why += [f"Could not be checked: {one}" for one in state["open_checks"]]
+    why += [f"The model {name} did not answer; the next one, or code alone, decided." for name in around.llm.down]
     why = list(dict.fromkeys(why))
     return {
         **update, "routing_decision": "partial" if partial else "pass", "is_partial": partial, "why_escalate": why,

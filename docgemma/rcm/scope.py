@@ -67,8 +67,8 @@ def intent_of(question: str, llm: LLM, reader: Reader) -> tuple[Intent, list[dic
 
     Args:
         question: alone, before anything of the conversation is put in front of it.
-        llm: asked where it is a language model; one that fails makes the question GENERAL_CLINICAL, never refused; where
-            the edge model is configured to come after it, code decides.
+        llm: asked where it is a language model; one that fails makes the question GENERAL_CLINICAL, never refused.
+            Where the edge model is configured to come after it, code decides.
     """
     if _of_everyone(question):
         return "OUT_OF_SCOPE", []
