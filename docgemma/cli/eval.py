@@ -70,7 +70,7 @@ def evaluate(
 
 
 def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
-    """Run the revenue-cycle agent's set, a line a case; the status is 1 where a target of its specification is missed."""
+    """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
     with quick_start():
         from docgemma.experiments.rcm_golden import draw_trend, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
         from docgemma.settings import read_settings
