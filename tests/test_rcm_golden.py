@@ -26,12 +26,8 @@ CASE: dict[str, Any] = {"id": "one", "category": "happy_path", "difficulty": "ea
 
 def told(**changes: Any) -> dict[str, Any]:
     """An answer with one quote from a sample note."""
-    claim = {
-        "document": "gonzalez_knee_replacement.pdf",
-        "page": 2,
-        "quote": "No known drug allergies.",
-        "kind": "document",
-    }
+    said = "No known drug allergies."
+    claim = {"document": "gonzalez_knee_replacement.pdf", "page": 2, "quote": said, "kind": "document"}
     return {
         "status": "answered", "intent": "ALLERGIES", "answer": said, "escalate": False,
         "claims": [claim], "tools": [], "criteria": [], "ledger_ids": [1], "path": ["auditor"], "patient": None,
