@@ -4,15 +4,16 @@ import json
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from docgemma.cli.shared import AsJson, print_json, quick_start, say
-from docgemma.errors import ConfigError
+from docgemma.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from docgemma.experiments.golden import CaseResult
+    from docgemma.experiments.rcm_golden import Scored
 
 
 def evaluate(
@@ -22,8 +23,22 @@ def evaluate(
     save: Annotated[
         Optional[Path], typer.Option(help="Write every turn, answer and card, to this .jsonl file.")
     ] = None,
+    plot: Annotated[
+        Optional[Path], typer.Option(help="Draw the kept runs of the revenue-cycle agent's set; a .png, .svg or .pdf.")
+    ] = None,
 ) -> None:
-    """Run a golden set offline, on the shipped synthetic records: your own are neither read nor changed."""
+    """Run a golden set offline, on the shipped synthetic records: your own are neither read nor changed.
+
+    A set of the revenue-cycle agent is kept run by run in the data home; it ends with status 1 below its targets.
+    """
+    with quick_start():
+        from docgemma.experiments.rcm_golden import is_rcm
+
+    if is_rcm(file):
+        _evaluate_rcm(file, as_json, only, save, plot)
+        return
+    if plot:
+        raise UsageError("--plot draws the runs of the revenue-cycle agent only.", hint="Leave it out.")
     with quick_start():
         from docgemma.experiments.cases import load_cases
         from docgemma.experiments.golden import run_cases, summarize
@@ -52,3 +67,50 @@ def evaluate(
         f"(95 % interval {found['low']:.1%} to {found['high']:.1%}). {found['turns']} turns, median "
         f"{found['median_seconds']:.2f} s, 95th percentile {found['p95_seconds']:.2f} s."
     )
+
+
+def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
+    """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
+    with quick_start():
+        from docgemma.experiments.rcm_golden import draw_trend, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
+        from docgemma.settings import read_settings
+
+    cases, settings = load_rcm_cases(file, only), read_settings()
+
+    def finished(one: "Scored") -> None:
+        if not as_json:
+            mark = "pass" if not one.why else "LARGER" if one.case.needs_larger else "FAIL"
+            say(f"{mark:4}  {one.case.id}  {one.seconds:.2f} s  {'; '.join(one.why)}".rstrip())
+
+    done = run_rcm_cases(cases, settings, progress=finished)
+    report = summarize_rcm(done, settings if only is None else None)  # one case is no run of the set
+    if save:
+        lines = [json.dumps({"id": one.case.id, "why": one.why, **one.told}, ensure_ascii=False) for one in done]
+        try:
+            save.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
+    if plot:
+        draw_trend(kept_runs(settings), plot)
+    if as_json:
+        print_json(report)
+    else:
+        _show_rcm(report)
+    if not report["held"]:
+        raise typer.Exit(1)
+
+
+def _show_rcm(report: dict[str, Any]) -> None:
+    found = report["metrics"]
+    say(
+        f"\n{report['passed']} of {report['total']} passed: {found['pass_rate']:.1%} "
+        f"(95 % interval {found['low']:.1%} to {found['high']:.1%})."
+    )
+    for one in report["needs_larger"]:
+        say(f"Needs a larger model: {one['id']}: {one['why']}")
+    say(f"{found['claims']} claims and {found['verdicts']} verdicts were checked.")
+    for name in ("faithfulness", "citation_accuracy", "review_loop_rate", "median_seconds"):
+        say(f"  {name.replace('_', ' ')} {found[name]:g}")
+    for one in report["targets"]:
+        state = "held" if one["held"] else "MISSED"
+        say(f"  {one['name'].replace('_', ' ')} {one['value']:g}, target {one['target']}: {state}")

@@ -59,16 +59,16 @@ def _opened(model: str | None) -> Iterator[dict[str, Any]]:
     with quick_start():
         from docgemma.ehr.open import open_store
         from docgemma.knowledge.sources import open_knowledge
-        from docgemma.llm import load_llm
         from docgemma.memory import open_memory
         from docgemma.paths import data_file
         from docgemma.rcm.ledger import open_ledger
+        from docgemma.rcm.models import load_first
         from docgemma.reading.reader import load_reader
         from docgemma.settings import read_settings
 
         settings = read_settings()
         memory = open_memory(settings.db_location)
-        llm = load_llm(model, settings, on_progress=progress)
+        llm = load_first(model, settings, progress)
     with (
         closing(memory.conn),
         closing(open_store(settings)) as store,

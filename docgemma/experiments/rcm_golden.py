@@ -28,11 +28,20 @@ from docgemma.paths import data_file, private_file
 from docgemma.settings import Settings
 
 RUNS = "rcm-runs.jsonl"  # of the data home: a line a run
+NEVER = ("I don't know", "error", "Traceback")  # stands in no answer
+Status = Literal["answered", "needs_clarification", "refused", "stopped"]  # stopped: a clear line in place of an answer
 Limit = tuple[Literal["at least", "at most"], float]
 TARGETS: dict[str, Limit] = {  # Part 5 of the specification
     "pass_rate": ("at least", 0.80), "verification_accuracy": ("at least", 0.90), "tool_success": ("at least", 0.95),
     "hallucination_rate": ("at most", 0.05), "p90_seconds": ("at most", 30.0),
 }  # fmt: skip
+
+
+class Step(Block):
+    """A message that brings documents."""
+
+    say: Text
+    pdf: list[str] = Field([])  # of data/rcm/notes
 
 
 class RcmCase(Block):
@@ -45,12 +54,15 @@ class RcmCase(Block):
     expected_tools: list[str] = Field([])
     expected_sources: list[str] = Field([])  # documents and sources that are quoted
     must_contain: list[str] = Field([])  # all of them
-    must_not_contain: list[str] = Field([])
+    must_not_contain: list[str] = Field([])  # and never those of NEVER
     pdf: list[str] = Field([])  # of data/rcm/notes
+    renamed: str = ""  # name of the first document, as whoever sends it chose it
     patient: str = ""  # id
-    then: list[Text] = Field([])  # messages that follow in the same conversation
-    status: Literal["answered", "needs_clarification", "refused"] = "answered"
+    then: list[Text | Step] = Field([])  # messages that follow in the same conversation
+    before: list[Status] = Field([])  # how the turns before the last one end
+    status: Status = "answered"
     intent: str = ""
+    reviews: int = 0  # of the auditor; 0: any
     escalate: bool | None = None
     verdicts: dict[str, Literal["MET", "NOT MET", "NOT DOCUMENTED"]] = Field({})
     broken: dict[str, Any] = Field({})  # settings at the last message: an address where nothing listens
@@ -111,7 +123,8 @@ def run_rcm_cases(
     done = []
     try:
         with tempfile.TemporaryDirectory(prefix="docgemma-eval-") as folder:
-            prepared = prepare_home(Path(folder, "prepared"), settings)
+            own = {"qdrant_url": None, "rcm_models": None}
+            prepared = prepare_home(Path(folder, "prepared"), settings).model_copy(update=own)
             for case in cases:
                 done.append(_run(case, prepared, model))
                 progress(done[-1])
@@ -134,7 +147,7 @@ def summarize_rcm(done: Sequence[Scored], settings: Settings | None = None) -> d
     tools = [tool["ok"] for one in done for tool in one.told.get("tools", [])]
     verdicts, right = sum(len(one.case.verdicts) for one in done), sum(one.right for one in done)
     seconds = sorted(one.seconds for one in done)
-    loops = [one.told.get("path", []).count("auditor") > 1 for one in done if one.told]
+    loops = [one.told.get("path", []).count("auditor") > 1 for one in done if one.told.get("path")]
     metrics: dict[str, Any] = {
         "pass_rate": _share(passed, total), "low": round(low, 4), "high": round(high, 4),
         "claims": claims, "faithfulness": _share(claims - sum(one.invented for one in done), claims),
@@ -201,27 +214,39 @@ def _run(case: RcmCase, prepared: Settings, llm: LLM) -> Scored:
     start = time.perf_counter()
     try:
         with tempfile.TemporaryDirectory(prefix="case-", dir=prepared.home.parent) as folder:
-            home = shutil.copytree(prepared.home, Path(folder, "home"))
-            out.told = _converse(case, prepared.model_copy(update={"home": home}), llm)
+            home = Path(folder, "home")
+            shutil.copytree(prepared.home, home)
+            out.told = _converse(case, prepared.model_copy(update={"home": home}), llm, out.why)
             out.seconds = round(time.perf_counter() - start, 3)
             _score(out, prepared)
     except Exception as error:  # whatever it is, the other cases are still run
-        line = error.line() if isinstance(error, DocGemmaError) else kind_and_place(error)
-        out.why.append(f"stopped: {' '.join(line.split())}")
+        out.why.append(f"stopped: {' '.join(kind_and_place(error).split())}")
         out.seconds = out.seconds or round(time.perf_counter() - start, 3)
     return out
 
 
-def _converse(case: RcmCase, settings: Settings, llm: LLM) -> dict[str, Any]:
-    """The messages of a case in one conversation; documents come with the first. What is told last."""
+def _converse(case: RcmCase, settings: Settings, llm: LLM, why: list[str]) -> dict[str, Any]:
+    """The messages of a case in one conversation; what is told last. Earlier turns that end otherwise go into `why`."""
     thread, told = None, dict[str, Any]()
-    messages = [case.query, *case.then]
-    for number, message in enumerate(messages, 1):
-        last = number == len(messages)
+    first = Step(say=case.query, pdf=case.pdf)
+    steps = [first, *(one if isinstance(one, Step) else Step(say=one, pdf=[]) for one in case.then)]
+    for number, step in enumerate(steps, 1):
+        last = number == len(steps)
         around = settings.model_copy(update=case.broken) if last else settings
-        first = {"pdf": [data_file("rcm", "notes", name) for name in case.pdf], "patient": case.patient or None}
-        told = ask_rcm(message, around, llm, thread=thread, **(first if number == 1 else {}))
+        files = [data_file("rcm", "notes", name) for name in step.pdf]
+        if case.renamed and step is first:
+            files[0] = Path(shutil.copy(files[0], settings.home / case.renamed))
+        patient = (case.patient if step is first else "") or None
+        try:
+            told = ask_rcm(step.say, around, llm, thread=thread, pdf=files, patient=patient)
+        except DocGemmaError as error:
+            if case.status != "stopped" or not last:
+                raise
+            return {"status": "stopped", "answer": error.line()}
         thread = told["thread"]
+        wanted = dict(enumerate(case.before, 1)).get(number, told["status"])
+        if not last and told["status"] != wanted:
+            why.append(f"turn {number}: status {told['status']}, not {wanted}")
     return told
 
 
@@ -231,10 +256,11 @@ def ask_rcm(question: str, settings: Settings, llm: LLM, **options: Any) -> dict
     from docgemma.knowledge.sources import open_knowledge
     from docgemma.memory import open_memory
     from docgemma.rcm.ledger import open_ledger
+    from docgemma.rcm.models import load_first
     from docgemma.reading.reader import load_reader
 
     memory = open_memory(settings.db_location)
-    asked = load_llm(settings.model, settings) if settings.model not in (None, llm.name) else llm
+    asked = load_first(settings.model, settings) if settings.model not in (None, llm.name) else llm
     with closing(memory.conn), closing(open_store(settings)) as store, closing(open_knowledge(settings)) as knowledge:
         return run(
             question, settings=settings, llm=asked, store=store, knowledge=knowledge, memory=memory,
@@ -244,8 +270,11 @@ def ask_rcm(question: str, settings: Settings, llm: LLM, **options: Any) -> dict
 
 def _score(out: Scored, settings: Settings) -> None:
     """Fill in what is wrong, and count claims and verdicts."""
-    case, told = out.case, out.told
+    case = out.case
+    nothing = {key: list[Any]() for key in ("claims", "tools", "criteria", "ledger_ids", "path")}
+    told = out.told = {**nothing, "intent": "", "escalate": None, "patient": None, **out.told}
     answer = " ".join(told["answer"].split()).casefold()
+    reviews = told["path"].count("auditor")
     quoted = {claim["document"] for claim in told["claims"]} | {str(tool["source"]) for tool in told["tools"]}
     tools = {tool["name"] for tool in told["tools"]}
     out.why += [f"status {told['status']}, not {case.status}"] * (told["status"] != case.status)
@@ -254,7 +283,10 @@ def _score(out: Scored, settings: Settings) -> None:
     out.why += [f"no call of {name}" for name in case.expected_tools if name not in tools]
     out.why += [f"{name} is not quoted" for name in case.expected_sources if not any(name in one for one in quoted)]
     out.why += [f"lacks {text!r}" for text in case.must_contain if " ".join(text.split()).casefold() not in answer]
-    out.why += [f"says {text!r}" for text in case.must_not_contain if " ".join(text.split()).casefold() in answer]
+    out.why += [
+        f"says {text!r}" for text in (*case.must_not_contain, *NEVER) if " ".join(text.split()).casefold() in answer
+    ]
+    out.why += [f"{reviews} reviews, not {case.reviews}"] * (case.reviews not in (0, reviews))
     said = {item["id"]: item["verdict"] for item in told["criteria"]}
     wrong = {name: said.get(name, "nothing") for name, verdict in case.verdicts.items() if said.get(name) != verdict}
     out.why += [f"criterion {name} {verdict}" for name, verdict in wrong.items()]
@@ -263,7 +295,9 @@ def _score(out: Scored, settings: Settings) -> None:
     for claim in (item for item in told["claims"] if item["kind"] != "interaction"):  # those quote a source, no page
         quote = _folded(claim["quote"])
         out.claims += 1
-        out.placed += quote in texts.get((claim["document"], claim["page"]), "")
+        placed = quote in texts.get((claim["document"], claim["page"]), "")
+        out.placed += placed
+        out.why += [f"{claim['document']}, page {claim['page']}, does not say what is quoted"] * (not placed)
         out.invented += not any(quote in text for text in texts.values())
     out.why += [f"{out.invented} quotes stand nowhere"] * bool(out.invented)
     out.why += ["claims without a ledger id"] * bool(told["claims"] and not told["ledger_ids"])
@@ -271,20 +305,28 @@ def _score(out: Scored, settings: Settings) -> None:
 
 def _pages(case: RcmCase, told: dict[str, Any], settings: Settings) -> dict[tuple[str, int | None], str]:
     """The folded text of every page that may be quoted, by document and number."""
-    import pypdfium2
+    if not told["claims"]:
+        return {}
+    import pypdfium2  # type: ignore[import-untyped]
 
     from docgemma.rcm.chart import chart_document
+    from docgemma.rcm.policies import load_policies
 
     texts: dict[tuple[str, int | None], str] = {}
-    for name in case.pdf:
+    names = [*case.pdf, *(name for step in case.then if isinstance(step, Step) for name in step.pdf)]
+    for at, name in enumerate(names):
+        shown = case.renamed if case.renamed and at == 0 else name
         with closing(pypdfium2.PdfDocument(data_file("rcm", "notes", name))) as pdf:
             for number in range(len(pdf)):
-                texts[name, number + 1] = _folded(pdf[number].get_textpage().get_text_range())
+                texts[shown, number + 1] = _folded(pdf[number].get_textpage().get_text_range())
+    for policy in load_policies().values():  # quoted a criterion a page
+        texts |= {(policy["id"], at): _folded(one["text"]) for at, one in enumerate(policy["criteria"], 1)}
     if told["patient"] and told["patient"]["id"]:
         with closing(open_store(settings)) as store:
             chart = store.chart(told["patient"]["id"])
-        document = chart_document(chart) if chart else {"name": "", "pages": []}
-        texts |= {(document["name"], page["number"]): _folded(page["text"]) for page in document["pages"]}
+        if chart:
+            document = chart_document(chart)
+            texts |= {(document["name"], page["number"]): _folded(page["text"]) for page in document["pages"]}
     return texts
 
 

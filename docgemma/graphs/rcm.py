@@ -32,7 +32,7 @@ from docgemma.rcm.models import Guarded
 from docgemma.rcm.people import Person
 from docgemma.rcm.records import MAX_LOOPS, REFUSAL, LedgerRow
 from docgemma.rcm.report import report
-from docgemma.rcm.scope import intent_of, wanted
+from docgemma.rcm.scope import intent_of, is_question, wanted
 from docgemma.rcm.tracing import trace
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.reading.reader import Reader
@@ -89,7 +89,7 @@ def _answered(state: RcmState, around: Surroundings) -> RcmState | None:
         return {**update, "payer": chosen["id"]}
     if chosen:
         return {**update, "given_patient": chosen["person"]}
-    if state["asked_for"] == "patient":
+    if state["asked_for"] == "patient" and not is_question(message, around.reader):
         want = wanted(message, reader=around.reader, drugs=load_drug_names(), store=cast(RecordStore, around.store))
         if want["patients"] and len(message.split()) < 9:
             return {**update, "want": {**state["want"], "patients": want["patients"]}}
@@ -141,6 +141,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     why += [note for note in state["notes"] if "does not say whose" in note or "Live data" in note]
     why += [f"{one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
     why += [f"Could not be checked: {one}" for one in state["open_checks"]]
+    why += [f"The model {name} did not answer; the next one, or code alone, decided." for name in around.llm.down]
     why = list(dict.fromkeys(why))
     return {
         **update, "routing_decision": "partial" if partial else "pass", "is_partial": partial, "why_escalate": why,

@@ -15,6 +15,7 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
+from docgemma.rcm.assertion import hits
 from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.criteria import candidates
 from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
@@ -30,6 +31,7 @@ REQUESTED = 8  # passages that say what is requested
 PASSAGE = 400  # characters of one
 MOST = 20  # active medicines that are compared
 NEAREST = 6  # sentences that answer a general question
+ALLERGY = ["allergy", "allergies", "allergic", "anaphylaxis"]
 SECTIONS: dict[str, list[str]] = {  # titles of what an intent asks for
     "MEDICATIONS": ["medication", "medicine", "current drug"], "ALLERGIES": ["allerg"],
     "SAFETY_CHECK": ["medication", "medicine", "allerg"],
@@ -148,7 +150,9 @@ def from_documents(intent: Intent, question: str, documents: Sequence[Document])
     """
     said = sentences_of(documents)
     if intent in SECTIONS:
-        chosen = [one for one in said if names(SECTIONS[intent], one.section)]
+        chosen = [one for one in said if names(SECTIONS[intent], one.section) and one.text != one.section]
+        if intent == "MEDICATIONS":  # of "medications and allergies" the ones alone
+            chosen = [one for one in chosen if not hits(ALLERGY, one.words)]
     else:
         chosen = candidates(question, said)[:NEAREST] if intent == "GENERAL_CLINICAL" else []
     return [claim_of(one, one.text) for one in chosen]

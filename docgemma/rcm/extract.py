@@ -76,11 +76,10 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
                   for one in speaks_of if person and one["name"] and differs(one, person)]  # fmt: skip
         mine.append(document["digest"])
     want = state["want"]
-    if not want["drugs"] and state["query_intent"] == "SAFETY_CHECK":  # the one that is requested
-        asked = [
-            one.name for text in requested_in(around.shelf.documents(mine)) for one in load_drug_names().find(text)
-        ]
-        want = {**want, "drugs": list(dict.fromkeys(asked))[:1]}
+    drugs = load_drug_names()
+    if not any(name in drugs for name in want["drugs"]) and state["query_intent"] == "SAFETY_CHECK":
+        asked = [one.name for text in requested_in(around.shelf.documents(mine)) for one in drugs.find(text)]
+        want = {**want, "drugs": list(dict.fromkeys(asked))[:1] or want["drugs"]}  # "the antibiotic" that is requested
     same = person is not None and person == before.get("patient")
     kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
     payer = next((one["payer"] for digest in mine for one in papers[digest] if one["payer"]), "")
@@ -127,6 +126,8 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
     if chart:
         trace.append({"name": "get_patient_chart", "ok": True, "source": around.store.name})
         claims = chart_claims(chart, CHART_KINDS[intent])
+    elif person and not person["id"] and around.store.fault:  # whoever could not be looked up is not unknown
+        notes.append(f"Live data unavailable: the record could not be searched ({around.store.fault}).")
     elif person and not person["id"]:
         notes.append(
             f"No chart of {person['label']} was found in the record; what follows rests on the documents alone."

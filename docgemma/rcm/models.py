@@ -1,6 +1,6 @@
 """The language model of the revenue-cycle agent: prompts are scrubbed, and where one model is down the next answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ModelError
@@ -8,6 +8,24 @@ from docgemma.llm import load_llm
 from docgemma.llm.base import LLM, Completion, GenConfig, Prompt
 from docgemma.rcm.pii import Scrubber
 from docgemma.settings import Settings
+
+
+class Unreached(LLM):
+    """Stands for a model that could not be loaded; whatever it is asked, it does not answer."""
+
+    def __init__(self, name: str, why: ModelError):
+        self.name, self.why = name, why
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
+        raise self.why
+
+
+def load_first(name: str | None, settings: Settings, on_progress: Callable[[str], object] | None = None) -> LLM:
+    """The model that is asked first; where its server is down, one that never answers, so that the next one does."""
+    try:
+        return load_llm(name, settings, on_progress=on_progress)
+    except ModelError as error:
+        return Unreached(name or settings.model or "the model", error)
 
 
 class Guarded(LLM):
@@ -48,6 +66,11 @@ class Guarded(LLM):
             except ModelError:
                 self.down.append(model.name)
         raise ModelError("No language model answers.", hint="Try again later, or set DOCGEMMA_RCM_MODELS.")
+
+    @property
+    def ends_with_code(self) -> bool:
+        """Whether the edge model is configured to answer after the others, and now does."""
+        return any(model.profile == "edge" for model in self.loaded)
 
     def close(self) -> None:
         """Release what was loaded here; the first model is its owner's."""

@@ -16,7 +16,6 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
     status = "refused" if refused else "needs_clarification" if asks else "answered"
     full = status == "answered"
     claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []
-    down = [f"The model {name} did not answer; the next one, or code alone, decided." for name in llm.down]
     live = refused or not any(note.startswith("Live data unavailable") for note in state["notes"])
     return {
         "thread": thread, "model": llm.name, "status": status, "answer": state["final_response"],
@@ -24,8 +23,8 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
         "tools": state["tool_trace"] if full else [], "claims": claims, "criteria": state["criteria"] if full else [],
         "policy": _brief(state["policy"]) if full else None, "contradictions": state["contradictions"] if full else [],
         "risk": state["risk"] if full else None, "missing": state["missing"] if full else [],
-        "ledger_ids": state["ledger_ids"] if full else [], "escalate": full and bool(state["why_escalate"] or down),
-        "why_escalate": [*state["why_escalate"], *down] if full else [],
+        "ledger_ids": state["ledger_ids"] if full else [], "escalate": full and bool(state["why_escalate"]),
+        "why_escalate": state["why_escalate"] if full else [],
         "confidence": {"score": state["confidence_score"], "parts": state["confidence"].get("parts", {}),
                        "weights": state["confidence"].get("weights", {})} if full else None,
         "is_partial": full and state["is_partial"], "failed_pages": [] if refused else state["failed_pages"],

@@ -68,14 +68,17 @@ def intent_of(question: str, llm: LLM, reader: Reader) -> tuple[Intent, list[dic
     Args:
         question: alone, before anything of the conversation is put in front of it.
         llm: asked where it is a language model; one that fails makes the question GENERAL_CLINICAL, never refused.
+            Where the edge model is configured to come after it, code decides.
     """
+    if _of_everyone(question):
+        return "OUT_OF_SCOPE", []
     if llm.profile == "edge":
         return nearest(question, reader), []
     schema = create_model("Routed", intent=(cast(Any, Literal[INTENTS]), ...))
     try:
         done = llm.structured(Prompt(system=SYSTEM, user=f"Question: {question}"), schema, GENERATION, node="router")
     except ModelError:
-        return "GENERAL_CLINICAL", []
+        return nearest(question, reader) if getattr(llm, "ends_with_code", False) else "GENERAL_CLINICAL", []
     return cast(Any, done.value).intent, [call.as_dict() for call in done.calls]
 
 
@@ -86,8 +89,10 @@ def nearest(question: str, reader: Reader) -> Intent:
     scores = _meaning([question], reader)[0] @ _weights(reader)
     best = INTENTS[int(scores.argmax())]
     if _payers_named(question) and best not in PAYERS:  # whoever names a payer asks of its policy or its denials
-        return max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
-    plain_asks = set(reader.read(question).asked(PLAINLY))
+        best = max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
+    if best == "POLICY_CHECK" and _payers_named(question) and names(lists("questions")["denials"], question):
+        return "DENIAL_RISK"
+    plain_asks = set(reader.read(question).asked(PLAINLY)) - ({"may"} if best == "INTERACTIONS" else set())
     if best in ASKED.values() and len(plain_asks) == 1 and plain_asks <= ASKED.keys():  # where the reader is sure
         return ASKED[plain_asks.pop()]
     if best != "OUT_OF_SCOPE" or (scores.max() >= REFUSED_ABOVE and not clinical(question, reader)):
@@ -110,6 +115,11 @@ def clinical(question: str, reader: Reader) -> bool:
         for name in (one["name"], *one["also"])
     ]
     return names([*known, *(policy["payer"] for policy in load_policies().values())], question)
+
+
+def is_question(message: str, reader: Reader) -> bool:
+    """Whether a message plainly asks for something of a chart: no answer to what was asked back."""
+    return bool(set(reader.read(message).asked(PLAINLY)) & CLINICAL)
 
 
 def says_nothing(question: str, intent: Intent, reader: Reader) -> bool:
@@ -161,7 +171,7 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     open_ = [
         Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
         for said in request["unclear"]
-        if not _policy_named(said)
+        if not _policy_named(said) and not _payers_named(said)  # "Harborview's" is nobody
     ]
     policy = _policy_named(question)
     called = [policy["payer"]] if policy else _payers_named(question)
@@ -180,11 +190,16 @@ def _policy_named(question: str) -> Policy | None:
     return next((policy for key, policy in load_policies().items() if key in question.upper()), None)
 
 
+def _of_everyone(question: str) -> bool:
+    """Whether a question wants data of many patients; a payer's rules speak of all of them."""
+    return names(lists("questions")["everyone"], question) and not (_policy_named(question) or _payers_named(question))
+
+
 def _payers_named(question: str) -> list[str]:
     """The payers that a question names, by the first word of their names."""
     from docgemma.rcm.policies import payers
 
-    folded = f" {plain(question)} "
+    folded = " ".join(["", *plain(question).replace("'s", "").split(), ""])
     return [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
 
 
