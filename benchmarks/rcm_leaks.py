@@ -97,6 +97,8 @@ def leaked(
     """What stands in a turn and must not. `mine`: the conversation's patient and those who were offered."""
     about, said = (told["patient"] or {}).get("id", ""), f" {plain(' | '.join(texts(told)))} "
     same = f" {same} {plain(question)} {' '.join(charts[about][1]) if about else ''} "
+    if about and (about in mine or named(charts[about][0], question)):  # a namesake has the same name
+        same += f"{plain(charts[about][0].name)} "
     found = []
     for key, (person, entries_) in charts.items():
         open_ = key in mine or named(person, question)

@@ -37,11 +37,11 @@ def test_another_agents_conversation_is_left_alone(agent: Agent) -> None:
 
 
 def test_the_answer_is_of_this_run_also_where_another_process_ends_later(agent: Agent) -> None:
-    """In the middle of a turn another one runs on the same conversation and ends first."""
+    """At the end of a turn another one runs on the same conversation, and its checkpoint is the newest."""
     ran = []
 
     def meanwhile(step: dict[str, Any]) -> None:
-        if step["node"] == "ledger" and not ran:
+        if step["node"] == "output" and not ran:
             ran.append(ask(agent, "What allergies does Grace Kim have?", thread="rcm-two"))
 
     told = ask(agent, "What medications is Gregory Maddox on?", thread="rcm-two", on_step=meanwhile)

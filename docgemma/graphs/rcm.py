@@ -275,13 +275,13 @@ def run(
         steps, since = list[dict[str, Any]](), perf_counter()
         state = cast(RcmState, {})  # of this run: what another process does meanwhile is its own
         with quiet():
-            for mode, update in app.stream(
-                given, config, context=around, stream_mode=["updates", "values"], durability="sync"
-            ):
+            modes: list[Any] = ["updates", "values"]
+            told: Any
+            for mode, told in app.stream(given, config, context=around, stream_mode=modes, durability="sync"):
                 if mode == "values":
-                    state = cast(RcmState, update)
+                    state = cast(RcmState, told)
                     continue
-                for node, changed in update.items():
+                for node, changed in told.items():
                     tell({"node": node, "detail": (changed or {}).get("told", "")})
                     steps.append({"node": node, "seconds": perf_counter() - since})
                     since = perf_counter()
