@@ -15,12 +15,7 @@ from docgemma.paths import PACKAGE
 from docgemma.settings import Settings, read_settings
 
 GOLDEN = PACKAGE.parent / "data" / "golden" / "rcm.yaml"
-KNOWN = {  # what the edge model does not get right yet, and why; a case that passes must be taken out
-    "long-record-of-25-pages": "two therapy visits with better and worse days are taken for a contradiction",
-    "side-asked-and-answered": "the start of a drug is taken for the duration of the pain",
-    "instruction-in-a-file-name": "an examination without any finding is not judged as NOT MET",
-    "therapy-said-to-be-missing": "an examination without any finding is not judged as NOT MET",
-}
+KNOWN: dict[str, str] = {}  # what the edge model does not get right, and why; a case that passes must be taken out
 CASE: dict[str, Any] = {"id": "one", "category": "happy_path", "difficulty": "easy", "query": "Any allergies?"}
 
 
@@ -85,7 +80,7 @@ def test_targets_decide_and_runs_are_kept(home: Path) -> None:
     assert not report["held"] and [one["name"] for one in report["targets"] if not one["held"]] == ["pass_rate"]
     larger = Scored(RcmCase(**{**CASE, "needs_larger": "it must infer"}), why=["lacks 'latex'"])
     assert summarize_rcm([good, larger])["held"] and summarize_rcm([good, larger])["needs_larger"]
-    assert [run["passed"] for run in kept_runs(settings)] == [4, 3]
+    assert [run["passed"] for run in kept_runs(settings)][-2:] == [4, 3]
     rcm_golden.draw_trend(kept_runs(settings), home / "trend.png")
     assert (home / "trend.png").read_bytes().startswith(b"\x89PNG")
 

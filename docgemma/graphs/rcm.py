@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from docgemma.ehr.base import RecordStore
-from docgemma.errors import UnknownPatientError
+from docgemma.errors import UnknownPatientError, UsageError
 from docgemma.forget import forget_before
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import load_drug_names
@@ -150,11 +150,12 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
 
 
 def clarification(state: RcmState) -> RcmState:
-    """Ask a person; everything is kept until they answer."""
+    """Ask a person; everything is kept until they answer. A document that was left out is told at once."""
+    unused = [note for note in state["notes"] if "not used" in note]
     return {
         "pending_user_input": True,
         "path": [*state["path"], "clarification"],
-        "final_response": state["clarification_needed"],
+        "final_response": "\n".join([state["clarification_needed"], *(f"Note: {one}" for one in unused)]),
     }
 
 
@@ -245,7 +246,7 @@ def run(
     """One turn, or the rest of one that was cut off with the same question: the contract's JSON of `rcm ask`.
 
     Args:
-        thread: a conversation; one that is not there is begun under this id.
+        thread: a conversation of this agent; one that is not there is begun under this id.
         patient: id of the patient whom the question is about.
         on_step: gets {"node", "detail"} after each step.
 
@@ -268,23 +269,38 @@ def run(
     app = build().compile(checkpointer=memory)
     config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
     try:
+        _check_own(memory, config, thread)
         stored = app.get_state(config)
         cut_off = bool(stored.tasks) and stored.values.get("message") == message
         given: RcmState | None = None if cut_off else _turn(message, stored.values, pdf, patient, around)
         steps, since = list[dict[str, Any]](), perf_counter()
+        state = cast(RcmState, {})  # of this run: what another process does meanwhile is its own
         with quiet():
-            for update in app.stream(given, config, context=around, stream_mode="updates", durability="sync"):
-                for node, changed in update.items():
+            modes: list[Any] = ["updates", "values"]
+            told: Any
+            for mode, told in app.stream(given, config, context=around, stream_mode=modes, durability="sync"):
+                if mode == "values":
+                    state = cast(RcmState, told)
+                    continue
+                for node, changed in told.items():
                     tell({"node": node, "detail": (changed or {}).get("told", "")})
                     steps.append({"node": node, "seconds": perf_counter() - since})
                     since = perf_counter()
-        state = cast(RcmState, app.get_state(config).values)
         done = report(state, thread, guarded, perf_counter() - began)
         trace(settings, scrubber.scrub, message, done, steps)
         return done
     finally:
         kept.close()
         guarded.close()
+
+
+def _check_own(memory: "Memory", config: "RunnableConfig", thread: str) -> None:
+    """Raise where another agent's conversation has this id: a turn would write over what that one knows."""
+    found = memory.get_tuple(config)
+    known = {*RcmState.__annotations__, "__start__"}
+    held = found.checkpoint["channel_values"] if found else {}
+    if any(name not in known and not name.startswith("branch:") for name in held):
+        raise UsageError(f"{thread!r} is a conversation of another agent.", hint="Leave out --thread to start one.")
 
 
 def _turn(

@@ -22,6 +22,7 @@ from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
 from docgemma.rcm.sentences import lists, sentences_of
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
 from docgemma.settings import Settings
+from docgemma.text.characters import visible
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import names, plain
 from docgemma.tools.drugs import gravity, interactions_of_known
@@ -67,7 +68,8 @@ class Shelf:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         done = (self.folder / f"{digest}.json").exists()
-        return Reading(path=str(path.resolve()), name=path.name, digest=digest, pages=count, next=0 if done else 1)
+        name = " ".join(visible(path.name).split())  # it is printed beside each quote: one line, nothing that steers
+        return Reading(path=str(path.resolve()), name=name, digest=digest, pages=count, next=0 if done else 1)
 
     def read(self, file: Reading) -> Page:
         """Read the next page and keep it; with the last one the document is put together."""

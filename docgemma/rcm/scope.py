@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import create_model
 
 from docgemma.ehr.base import PatientMatch, RecordStore
+from docgemma.ehr.names import PARTICLES, query_tokens
 from docgemma.errors import ModelError
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.rcm.records import Intent, Policy
@@ -167,11 +168,15 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     from docgemma.rcm.sides import sides
 
     request = read_request(question, reader=reader, drugs=drugs, store=store)
-    sure = [Named(said=one["said"], candidates=[_person(store.patient(one["id"]))]) for one in request["patients"]]
+    sure = [
+        Named(said=one["said"], candidates=[_person(store.patient(one["id"]))])
+        for one in request["patients"]
+        if not _too_little(one["said"])
+    ]
     open_ = [
         Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
         for said in request["unclear"]
-        if not _policy_named(said) and not _payers_named(said)  # "Harborview's" is nobody
+        if not (_too_little(said) or _policy_named(said) or _payers_named(said))
     ]
     policy = _policy_named(question)
     called = [policy["payer"]] if policy else _payers_named(question)
@@ -181,6 +186,11 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
         drugs=[drug["name"] for drug in request["drugs"]],
         side="both" if len(named) > 1 else cast(Any, next(iter(named), "")),
     )  # fmt: skip
+
+
+def _too_little(said: str) -> bool:
+    """Whether a name is but letters and particles: "y" or "de los" of another language opens nobody's chart."""
+    return all(word in PARTICLES or (len(word) == 1 and word.isalpha()) for word in query_tokens(said))
 
 
 def _policy_named(question: str) -> Policy | None:
