@@ -13,7 +13,7 @@ from docgemma.rcm import evidence
 from docgemma.rcm.chart import chart_claims
 from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
-from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown
+from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown, with_name
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
 from docgemma.rcm.scope import looked_for, says_nothing
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
@@ -44,7 +44,8 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
 
     before = state.get("clinical_context") or {}
     new = around.shelf.documents([file["digest"] for file in state["files"]])
-    papers = {document["digest"]: everyone(identity_of(document)) for document in new}
+    called = [one["said"] for one in state["want"]["patients"]]
+    papers = {document["digest"]: everyone(with_name(identity_of(document), document, called)) for document in new}
     told = [paper for people in papers.values() for paper in people]
     chosen, needed = state.get("given_patient"), _needs_patient(state)
     if chosen:

@@ -1,14 +1,18 @@
 """Whom a turn is about: by name and birth date, never by name alone where two match. What is unsure is asked."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from docgemma.ehr.base import PatientMatch, RecordStore
-from docgemma.rcm.records import Identity
+from docgemma.rcm.policy_files import load_policies, payers
+from docgemma.rcm.records import Document, Identity
 from docgemma.rcm.scope import Named
 from docgemma.reading.patients import find_people
 from docgemma.text.births import fitting
 from docgemma.text.words import listed, plain
+
+HEAD = 600  # characters of a document in which a patient stands without a label
 
 
 class Person(TypedDict):
@@ -40,6 +44,8 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
         StoreError: the record store cannot be reached.
     """
     told = [paper for paper in papers if paper["name"]]
+    found = [one for one in named if one["candidates"] or any(_means(one["said"], paper["name"]) for paper in told)]
+    named = found or named[:1]  # a code or a clinician that was read as a name has nobody behind it
     if len({plain(one["said"]) for one in named}) > 1:
         meant = tuple(_person(match) for one in named for match in one["candidates"])
         return Settled(None, "One patient at a time: whom do you mean?", meant)
@@ -58,6 +64,18 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
     if before:
         return Settled(before)
     return Settled(None, "Which patient is this about? Give the full name and the birth date, or the patient's ID.")
+
+
+def with_name(paper: Identity, document: Document, called: Sequence[str]) -> Identity:
+    """Whom a document speaks of whose header labels no name: whom the question names, where its first lines do."""
+    page = next(iter(document["pages"]), None)
+    if paper["name"] or not page:
+        return paper
+    head = set(plain(page["text"][:HEAD]).replace(",", " ").split())
+    for name in called:
+        if len(parts := plain(name).replace("'s", "").split()) > 1 and head.issuperset(parts):
+            return {**paper, "name": name}
+    return paper
 
 
 def everyone(paper: Identity) -> list[Identity]:
@@ -96,7 +114,8 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
     mine = [
         paper
         for paper in told
-        if _same(paper["name"], one["said"]) or any(_same(paper["name"], p["name"]) for p in people)
+        if any(_same(paper["name"], p["name"]) for p in people)
+        or (_means if not people else _same)(one["said"], paper["name"])
     ]
     days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
     if len(people) > 1 and days:  # the document says which of them
@@ -144,6 +163,22 @@ def _person(match: PatientMatch | dict[str, Any]) -> Person:
         else {key: getattr(match, key) for key in ("id", "name", "birth_date", "label")}
     )
     return Person(id=held["id"], name=held["name"], birth_date=held["birth_date"], label=held["label"])
+
+
+def _means(said: str, name: str) -> bool:
+    """Whether what a question calls a patient is a document's patient: "Ostrowski R TKA" of Walter Ostrowski. What
+    stands beside the name may only be an initial or a word of payers and procedures, so no other given name."""
+    spoken, known = (set(plain(text.replace(",", " ")).replace("'s", "").split()) for text in (said, name))
+    beside = {word for word in spoken - known if len(word) > 1} - _services()
+    return _same(said, name) or (bool(spoken & known) and not beside and any(len(word) > 2 for word in spoken & known))
+
+
+@lru_cache(maxsize=1)
+def _services() -> frozenset[str]:
+    """The words that payers, procedures and their abbreviations are called by."""
+    policies = load_policies().values()
+    names = [str(name) for one in policies for item in one["procedures"] for name in (item["name"], *item["also"])]
+    return frozenset(word for name in [*names, *payers()] for word in plain(name).split())
 
 
 def _same(one: str, other: str) -> bool:

@@ -14,6 +14,7 @@ from pydantic import create_model
 from docgemma.ehr.base import PatientMatch, RecordStore
 from docgemma.ehr.names import PARTICLES, query_tokens
 from docgemma.errors import ModelError
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
@@ -73,6 +74,10 @@ def intent_of(question: str, llm: LLM, reader: Reader) -> tuple[Intent, list[dic
     """
     if _of_everyone(question):
         return "OUT_OF_SCOPE", []
+    read = reader.read(question)
+    ordered = read.asks["rx"] > PLAINLY and read.polarity["ordered"] > PLAINLY and not _payers_named(question)
+    if ordered and load_drug_names().find(question):
+        return "SAFETY_CHECK", []  # nothing is ordered here: what speaks against it is told
     if llm.profile == "edge":
         return nearest(question, reader), []
     schema = create_model("Routed", intent=(cast(Any, Literal[INTENTS]), ...))
@@ -176,7 +181,7 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     open_ = [
         Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
         for said in request["unclear"]
-        if not (_too_little(said) or _policy_named(said) or _payers_named(said))
+        if not (_too_little(said) or _policy_named(said) or _payer_alone(said))
     ]
     policy = _policy_named(question)
     called = [policy["payer"]] if policy else _payers_named(question)
@@ -202,7 +207,18 @@ def _policy_named(question: str) -> Policy | None:
 
 def _of_everyone(question: str) -> bool:
     """Whether a question wants data of many patients; a payer's rules speak of all of them."""
-    return names(lists("questions")["everyone"], question) and not (_policy_named(question) or _payers_named(question))
+    wanted = lists("questions")["everyone"]
+    ours = [phrase for phrase in wanted if {"our", "my"} & set(phrase.split())]
+    return names(ours, question) or (
+        names(wanted, question) and not (_policy_named(question) or _payers_named(question))
+    )
+
+
+def _payer_alone(said: str) -> bool:
+    """Whether a name is but a payer's: "Harborview's" is nobody; "delphine marchetti prairie" is somebody."""
+    from docgemma.rcm.policies import payers
+
+    return set(plain(said).replace("'s", "").split()) <= {word for payer in payers() for word in plain(payer).split()}
 
 
 def _payers_named(question: str) -> list[str]:
