@@ -72,7 +72,15 @@ def evaluate(
 def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
     """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
     with quick_start():
-        from docgemma.experiments.rcm_golden import draw_trend, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
+        from docgemma.experiments.plots import save as save_plot
+        from docgemma.experiments.plots import trend
+        from docgemma.experiments.rcm_golden import (
+            TARGETS,
+            kept_runs,
+            load_rcm_cases,
+            run_rcm_cases,
+            summarize_rcm,
+        )
         from docgemma.settings import read_settings
 
     cases, settings = load_rcm_cases(file, only), read_settings()
@@ -91,7 +99,7 @@ def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None
         except OSError as error:
             raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
     if plot:
-        draw_trend(kept_runs(settings), plot)
+        save_plot(trend(kept_runs(settings), {name: limit for name, (_, limit) in TARGETS.items()}), plot)
     if as_json:
         print_json(report)
     else:

@@ -18,7 +18,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from docgemma.ehr.open import open_store
-from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
+from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.experiments.cases import Block, CaseFileError, Text
 from docgemma.experiments.golden import prepare_home
 from docgemma.experiments.statistics import wilson
@@ -183,30 +183,6 @@ def kept_runs(settings: Settings) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return runs
-
-
-def draw_trend(runs: Sequence[dict[str, Any]], file: Path) -> None:
-    """The shares of Part 5 from run to run, each with its target as a dotted line.
-
-    Raises:
-        ConfigError: matplotlib is not installed, or the file cannot be written.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("A plot needs matplotlib.", hint="pip install 'docgemma[notebooks]'") from error
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    for name in ("pass_rate", "verification_accuracy", "citation_accuracy", "hallucination_rate", "review_loop_rate"):
-        (line,) = axes.plot([run["metrics"][name] for run in runs], marker="o", label=name.replace("_", " "))
-        if name in TARGETS:
-            axes.axhline(TARGETS[name][1], linestyle=":", color=line.get_color(), linewidth=1)
-    axes.set(ylim=(-0.02, 1.02), xlabel="run", ylabel="share", xticks=range(len(runs)))
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    try:
-        figure.savefig(file, dpi=150)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be written as a plot.", hint="Name a .png, .svg or .pdf file.") from error
 
 
 def _run(case: RcmCase, prepared: Settings, llm: LLM) -> Scored:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from docgemma.errors import ConfigError, UsageError
+from docgemma.errors import UsageError
+from docgemma.experiments.plots import empty_figure, save
 from docgemma.experiments.statistics import wilson
 from docgemma.prescreen.rank import ndcg
 from docgemma.prescreen.records import TOOLS, Criterion, Study
@@ -124,21 +125,13 @@ def draw(rows: Sequence[dict[str, Any]], budget: int, file: Path) -> None:
     Raises:
         ConfigError: matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("A plot needs matplotlib.", hint="pip install 'docgemma[notebooks]'") from error
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = empty_figure(7, 4.2)
     for (ablation, line), style in zip(curves(rows, budget).items(), ("-", "--", "-.", ":", (0, (5, 1))), strict=False):
         axes.plot(range(len(line)), line, linestyle=style, label=f"{ablation} ({line[-1]:.0%})")
     axes.set(xlabel="calls", ylabel="recall of eligible trials, mean over patients", ylim=(0, 1), xlim=(0, budget))
     axes.legend(loc="lower right")
     axes.grid(alpha=0.3)
-    try:
-        figure.savefig(file, dpi=150)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be written as a plot.", hint="Name a .png, .svg or .pdf file.") from error
+    save(figure, file)
 
 
 def read_criteria(file: Path) -> list[dict[str, Any]]:
