@@ -77,3 +77,20 @@ def test_nothing_points_outside_the_repository() -> None:
     shown = re.findall(r"`((?:docgemma|notebooks|data|writeup)/[\w./-]+)`|\]\((?!http)([^)]+)\)", README)
     for name in filter(None, (one or two for one, two in shown)):
         assert list(ROOT.glob(name.rstrip("/") + "*")), name
+
+
+def test_the_figures_of_the_trial_search_and_of_authorizations_are_the_stored_ones() -> None:
+    text = " ".join(README.split())
+    full, flat = (row for row in stored("prescreen")["rows"] if row["ablation"] in ("full", "flat"))
+    assert f"{full['found']} of {full['n']} eligible trials ({full['recall']:.1%}".replace("%", " %") in text
+    assert f"the diagnosis and its synonyms {flat['found']} " in text
+    last = stored("rcm_fresh")["rounds"][-1]
+    assert (
+        last["n"] == 20 and f"as it should in {last['status']}; every verdict was right in {last['all_right']} " in text
+    )
+    assert f"interval {100 * last['low']:.0f} to {100 * last['high']:.0f} %" in text and last["unquoted"] == 0
+    assert f"and {last['met_wrongly']} criterion was wrongly called met" in text
+
+
+def stored(name: str) -> dict:
+    return json.loads((ROOT / "data" / "results" / f"{name}.json").read_text(encoding="utf-8"))

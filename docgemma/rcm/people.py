@@ -1,13 +1,12 @@
 """Whom a turn is about: by name and birth date, never by name alone where two match. What is unsure is asked."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict
 
 from docgemma.ehr.base import PatientMatch, RecordStore
-from docgemma.rcm.policy_files import load_policies, payers
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm.records import Document, Identity
-from docgemma.rcm.scope import Named
+from docgemma.rcm.scope import Named, beside_services
 from docgemma.reading.patients import find_people
 from docgemma.text.births import fitting
 from docgemma.text.words import listed, plain
@@ -167,18 +166,11 @@ def _person(match: PatientMatch | dict[str, Any]) -> Person:
 
 def _means(said: str, name: str) -> bool:
     """Whether what a question calls a patient is a document's patient: "Ostrowski R TKA" of Walter Ostrowski. What
-    stands beside the name may only be an initial or a word of payers and procedures, so no other given name."""
+    stands beside the name may only be an initial, a drug, or a word of payers and procedures: no other given name."""
     spoken, known = (set(plain(text.replace(",", " ")).replace("'s", "").split()) for text in (said, name))
-    beside = {word for word in spoken - known if len(word) > 1} - _services()
+    drugs = load_drug_names()
+    beside = {word for word in beside_services(said) - known if len(word) > 1 and not drugs.find(word)}
     return _same(said, name) or (bool(spoken & known) and not beside and any(len(word) > 2 for word in spoken & known))
-
-
-@lru_cache(maxsize=1)
-def _services() -> frozenset[str]:
-    """The words that payers, procedures and their abbreviations are called by."""
-    policies = load_policies().values()
-    names = [str(name) for one in policies for item in one["procedures"] for name in (item["name"], *item["also"])]
-    return frozenset(word for name in [*names, *payers()] for word in plain(name).split())
 
 
 def _same(one: str, other: str) -> bool:

@@ -16,6 +16,7 @@ from docgemma.ehr.names import PARTICLES, query_tokens
 from docgemma.errors import ModelError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM, GenConfig, Prompt
+from docgemma.rcm.policy_names import words
 from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
 from docgemma.reading.labels import TOPICS
@@ -181,7 +182,7 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     open_ = [
         Named(said=said, candidates=[_person(one) for one in find_people(said, store)])
         for said in request["unclear"]
-        if not (_too_little(said) or _policy_named(said) or _payer_alone(said))
+        if not (_too_little(said) or _policy_named(said) or not beside_services(said))
     ]
     policy = _policy_named(question)
     called = [policy["payer"]] if policy else _payers_named(question)
@@ -214,11 +215,21 @@ def _of_everyone(question: str) -> bool:
     )
 
 
-def _payer_alone(said: str) -> bool:
-    """Whether a name is but a payer's: "Harborview's" is nobody; "delphine marchetti prairie" is somebody."""
-    from docgemma.rcm.policies import payers
+def beside_services(said: str) -> set[str]:
+    """The words of what was read as a name that are no code, payer, procedure or abbreviation of one.
 
-    return set(plain(said).replace("'s", "").split()) <= {word for payer in payers() for word in plain(payer).split()}
+    None of "L-spine 72148" or "Harborview's" is left, which are nobody; of "delphine marchetti prairie" her name is.
+    """
+    return set(words(said.replace(",", " ").replace("'s", ""))) - _services()
+
+
+@lru_cache(maxsize=1)
+def _services() -> frozenset[str]:
+    from docgemma.rcm.policies import load_policies, payers
+
+    offered = [one for policy in load_policies().values() for one in policy["procedures"]]
+    named = [str(name) for one in offered for name in (one["name"], *one["also"], *one["codes"])]
+    return frozenset(word for name in [*named, *payers()] for word in words(name))
 
 
 def _payers_named(question: str) -> list[str]:
