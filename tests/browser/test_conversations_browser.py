@@ -155,8 +155,7 @@ def test_the_list_works_from_the_keyboard(visit) -> None:
     person.page.get_by_label("Keep this conversation").focus()
     person.page.keyboard.press("Space")
     person.page.wait_for_function("() => localStorage.getItem('docgemma-kept')?.length > 10")
-    person.page.get_by_role("button", name="Conversations").focus()
-    person.page.keyboard.press("Enter")
+    person.page.get_by_role("button", name="Conversations").press("Enter")  # focus and key at once: the page may redraw
     person.page.locator("#dg-conversations li").wait_for()
     person.page.wait_for_timeout(600)
     for _ in range(3):
