@@ -23,8 +23,7 @@ from reportlab.platypus import Flowable, PageBreak, Paragraph, SimpleDocTemplate
 
 from docgemma.agent import Agent
 from docgemma.experiments.statistics import wilson
-from docgemma.graphs.rcm import run
-from docgemma.rcm.ledger import open_ledger
+from docgemma.graphs.rcm import parts_of, run
 from docgemma.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,9 +83,7 @@ def ask(case: dict[str, Any]) -> dict[str, Any]:
         if pages := (case.get("document") or {}).get("pages"):
             render(pages, pdf)
         with Agent(Settings(home=home, sources="offline"), model="edge") as agent:
-            own = {name: getattr(agent, name) for name in ("settings", "llm", "store", "knowledge", "reader", "memory")}
-            papers, ledger = [pdf] if pdf.exists() else [], open_ledger(agent.settings.db_location)
-            return run(case["question"], pdf=papers, ledger=ledger, **own)
+            return run(case["question"], pdf=[pdf] if pdf.exists() else [], **parts_of(agent))
 
 
 def main() -> None:
@@ -98,7 +95,7 @@ def main() -> None:
     right = sum(item["status"] and item["policy"] and item["escalation"] and not item["wrong"] for item in cases)
     counts = Counter({key: sum(item[key] for item in cases) for key in ("status", "policy", "escalation", "unquoted")})
     verdicts = sum(item["verdicts"] for item in cases)
-    wrong = sum(len([name for name in item["wrong"]]) for item in cases)
+    wrong = sum(len(item["wrong"]) for item in cases)
     low, high = wilson(right, len(cases))
     told = {
         "file": chosen.file.name, "date": date.today().isoformat(), "n": len(cases), "all_right": right,

@@ -43,8 +43,7 @@ def ask(
         UnknownThreadError, ThreadStateError: there is no such conversation, or nothing was cut off.
         DocGemmaError: as `graphs.rcm.run`; StoppedError between two of its steps.
     """
-    from docgemma.graphs.rcm import build, run
-    from docgemma.rcm.ledger import open_ledger
+    from docgemma.graphs.rcm import build, parts_of, run
 
     if not create:
         stored = build().compile(checkpointer=agent.memory).get_state({"configurable": {"thread_id": thread}})
@@ -59,13 +58,10 @@ def ask(
             raise StoppedError("Stopped.")
         follow["on_event"]({"type": "step", **(step if isinstance(step, dict) else {"node": str(step)})})
 
-    result: dict[str, Any] = run(
-        question or "", settings=agent.settings, llm=agent.llm, store=agent.store, knowledge=agent.knowledge,
-        reader=agent.reader, memory=agent.memory, ledger=open_ledger(agent.settings.db_location),
-        pdf=[_kept(agent, thread, document) for document in documents or []], thread=thread, patient=patient,
-        actor=who.name, on_step=on_step,
-    )  # fmt: skip
-    return result
+    papers = [_kept(agent, thread, document) for document in documents or []]
+    return run(
+        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=on_step, **parts_of(agent)
+    )
 
 
 class Ledger:

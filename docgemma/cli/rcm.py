@@ -1,7 +1,6 @@
 """`docgemma rcm`: ask the revenue-cycle agent, run it over a folder of PDFs, look at its ledger."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -47,38 +46,16 @@ def ask(
 
 def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
     """One turn on what the settings name; everything that was opened is closed."""
-    from docgemma.graphs.rcm import run
-
-    with _opened(model) as parts:
-        return run(question, pdf=pdf, **parts, **options)
-
-
-@contextmanager
-def _opened(model: str | None) -> Iterator[dict[str, Any]]:
-    """What a turn needs, by the settings."""
     with quick_start():
-        from docgemma.ehr.open import open_store
-        from docgemma.knowledge.sources import open_knowledge
-        from docgemma.memory import open_memory
-        from docgemma.paths import data_file
-        from docgemma.rcm.ledger import open_ledger
+        from docgemma.agent import Agent
+        from docgemma.graphs.rcm import parts_of, run
         from docgemma.rcm.models import load_first
-        from docgemma.reading.reader import load_reader
         from docgemma.settings import read_settings
 
         settings = read_settings()
-        memory = open_memory(settings.db_location)
         llm = load_first(model, settings, progress)
-    with (
-        closing(memory.conn),
-        closing(open_store(settings)) as store,
-        closing(open_knowledge(settings)) as knowledge,
-        closing(llm),
-    ):
-        yield {
-            "settings": settings, "llm": llm, "store": store, "knowledge": knowledge, "memory": memory,
-            "reader": load_reader(data_file("edge", "reader.npz")), "ledger": open_ledger(settings.db_location),
-        }  # fmt: skip
+    with closing(llm), Agent(settings, llm=llm) as agent:
+        return run(question, pdf=pdf, **parts_of(agent), **options)
 
 
 def _write_response(path: Path, told: dict[str, Any]) -> None:

@@ -63,9 +63,7 @@ def ask_document(path: Path, *, question: str, model: str | None, settings_json:
 @lru_cache(maxsize=1)
 def _parts(model: str | None, settings_json: str) -> dict[str, Any]:
     from docgemma.agent import Agent
-    from docgemma.rcm.ledger import open_ledger
+    from docgemma.graphs.rcm import parts_of
     from docgemma.settings import Settings
 
-    agent = Agent(Settings.model_validate_json(settings_json), model=model)
-    shared = {name: getattr(agent, name) for name in ("settings", "llm", "store", "knowledge", "reader", "memory")}
-    return {**shared, "ledger": open_ledger(agent.settings.db_location)}
+    return parts_of(Agent(Settings.model_validate_json(settings_json), model=model))

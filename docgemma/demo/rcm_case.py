@@ -15,7 +15,7 @@ from docgemma.demo import view
 from docgemma.demo.screen import problem
 from docgemma.errors import DocGemmaError, StoppedError, UnknownThreadError, kind_and_place
 from docgemma.forget import image_folder
-from docgemma.graphs.rcm import PREFIX, run
+from docgemma.graphs.rcm import PREFIX, parts_of, run
 from docgemma.paths import private_folder
 from docgemma.rcm.records import REVIEW
 from docgemma.text.characters import visible
@@ -72,7 +72,6 @@ class Case:
 
     def work(self, question: str, actor: str, on_event: Any, stop: Stop) -> dict[str, Any]:
         """A turn of `docgemma.turns.Turns`; one that was stopped goes on where it stopped."""
-        from docgemma.rcm.ledger import open_ledger
 
         def told(step: dict[str, Any]) -> None:
             on_event(step)
@@ -84,11 +83,7 @@ class Case:
         if self.cut_off and self.unread:  # else it would go on without the new papers
             agent.memory.delete_thread(self.thread)
         self.unread, self.cut_off, self.asked, self.told = False, True, True, {}
-        self.told = run(
-            question, settings=agent.settings, llm=agent.llm, store=agent.store, knowledge=agent.knowledge,
-            reader=agent.reader, memory=agent.memory, ledger=open_ledger(agent.settings.db_location), pdf=pdf,
-            thread=self.thread, actor=actor, on_step=told,
-        )  # fmt: skip
+        self.told = run(question, pdf=pdf, thread=self.thread, actor=actor, on_step=told, **parts_of(agent))
         self.cut_off = False
         self.ledger += self.told["ledger_ids"]
         return self.told

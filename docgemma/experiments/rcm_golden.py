@@ -228,20 +228,13 @@ def _converse(case: RcmCase, settings: Settings, llm: LLM, why: list[str]) -> di
 
 def ask_rcm(question: str, settings: Settings, llm: LLM, **options: Any) -> dict[str, Any]:
     """One turn with what the settings name; everything that is opened is closed."""
-    from docgemma.graphs.rcm import run
-    from docgemma.knowledge.sources import open_knowledge
-    from docgemma.memory import open_memory
-    from docgemma.rcm.ledger import open_ledger
+    from docgemma.agent import Agent
+    from docgemma.graphs.rcm import parts_of, run
     from docgemma.rcm.models import load_first
-    from docgemma.reading.reader import load_reader
 
-    memory = open_memory(settings.db_location)
     asked = load_first(settings.model, settings) if settings.model not in (None, llm.name) else llm
-    with closing(memory.conn), closing(open_store(settings)) as store, closing(open_knowledge(settings)) as knowledge:
-        return run(
-            question, settings=settings, llm=asked, store=store, knowledge=knowledge, memory=memory,
-            reader=load_reader(data_file("edge", "reader.npz")), ledger=open_ledger(settings.db_location), **options,
-        )  # fmt: skip
+    with Agent(settings, llm=asked) as agent:
+        return run(question, **parts_of(agent), **options)
 
 
 def _score(out: Scored, settings: Settings) -> None:

@@ -44,6 +44,7 @@ from docgemma.text.characters import clean_question
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
+    from docgemma.agent import Agent
     from docgemma.memory import Memory
     from docgemma.rcm.ledger import Ledger
 
@@ -178,15 +179,11 @@ def write_ledger(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         ids.append(
             around.ledger.write(row, f"{around.thread}:{state['turn']}:{hashlib.sha256(said.encode()).hexdigest()}")
         )
-    trace = (
-        [*state["tool_trace"], {"name": "evidence_ledger_write", "ok": True, "source": f"{len(ids)} rows"}]
-        if ids
-        else state["tool_trace"]
-    )
+    written = [{"name": "evidence_ledger_write", "ok": True, "source": f"{len(ids)} rows"}] if ids else []
     return {
         "ledger_ids": ids,
         "path": [*state["path"], "ledger"],
-        "tool_trace": trace,
+        "tool_trace": [*state["tool_trace"], *written],
         "told": f"{len(ids)} quotes written",
     }
 
@@ -260,11 +257,8 @@ def run(
     thread = thread or f"{PREFIX}{uuid.uuid4().hex[:12]}"
     forget_before(settings, memory, datetime.now(UTC) - timedelta(days=settings.rcm_keep_days), PREFIX)
     scrubber = Scrubber()
-    guarded, kept, shelf = (
-        Guarded(llm, scrubber, settings),
-        KeptStore(store, settings.home / "rcm-charts.sqlite"),
-        Shelf(settings, thread),
-    )
+    guarded, shelf = Guarded(llm, scrubber, settings), Shelf(settings, thread)
+    kept = KeptStore(store, settings.home / "rcm-charts.sqlite")
     around = Surroundings(settings, guarded, kept, knowledge, reader, ledger, shelf, thread, actor)
     app = build().compile(checkpointer=memory)
     config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
@@ -301,6 +295,14 @@ def _check_own(memory: "Memory", config: "RunnableConfig", thread: str) -> None:
     held = found.checkpoint["channel_values"] if found else {}
     if any(name not in known and not name.startswith("branch:") for name in held):
         raise UsageError(f"{thread!r} is a conversation of another agent.", hint="Leave out --thread to start one.")
+
+
+def parts_of(agent: "Agent") -> dict[str, Any]:
+    """What `run` needs of an agent that is open: `run(question, **parts_of(agent))`; the agent stays its owner's."""
+    from docgemma.rcm.ledger import open_ledger
+
+    own = {name: getattr(agent, name) for name in ("settings", "llm", "store", "knowledge", "reader", "memory")}
+    return {**own, "ledger": open_ledger(agent.settings.db_location)}
 
 
 def _turn(

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from docgemma.paths import data_file
-from docgemma.rcm.policy_files import read_yaml
+from docgemma.paths import data_yaml
 from docgemma.rcm.records import Policy
 from docgemma.text.words import plain
 
@@ -68,4 +67,4 @@ def differs(asked: tuple[str, ...], policy: Policy) -> bool:
 
 @lru_cache(maxsize=1)
 def _axes() -> dict[str, Any]:
-    return read_yaml(data_file("rcm", "policies", "axes.yaml"))
+    return data_yaml("rcm", "policies", "axes.yaml")
