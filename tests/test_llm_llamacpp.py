@@ -184,6 +184,13 @@ def test_free_text_cannot_open_a_thinking_span():
     assert models.smollm2()._no_thinking == []  # no such token: nothing of ordinary text is forbidden
 
 
+def test_no_connection_is_kept_that_the_server_may_close_as_a_call_takes_it():
+    """llama.cpp closes an idle connection after five seconds; in CI one was taken at that moment."""
+    llm = models.smollm2()
+    llm.tokenize("Hi")
+    assert llm._http._transport._pool.connections == []
+
+
 # vision: Gemma's real weights with a random projector, so what it sees is nonsense and the path is real
 
 

@@ -7,6 +7,7 @@ threads may call one model; their generations are batched.
 
 import json
 import secrets
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,8 @@ class LlamaCppLLM(ServerLLM):
     def tokenize(self, text: str) -> list[int]:
         """The model's tokens of a text, control tokens read as such."""
         url = f"{self._server.listening_address}/tokenize"
-        answer = self._http.post(url, json={"content": text, "parse_special": True})
-        tokens: list[int] = answer.raise_for_status().json()["tokens"]
+        with closing(self._open("POST", url, {"content": text, "parse_special": True})) as answer:
+            tokens: list[int] = json.loads(answer.read())["tokens"]
         return tokens
 
     def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
