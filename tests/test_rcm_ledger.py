@@ -610,6 +610,8 @@ def test_the_command_line_checks_and_shows(tmp_path: Path, monkeypatch: pytest.M
     assert json.loads(run(app, ["verify", "--json"]).stdout) == {"ok": True, "rows": 5, "head": head, "faults": []}
     assert [entry["id"] for entry in json.loads(run(app, ["show", "s", "--json"]).stdout)["rows"]] == [1, 2, 3, 4, 5]
     assert "(note.pdf, page 3)" in run(app, ["show", "s"]).stdout and "No row" in run(app, ["show", "t"]).stdout
+    assert "0 rows are older" in run(app, ["retain"]).stdout and len(everything(ledger)) == 5
+    assert isinstance(run(app, ["retain", "--days", "30"]).exception, UsageError)
     wrong = run(app, ["verify", "--expect", "0" * 63 + "1"])
     assert wrong.exit_code == 1 and "expected hash" in wrong.stderr
     change(ledger, "verbatim_quote", "Six weeks of physical therapy", "id = 2")

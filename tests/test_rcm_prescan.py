@@ -3,11 +3,14 @@
 Also the cost of a month, recomputed from measured tokens.
 """
 
+import json
 from typing import Any
 
 import pytest
 from fhir.resources.R4B.communication import Communication
+from typer.testing import CliRunner
 
+from docgemma.cli.rcm import app
 from docgemma.errors import StoreError, UsageError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm.cost import monthly_cost, tokens_per_chart
@@ -188,3 +191,21 @@ def test_a_month_is_computed_from_measured_tokens_at_the_prices_that_part_7_impl
     assert all((row["low"], row["high"]) == (row["spec_low"], row["spec_high"]) for row in monthly_cost(10_000))
     with pytest.raises(UsageError):
         tokens_per_chart([])
+
+
+def test_a_message_is_scanned_from_the_command_line_and_the_draft_is_printed(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCGEMMA_HOME", str(tmp_path))
+    file = tmp_path / "message.json"
+    file.write_text(json.dumps(message("May I take amoxicillin for my cough?")), encoding="utf-8")
+    done = CliRunner().invoke(app, ["prescan", str(file)])
+    assert done.exit_code == 0, done.output
+    draft = json.loads(done.stdout)
+    Communication.model_validate(draft)
+    assert draft["status"] == "preparation" and "Allergy to penicillin" in draft["payload"][0]["contentString"]
+
+
+def test_what_is_no_message_is_refused_in_one_line(tmp_path):
+    file = tmp_path / "message.json"
+    file.write_text("no json", encoding="utf-8")
+    done = CliRunner().invoke(app, ["prescan", str(file)])
+    assert isinstance(done.exception, UsageError) and "no JSON file" in str(done.exception)

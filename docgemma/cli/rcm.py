@@ -44,6 +44,35 @@ def ask(
     print_json(told) if as_json else _show(told)
 
 
+@app.command("prescan")
+def scan(
+    message: Annotated[Path, typer.Argument(help="A message as a FHIR Communication (JSON).")],
+    model: Model = None,
+) -> None:
+    """Draft a verification summary for a message that names a drug or a procedure. It is sent to nobody."""
+    import json
+
+    from docgemma.agent import Agent
+    from docgemma.graphs.rcm import parts_of, run
+    from docgemma.knowledge.drug_names import load_drug_names
+    from docgemma.rcm.policy_files import load_policies
+    from docgemma.rcm.prescan import prescan
+    from docgemma.settings import read_settings
+
+    try:
+        read = json.loads(message.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{message} is no JSON file that can be read.", hint="Give a FHIR Communication.") from error
+    if not isinstance(read, dict):
+        raise UsageError(f"{message} holds no FHIR resource.", hint="Give a FHIR Communication.")
+    with Agent(read_settings(), model=model) as agent:
+        ask = lambda question, patient: run(question, patient=patient, **parts_of(agent))  # noqa: E731
+        drafted = prescan(read, ask, load_drug_names(), load_policies().values())
+    progress(drafted.told)
+    if drafted.communication:
+        print_json(drafted.communication)
+
+
 def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
     """One turn on what the settings name; everything that was opened is closed."""
     with quick_start():

@@ -59,6 +59,15 @@ def show(
         say("No row is of this session.")
 
 
+@app.command()
+def retain(
+    days: Annotated[int, typer.Option(help="Rows older than this; seven years at least.")] = 2557,
+    at: At = None,
+) -> None:
+    """Count the rows that may be archived. None is removed: that would break the chain."""
+    say(f"{_ledger(at).retain(days)} rows are older than {days} days and may be archived; none was removed.")
+
+
 def _ledger(at: str | None) -> "Ledger":
     from pathlib import Path
 

@@ -1,7 +1,8 @@
 """Judge the criteria of a policy: MET, NOT MET or NOT DOCUMENTED, each with the sentence that decides.
 
-Code reads the policy's `shown_by`. A language model may find evidence in words that the policy does not list; what it
-picks passes the same checks for denial, side and number, so that it can make no denied sentence into "met".
+Code finds the policy's terms (`shown_by`), the trained evidence reader what is said in other words (`read_by`). A
+language model may find more; what it picks passes the same checks for denial, side and number, so that it can make no
+denied sentence into "met".
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ from docgemma.rcm.assertion import hits
 from docgemma.rcm.audit import verify
 from docgemma.rcm.contradictions import AGAINST, claim_of
 from docgemma.rcm.meaning import embed
+from docgemma.rcm.passages import passages
+from docgemma.rcm.read_by import judge_read
 from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
 from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
@@ -27,6 +30,7 @@ CANDIDATES = 12  # sentences that a language model chooses among
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
 NEAR = 0.75  # cosine from which a sentence is about a criterion: 1 in 150 sentences about something else is above it
+APART = "judged differently by code and model; a person decides"
 LETTERS = 4  # of a word that tells what a criterion is about
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as it was published
 SYSTEM = """\
@@ -59,11 +63,14 @@ def judge(
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
     days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
+    read = passages(stated)
     whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
         held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])
         finding = judge_pattern(criterion["shown_by"], held)
+        if "read_by" in criterion:
+            finding = _either(finding, judge_read(criterion["read_by"], read, held))
         if llm is not None and llm.profile != "edge" and said:
             finding = _with_model(criterion, finding, held, llm)
         for against in (False, True):
@@ -77,6 +84,16 @@ def judge(
             finding = Finding("NOT DOCUMENTED", "its quote did not pass the audit")
         judged.append(_judged(criterion, finding))
     return judged, claims
+
+
+def _either(listed: Finding, read: Finding) -> Finding:
+    """What the policy's terms show, else what the reader reads. A person decides where it denies what they show, and
+    where they find it stated here and denied there; what it shows outweighs a term that seems to deny it."""
+    if (listed.verdict, read.verdict) == ("MET", "NOT MET"):
+        return Finding("NOT DOCUMENTED", APART, listed.quotes, read.quotes)
+    if listed.verdict == "MET" or listed.against or (listed.verdict, read.verdict) == ("NOT MET", "NOT DOCUMENTED"):
+        return listed
+    return read
 
 
 def _elsewhere(said: str, asked: str) -> bool:
@@ -111,8 +128,7 @@ def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -
         return finding
     if finding.verdict == "NOT DOCUMENTED" and not finding.against:
         return Finding(said, "stated, as the language model reads it", (chosen,))
-    why = "judged differently by code and model; a person decides"
-    return Finding("NOT DOCUMENTED", why, finding.quotes, finding.against or (chosen,))
+    return Finding("NOT DOCUMENTED", APART, finding.quotes, finding.against or (chosen,))
 
 
 def _concerns(sentence: Sentence, criterion: Criterion) -> bool:

@@ -13,9 +13,9 @@ from docgemma.rcm import evidence
 from docgemma.rcm.chart import chart_claims
 from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
-from docgemma.rcm.people import Person, differs, everyone, fits_pronoun, settle, shown, with_name
+from docgemma.rcm.people import HEAD, Person, differs, everyone, fits_pronoun, settle, shown, with_name
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import looked_for, says_nothing
+from docgemma.rcm.scope import looked_for, payer_in, says_nothing
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.text.words import names
 
@@ -84,6 +84,8 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
     same = person is not None and person == before.get("patient")
     kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
     payer = next((one["payer"] for digest in mine for one in papers[digest] if one["payer"]), "")
+    heads = [one["pages"][0]["text"][:HEAD] for one in new if one["digest"] in mine and one["pages"]]
+    payer = payer or next(filter(None, map(payer_in, heads)), "")
     known = payer or (before.get("payer", "") if same else "")
     papers_kept = [*kept, *mine] if person else before.get("documents", [])
     context = {"patient": person or before.get("patient"), "documents": papers_kept, "payer": known}

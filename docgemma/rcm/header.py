@@ -9,6 +9,7 @@ from docgemma.rcm.records import Document, Identity
 from docgemma.text.births import read_births
 from docgemma.text.characters import fold
 
+APART = "|/·•;"  # between the fields of a line without labels
 LONGEST = 3  # words of a label
 NAME_WORDS = 12  # the longest name of the record store has eleven
 
@@ -98,8 +99,10 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
 def _running_head(line: str) -> Iterator[tuple[str, str]]:
     """The patient of a line without labels but for the birth date: "Wilson, James   DOB 07/30/1985   Member ID 7"."""
     births = [birth for birth in read_births(line) if birth.kind == "stated"]
-    if births and not fold(line[births[0].start :]).startswith("born"):  # prose: "his mother, born 1931"
-        name, day = _name(line[: births[0].start]), _day(line[births[0].start : births[0].end])
+    head = line[: births[0].start] if births else ""
+    apart = head.rstrip().endswith(tuple(APART)) or head.endswith("  ")
+    if births and (apart or not fold(line[births[0].start :]).startswith("born")):  # prose: "his mother, born 1931"
+        name, day = _name(head.rstrip(APART + " ")), _day(line[births[0].start : births[0].end])
         if day and len(name.split()) > 1:
             yield from (("name", name), ("birth_date", day))
 

@@ -38,6 +38,7 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     """
     words, unit = sentence.words, str(measure["unit"])
     found = values(sentence, unit, bool(measure.get("bare")), bool(measure.get("ago")), today)
+    found = [value for value in found if not (anywhere and _age(value, words))]
     if not anywhere:
         named = hits(map(str, measure["name"]), words)
         mine = [value for value in found if _belongs(value, named, words, unit, found)]
@@ -191,16 +192,21 @@ def _belongs(
 ) -> bool:
     """Whether a number is that of a name: close behind it with no other between, or, of a course, close before it."""
     since = value.start > 1 and words[value.start - 1].text == "since"  # "(since 2026-08-24, for low back pain)"
-    age = value.end < len(words) and words[value.end].text in ("old", "o")  # "68-year-old", "45 y/o"
     for start, end in named:
         if start < value.end and value.start < end:
             return True
         first, last = (end, value.start) if end <= value.start else (value.end, start)
         between = any(first <= other.start < last for other in found)
-        near = not age and last - first <= NEAR and not any(";" in word.mark for word in words[first : last + 1])
+        apart = last - first > NEAR or any(";" in word.mark for word in words[first : last + 1])
+        near = not apart and not _age(value, words)
         if near and not (since and start >= value.end) and (counted(unit) or (end <= value.start and not between)):
             return True
     return False
+
+
+def _age(value: Value, words: Sequence[Word]) -> bool:
+    """Whether it is an age: "68-year-old", "45 y/o"."""
+    return value.end < len(words) and words[value.end].text in ("old", "o")
 
 
 def _bounded(words: Sequence[Word], start: int, end: int, ends: Sequence[Decimal]) -> Value:

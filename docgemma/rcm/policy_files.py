@@ -13,8 +13,10 @@ NEEDS = {"billing code", "diagnosis code", "requested duration", "follow-up plan
 PLACES = {"sentence", "section", "page"}
 PARTS = {"either", "both"}
 PATTERN = {"any", "within", "measure", "refuted_by", "absent", "side", "date_within_days", "planned"}
+READ = {"item", "measure", "side", "date_within_days", "planned", "family"}
 BESIDE = {"side", "refuted_by", "date_within_days"}  # may stand beside `either` and `both`
 BOUNDS = {"at_least", "at_most", "above", "below"}
+MEASURE = {"name", "unit", "bare", "of", "ago", "optional"}
 UNITS = frozenset(
     " day week month year session dose episode % kg/m2 /h mg/dl mm grade 20/ degree class point mmhg mmol/l".split(" ")
 )
@@ -69,12 +71,13 @@ def _policy(path: Path, read: dict[str, Any], lists: dict[str, Any]) -> Policy:
     if not set(read["request_needs"]) <= NEEDS:
         raise _wrong(path, f"request_needs are of: {', '.join(sorted(NEEDS))}")
     for number, criterion in enumerate(read["criteria"], 1):
-        if set(criterion) != {"id", "text", "shown_by"} or criterion["id"] != f"{path.stem}.{number}":
-            raise _wrong(path, f"criterion {number} is not {{id: {path.stem}.{number}, text, shown_by}}")
+        if set(criterion) != {"id", "text", "shown_by", "read_by"} or criterion["id"] != f"{path.stem}.{number}":
+            raise _wrong(path, f"criterion {number} is not {{id: {path.stem}.{number}, text, shown_by, read_by}}")
         try:
             criterion["shown_by"] = _pattern(criterion["shown_by"], lists)
+            criterion["read_by"] = _read_by(criterion["read_by"], lists)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _wrong(path, f"shown_by of criterion {number}: {error}") from error
+            raise _wrong(path, f"shown_by or read_by of criterion {number}: {error}") from error
     return cast(Policy, {key: value for key, value in read.items() if key != "notice"})
 
 
@@ -98,6 +101,15 @@ def _pattern(pattern: dict[str, Any], lists: dict[str, Any], depth: int = 0) -> 
     return full
 
 
+def _read_by(pattern: dict[str, Any], lists: dict[str, Any]) -> dict[str, Any]:
+    """A pattern for the evidence reader, its lists filled in. Raises ValueError or KeyError for what is forbidden."""
+    parts = PARTS & set(pattern)
+    if set(pattern) - (parts or READ) - {"side"} or len(parts) > 1 or not (parts or {"item", "measure"} & set(pattern)):
+        raise ValueError(f"these keys do not go together: {', '.join(sorted(map(str, pattern)))}")
+    full = {**pattern, **{part: [_read_by(one, lists) for one in pattern[part]] for part in parts}}
+    return {**full, "measure": _measure(pattern["measure"], lists)} if "measure" in pattern else full
+
+
 def _terms(said: list[Any], lists: dict[str, Any]) -> list[str]:
     """A list of terms, `$name` replaced, without doubles."""
     listed = [term for one in said for term in (lists[one[1:]] if one.startswith("$") else [one])]
@@ -108,7 +120,7 @@ def _terms(said: list[Any], lists: dict[str, Any]) -> list[str]:
 
 def _measure(measure: dict[str, Any], lists: dict[str, Any]) -> dict[str, Any]:
     bounds = BOUNDS & set(measure)
-    if not bounds or set(measure) - bounds - {"name", "unit", "bare", "of", "ago"} or measure["unit"] not in UNITS:
+    if not bounds or set(measure) - bounds - MEASURE or measure["unit"] not in UNITS:
         raise ValueError(
             "a measure is {name, unit, at_least | at_most | above | below, bare, of, ago}, its unit as listed"
         )

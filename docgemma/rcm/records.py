@@ -65,6 +65,7 @@ class Criterion(TypedDict):
     id: str
     text: str
     shown_by: dict[str, Any]
+    read_by: NotRequired[dict[str, Any]]
 
 
 class Policy(TypedDict):

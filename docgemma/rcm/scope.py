@@ -16,6 +16,7 @@ from docgemma.ehr.names import PARTICLES, query_tokens
 from docgemma.errors import ModelError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM, GenConfig, Prompt
+from docgemma.paths import data_file
 from docgemma.rcm.policy_names import words
 from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
@@ -35,7 +36,6 @@ TELLING = 3900  # pieces of the vocabulary that name no service
 ASKED: dict[str, Intent] = {"meds": "MEDICATIONS", "alg": "ALLERGIES", "ddi": "INTERACTIONS", "may": "SAFETY_CHECK"}
 PAYERS: tuple[Intent, ...] = ("POLICY_CHECK", "DENIAL_RISK")
 CLINICAL = frozenset([*TOPICS, "safe", "ddi", "may", "rx", "allergy"])
-SMOOTH = 0.1  # of the ridge regression
 SYSTEM = """\
 You route questions to a healthcare revenue-cycle agent. Give the ONE intent of the question:
 - MEDICATIONS: which medicines a patient takes or took
@@ -93,7 +93,7 @@ def nearest(question: str, reader: Reader) -> Intent:
     """The intent by the labelled questions of data/rcm/questions.yaml: a ridge regression on their meaning."""
     if _policy_named(question):
         return "POLICY_CHECK"
-    scores = _meaning([question], reader)[0] @ _weights(reader)
+    scores = meaning([question], reader)[0] @ _weights()
     best = INTENTS[int(scores.argmax())]
     if _payers_named(question) and best not in PAYERS:  # whoever names a payer asks of its policy or its denials
         best = max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
@@ -144,19 +144,16 @@ def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
 
 
 @lru_cache(maxsize=1)
-def _weights(reader: Reader) -> NDArray[np.float32]:
-    """(meaning and a constant, intents)."""
-    known = labelled("shown")
-    told = _meaning([question for question, _ in known], reader)
-    truth = np.array([[intent == name for name in INTENTS] for _, intent in known], dtype=np.float32)
-    weights: NDArray[np.float32] = np.linalg.solve(told.T @ told + SMOOTH * np.eye(told.shape[1]), told.T @ truth)
+def _weights() -> NDArray[np.float32]:
+    """(meaning and a constant, intents), as data/rcm/router.py fits them."""
+    weights: NDArray[np.float32] = np.load(data_file("rcm", "router.npy"))
     return weights
 
 
-def _meaning(questions: Sequence[str], reader: Reader) -> NDArray[np.float32]:
+def meaning(questions: Sequence[str], reader: Reader) -> NDArray[np.float32]:
     """(n, 384 + 1): where each question lies, by the encoder's last layer, and a constant. Ids say nothing of it."""
     bare = [" ".join(word for word in text.split() if word.isalpha() or not _code(word)) or text for text in questions]
-    means = np.array([reader.encoder.states(text)[1:-1].mean(0) for text in bare])
+    means = np.array([states[1:-1].mean(0) for states in reader.encoder.states_of(bare)])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     return np.concatenate([means, np.ones((len(means), 1))], 1, dtype=np.float32)
 
@@ -229,15 +226,32 @@ def _services() -> frozenset[str]:
 
     offered = [one for policy in load_policies().values() for one in policy["procedures"]]
     named = [str(name) for one in offered for name in (one["name"], *one["also"], *one["codes"])]
-    return frozenset(word for name in [*named, *payers()] for word in words(name))
+    called = [name for names_ in _called().values() for name in names_]
+    return frozenset(word for name in [*named, *payers(), *called] for word in words(name))
 
 
 def _payers_named(question: str) -> list[str]:
-    """The payers that a question names, by the first word of their names."""
-    from docgemma.rcm.policies import payers
+    """The payers that a question names, by the first word of their names or the letters of their policies' ids."""
+    folded = {*plain(question).replace("'s", "").replace("-", " ").split()}
+    return [payer for payer, called in _called().items() if called & folded]
 
-    folded = " ".join(["", *plain(question).replace("'s", "").split(), ""])
-    return [payer for payer in payers() if f" {plain(payer).split()[0]} " in folded]
+
+def payer_in(head: str) -> str:
+    """The one payer whose whole name stands in the first lines of a document; "" where none or several do."""
+    folded = f" {' '.join(plain(head).split())} "
+    named = [payer for payer in _called() if f" {plain(payer)} " in folded]
+    return named[0] if len(named) == 1 else ""
+
+
+@lru_cache(maxsize=1)
+def _called() -> dict[str, set[str]]:
+    from docgemma.rcm.policies import load_policies
+
+    called: dict[str, set[str]] = {}
+    for policy in load_policies().values():
+        short = policy["id"].partition("-")[0].casefold()
+        called.setdefault(policy["payer"], {plain(policy["payer"]).split()[0]}).add(short)
+    return called
 
 
 def looked_for(question: str, requested: Sequence[str], want: Wanted, reader: Reader) -> list[str]:

@@ -19,6 +19,7 @@ SHORT = frozenset(
 WRAPPED = 0.6  # of the longest line of its page: a shorter line was ended by its writer
 GLUED = "+%°<>≥≤"  # marks that are words
 MARGIN = 12  # words of a heading
+HEAD = 600  # characters of a document in which the visit is dated
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,9 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
             text = shown(page["text"][start:end])
             section, said = section_at(document, page, start), words_of(text)
             heading = f" {' '.join(word.text for word in said)} "
+            first = page["number"] == 1 and start < HEAD  # "Harborview Benefit Trust // Office visit 11/12/2026"
             if len(said) <= MARGIN and any(
-                heading.startswith(f" {cue} ") or (text.isupper() and f" {cue} " in heading)
+                heading.startswith(f" {cue} ") or ((first or text.isupper()) and f" {cue} " in heading)
                 for cue in lists("opposites")["dated"]
             ):
                 day = day_of(text, today) or day

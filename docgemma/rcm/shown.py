@@ -6,6 +6,7 @@ The pattern's keys are told in data/rcm/policies/README.md. Silence is never met
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -40,6 +41,11 @@ class Asked:
     requests: frozenset[Sentence] = frozenset()  # sentences that only ask for something
     until: date | None = None  # the last day that the documents tell
 
+    @cached_property
+    def known(self) -> frozenset[Sentence]:
+        """The sentences, to be looked up."""
+        return frozenset(self.sentences)
+
     def holds(self, sentence: Sentence, measure: Mapping[str, Any], anywhere: bool = False) -> Holds:
         """Whether a number holds; what goes on "since" a day does so until the last day that the documents tell."""
         until = self.today if measure.get("ago") else self.until or self.today
@@ -49,13 +55,13 @@ class Asked:
 def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
     """Hold a pattern against sentences. Affirmed here and denied there at the same time gives no verdict."""
     for key in PARTS & set(pattern):
-        return _joined(key, [judge_pattern(part, asked) for part in leaves(pattern)])
+        return joined(key, [judge_pattern(part, asked) for part in leaves(pattern)])
     shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
     if pattern.get("absent"):
         shows = [[one] for one in _stated(pattern, asked, "negated")]
         refutes = [*refutes, *_stated(pattern, asked, "affirmed")]
-    if shows and refutes and (later := _later(shows[0], refutes)) is not None:
-        shows, refutes = (shows, []) if later else ([], refutes)
+    if shows and refutes and (newer := later(shows[0], refutes)) is not None:
+        shows, refutes = (shows, []) if newer else ([], refutes)
     if shows and refutes:
         why = "stated and denied in different places; a person decides"
         return Finding("NOT DOCUMENTED", why, tuple(shows[0]), tuple(refutes[:1]))
@@ -77,7 +83,7 @@ def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     kinds = {status(words, *spot, sentence.section, beside) for spot in spots}
     fits = "negated" in kinds if pattern.get("absent") else kinds <= set(_accepted(pattern))
     measured = "measure" not in pattern or asked.holds(sentence, pattern["measure"], anywhere=True) == "yes"
-    return fits and measured and _right_side(sentence, pattern, asked) and _recent(sentence, pattern, asked)
+    return fits and measured and right_side(sentence, pattern, asked) and recent(sentence, pattern, asked)
 
 
 def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
@@ -86,7 +92,7 @@ def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
     if PARTS & set(pattern):
         return any(opposes(sentence, part, asked) for part in leaves(pattern))
     kinds = {status(sentence.words, at, at + 1, sentence.section) for at in range(len(sentence.words))}
-    if kinds & {"family", "planned", "hypothetical"} or not _right_side(sentence, pattern, asked):
+    if kinds & {"family", "planned", "hypothetical"} or not right_side(sentence, pattern, asked):
         return False
     wrong = "measure" in pattern and asked.holds(sentence, pattern["measure"], anywhere=True) == "no"
     denied = ("negated" in kinds) != bool(pattern.get("absent"))
@@ -101,17 +107,17 @@ def leaves(pattern: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
-    here = _here(pattern, asked)
-    good = [{one for one in here if _stands(one, group, pattern)} for group in pattern.get("any", [])]
+    there = here(pattern, asked)
+    good = [{one for one in there if _stands(one, group, pattern)} for group in pattern.get("any", [])]
     if measure := pattern.get("measure"):
-        named = [one for one in here if _stands(one, measure["name"], pattern)]
+        named = [one for one in there if _stands(one, measure["name"], pattern)]
         good.append({one for one in named if asked.holds(one, measure) == "yes"})
     found = []
-    for place in _places(pattern.get("within", "sentence"), here) if good and all(good) else ():
+    for place in _places(pattern.get("within", "sentence"), there) if good and all(good) else ():
         wanted = [[one for one in place if one in group] for group in good]
         if all(wanted):
-            chosen = sorted({sentences[0] for sentences in wanted}, key=lambda one: (_title(one), place.index(one)))
-            if not all(map(_title, chosen)):
+            chosen = sorted({sentences[0] for sentences in wanted}, key=lambda one: (title(one), place.index(one)))
+            if not all(map(title, chosen)):
                 found.append(chosen)
     return found
 
@@ -121,35 +127,35 @@ def considered(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     return [one for one in asked.sentences if pattern.get("planned") or one not in asked.requests]
 
 
-def _here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+def here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     return [
-        one for one in considered(pattern, asked) if _right_side(one, pattern, asked) and _recent(one, pattern, asked)
+        one for one in considered(pattern, asked) if right_side(one, pattern, asked) and recent(one, pattern, asked)
     ]
 
 
-def _title(sentence: Sentence) -> bool:
+def title(sentence: Sentence) -> bool:
     """Whether it is a bare heading, which says nothing alone; with a date it says that something took place."""
     return sentence.text == sentence.section and not any(char.isdigit() for char in sentence.text)
 
 
 def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
-    here = [one for one in considered(pattern, asked) if _right_side(one, pattern, asked, named=False)]
-    found = [one for one in here if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
+    there = [one for one in considered(pattern, asked) if right_side(one, pattern, asked, named=False)]
+    found = [one for one in there if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
-        near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
+        near = [one for one in here(pattern, asked) if _stands(one, measure["name"], pattern)]
         said = {one: asked.holds(one, measure) for one in near}
         if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
             found += [one for one, answer in said.items() if answer == "no"]
-    if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in here):
-        found += [one for one in here if _stands(one, first, pattern, ("negated",))]
+    if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in there):
+        found += [one for one in there if _stands(one, first, pattern, ("negated",))]
     return found
 
 
 def _stated(pattern: Mapping[str, Any], asked: Asked, kind: Status) -> list[Sentence]:
-    here = _here(pattern, asked)
-    return [one for one in here if all(_says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
+    there = here(pattern, asked)
+    return [one for one in there if all(_says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
 
 
 def _stands(
@@ -179,7 +185,7 @@ def _places(within: str, here: Sequence[Sentence]) -> list[list[Sentence]]:
     return places if within == "sentence" else places + [list(group) for _, group in groupby(here, key=key)]
 
 
-def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
+def right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, named: bool = True) -> bool:
     """Whether a sentence is of the side asked for: by its own words, else by the only side of its section.
 
     Args:
@@ -192,7 +198,7 @@ def _right_side(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked, na
     return wanted <= said or not (said or named)
 
 
-def _recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
+def recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool:
     if "date_within_days" not in pattern:
         return True
     said = [day for _, _, day in dates(sentence, asked.today) if day <= asked.today]
@@ -200,13 +206,13 @@ def _recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
     return day is not None and (asked.today - day).days <= int(pattern["date_within_days"])
 
 
-def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
+def later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
     """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown."""
     one, other = max(item.day for item in shows), max(item.day for item in refutes)
     return None if not one or not other or one == other else one > other
 
 
-def _joined(key: str, parts: Sequence[Finding]) -> Finding:
+def joined(key: str, parts: Sequence[Finding]) -> Finding:
     good, bad = ([one for one in parts if one.verdict == verdict] for verdict in ("MET", "NOT MET"))
     if key == "either":
         return [*good, *bad, *parts][0]

@@ -3,6 +3,7 @@
 import json
 import unicodedata
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from docgemma.errors import ConfigError
 Array = NDArray[np.float32]
 HEADS, LAYERS = 12, 6
 MAX_PIECES = 250  # of a text; what is longer is cut
+TOGETHER = 2_000  # tokens that are computed at a time
 UNKNOWN, START, SEPARATOR = 100, 101, 102
 
 
@@ -71,21 +73,22 @@ class Encoder:
 
     Args:
         path: the `.npz` that the training kit writes.
+        base: an encoder with the vocabulary, the word table and the layers that this file does not hold.
 
     Raises:
         ConfigError: it is missing or damaged.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, base: "Encoder | None" = None):
         try:
             with path.open("rb") as file, np.load(file) as stored:
-                self.weights = {
-                    name: _dense(stored, name) for name in stored.files if not name.endswith(("|scale", "labels"))
-                }
+                own = {name: _dense(stored, name) for name in stored.files if not name.endswith(("|scale", "labels"))}
                 self.labels: list[list[str]] = json.loads(stored["labels"].tobytes())
+            vocabulary = b"" if base else own.pop("vocabulary").tobytes()
+            self.weights: dict[str, Any] = {**base.weights, **own} if base else own
+            self.pieces: WordPiece = base.pieces if base else WordPiece(vocabulary.decode().splitlines())
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ConfigError(f"The reader's weights at {path} cannot be read.", hint="Reinstall docgemma.") from error
-        self.pieces = WordPiece(self.weights.pop("vocabulary").tobytes().decode().splitlines())
 
     def __call__(self, text: str, second: str = "") -> tuple[Array, Array, Pieces]:
         """Scores of the sentence head (labels,), of the token head (pieces, channels, 3), and the pieces of `text`."""
@@ -93,21 +96,42 @@ class Encoder:
         ids = [START, *first.ids, SEPARATOR, *after, *([SEPARATOR] if after else [])]
         segments = [0] * (len(first.ids) + 2) + [1] * (len(ids) - len(first.ids) - 2)
         states = self._states(np.array(ids), np.array(segments))
-        pooled = np.concatenate([states[0], states.mean(0), states.max(0)])
-        hidden = _gelu(self._linear("hidden", pooled))
         tags = self._linear("tags", states[1 : len(first.ids) + 1])
-        return self._linear("sentence", hidden), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
+        return self.head("sentence", states), tags.reshape(len(first.ids), tags.shape[-1] // 3, 3), first
+
+    def scores(self, head: str, texts: Sequence[str]) -> list[Array]:
+        """Scores of a head for each text."""
+        return [self.head(head, states) for states in self.states_of(texts)]
 
     def states(self, text: str, layers: int = LAYERS) -> Array:
         """A text's states after so many layers: (pieces + 2, 384), with the marks of its start and end."""
-        ids = np.array([START, *self.pieces(text).ids, SEPARATOR])
-        return self._states(ids, np.zeros(len(ids), dtype=int), layers)
+        return self.states_of([text], layers)[0]
 
-    def _states(self, ids: Array, segments: Array, layers: int = LAYERS) -> Array:
+    def states_of(self, texts: Sequence[str], layers: int = LAYERS) -> list[Array]:
+        """The states of several texts, computed together: the weights are read from memory once for all of them."""
+        coded, found, at = [[START, *self.pieces(text).ids, SEPARATOR] for text in texts], list[Array](), 0
+        while at < len(coded):
+            end, count = at + 1, len(coded[at])
+            while end < len(coded) and count + len(coded[end]) <= TOGETHER:
+                count, end = count + len(coded[end]), end + 1
+            ids, lengths = np.concatenate(coded[at:end]), [len(one) for one in coded[at:end]]
+            states = self._states(ids, np.zeros(count, dtype=int), layers, lengths)
+            found += np.split(states, np.cumsum(lengths)[:-1])
+            at = end
+        return found
+
+    def head(self, name: str, states: Array) -> Array:
+        pooled = np.concatenate([states[0], states.mean(0), states.max(0)])
+        return self._linear(name, _gelu(self._linear("hidden", pooled)))
+
+    def _states(self, ids: Array, segments: Array, layers: int = LAYERS, lengths: Sequence[int] | None = None) -> Array:
+        """The states of texts that stand one behind the other, `lengths` tokens each; none sees another."""
         weights, count = self.weights, len(ids)
+        ends = np.cumsum(lengths or [count])
+        places = np.concatenate([np.arange(length) for length in lengths or [count]])
         table, scale = weights["embeddings.word_embeddings.weight"]
         states = table[ids].astype(np.float32) * scale[ids]
-        states = states + weights["embeddings.position_embeddings.weight"][:count]
+        states = states + weights["embeddings.position_embeddings.weight"][places]
         states = self._norm(
             "embeddings.LayerNorm", states + weights["embeddings.token_type_embeddings.weight"][segments]
         )
@@ -117,9 +141,12 @@ class Encoder:
                 self._linear(f"{name}attention.self.{part}", states).reshape(count, HEADS, -1).transpose(1, 0, 2)
                 for part in ("query", "key", "value")
             )
-            scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
-            scores = np.exp(scores - scores.max(-1, keepdims=True))
-            mixed = (scores / scores.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(count, -1)
+            mixed = np.concatenate(
+                [
+                    _attention(query[:, start:end], key[:, start:end], value[:, start:end])
+                    for start, end in zip([0, *ends[:-1]], ends, strict=True)
+                ]
+            )
             states = self._norm(
                 f"{name}attention.output.LayerNorm", states + self._linear(f"{name}attention.output.dense", mixed)
             )
@@ -138,6 +165,14 @@ class Encoder:
         return scaled
 
 
+def _attention(query: Array, key: Array, value: Array) -> Array:
+    """Softmax attention of one text, (heads, tokens, size) each; (tokens, heads * size)."""
+    scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    mixed: Array = (scores / scores.sum(-1, keepdims=True) @ value).transpose(1, 0, 2)
+    return mixed.reshape(query.shape[1], -1)
+
+
 def _dense(stored: Any, name: str) -> Any:
     """A weight as it is used: transposed for products; the word table stays int8, beside its scale."""
     values = stored[name]
@@ -152,5 +187,13 @@ def _dense(stored: Any, name: str) -> Any:
 
 def _gelu(values: Array) -> Array:
     """The tanh form; off by less than 0.001."""
-    result: Array = 0.5 * values * (1 + np.tanh(0.7978845608 * (values + 0.044715 * values**3)))
-    return result
+    inner = values * values
+    inner *= 0.044715
+    inner += 1
+    inner *= values  # x + 0.044715 x**3
+    inner *= 0.7978845608
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= values
+    inner *= 0.5
+    return inner

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +21,7 @@ FIRST_YEAR = 1890
 ORDERS = ("%Y %m %d", "%Y %b %d", "%d %m %Y", "%d %b %Y", "%m %d %Y", "%b %d %Y")
 AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})  # 77 yo
 AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
+SOON = timedelta(days=366)  # appointments are made so far ahead
 AGE_SPREAD = 1  # people round, and birthdays pass
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
 
@@ -93,6 +94,8 @@ def _days(text: str, pieces: list[re.Match[str]], today: date, stated: bool) -> 
     for last, order in product(lasts, ORDERS):
         with suppress(ValueError):  # no such day
             days.append(datetime.strptime(f"{short[0]} {short[1]} {last}", order).date())
+    if not stated and any(today < day <= today + SOON for day in days):  # "surgery 1/12/27" is nobody born in 1927
+        return ()
     return tuple(dict.fromkeys(day.isoformat() for day in days if day.year >= FIRST_YEAR and day <= today))
 
 

@@ -1,0 +1,91 @@
+"""What shows a criterion in words that no list holds: a policy's `read_by` pattern held against passages. Pure.
+
+The evidence reader says what a passage shows; code reads the number, the side and the date. The pattern's keys are told
+in data/rcm/policies/README.md. Silence is never met, and never not met.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from docgemma.rcm.assertion import status
+from docgemma.rcm.measures import Holds, counted
+from docgemma.rcm.passages import Passage
+from docgemma.rcm.sentences import Sentence
+from docgemma.rcm.shown import PARTS, Asked, Finding, joined, judge_pattern, later, recent, right_side, title
+
+SURE = 0.8  # chosen on the first two sealed rounds and data/rcm/criteria.jsonl: 0.5 to 0.9 hardly differ
+SHARED = ("side", "date_within_days", "planned")
+Places = list[tuple[Sentence, ...]]
+
+
+def judge_read(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: Asked) -> Finding:
+    """Hold a pattern against passages. Shown here and the opposite stated there gives no verdict."""
+    for key in PARTS & set(pattern):
+        beside = {name: pattern[name] for name in SHARED if name in pattern}
+        return joined(key, [judge_read({**beside, **part}, passages, asked) for part in pattern[key]])
+    if "item" not in pattern:
+        return judge_pattern(pattern, asked)
+    shows, refutes = _found(pattern, passages, asked)
+    if shows and refutes and (newer := later(shows[0], [one for place in refutes for one in place])) is not None:
+        shows, refutes = (shows, []) if newer else ([], refutes)
+    if shows and refutes:
+        why = "stated and denied in different places; a person decides"
+        return Finding("NOT DOCUMENTED", why, shows[0], refutes[0])
+    if shows:
+        return Finding("MET", "stated", shows[0])
+    if refutes:
+        return Finding("NOT MET", "the documents state the opposite", refutes[0])
+    return Finding("NOT DOCUMENTED", "nothing in the documents states it")
+
+
+def _found(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: Asked) -> tuple[Places, Places]:
+    """The places that show a pattern, the surest first, and those that state the opposite."""
+    item, measure = str(pattern["item"]), pattern.get("measure")
+    mine = sorted(
+        (one for one in passages if _fits(one, pattern, asked)), key=lambda one: (len(one.sentences), -one.shows[item])
+    )
+    shown = [one for one in mine if one.shows[item] >= max(SURE, one.opposes[item])]
+    answers = [_number(one, measure, asked) if measure else "yes" for one in shown]
+    if measure and measure.get("optional"):
+        answers = ["yes" if answer == "unknown" else answer for answer in answers]
+    shows = [
+        _without_titles(one)
+        for one, answer in zip(shown, answers, strict=True)
+        if answer == "yes" and any(recent(part, pattern, asked) for part in one.sentences)
+    ]
+    few = [one.sentences for one, answer in zip(shown, answers, strict=True) if answer == "no"]
+    few = [] if shows and measure and counted(measure["unit"]) else few  # 6 weeks, then 14: enough was done
+    opposed = [one for one in mine if one.opposes[item] >= SURE and one.opposes[item] > one.shows[item]]
+    return shows, [*(one.sentences for one in opposed), *few]
+
+
+def _without_titles(passage: Passage) -> tuple[Sentence, ...]:
+    return tuple(one for one in passage.sentences if not title(one)) or passage.sentences
+
+
+def _fits(passage: Passage, pattern: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether it is of the criterion's part and side, and no mere request where only what was done counts."""
+    parts = passage.sentences
+    if any(one not in asked.known for one in parts) or not all(right_side(one, pattern, asked, False) for one in parts):
+        return False
+    asks = not pattern.get("planned") and any(one in asked.requests for one in parts)
+    if not pattern.get("family") and any(_of_a_relative(one) for one in parts):
+        return False
+    return not asks and any(right_side(one, pattern, asked) for one in parts)
+
+
+def _of_a_relative(sentence: Sentence) -> bool:
+    """Whether more than half of a sentence speaks of a relative."""
+    words = sentence.words
+    told = sum(status(words, at, at + 1, sentence.section) == "family" for at in range(len(words)))
+    return told > len(words) / 2
+
+
+def _number(passage: Passage, measure: Mapping[str, Any], asked: Asked) -> Holds:
+    """Whether the number that it gives holds: one near its name, else any one of that unit."""
+    for anywhere in (False, True):
+        said = {asked.holds(one, measure, anywhere) for one in passage.sentences} - {"unknown"}
+        if said:
+            several = "yes" if "yes" in said and counted(measure["unit"]) else "unknown"
+            return said.pop() if len(said) == 1 else several  # type: ignore[return-value]
+    return "unknown"
