@@ -86,7 +86,7 @@ def test_held_out_questions_are_routed_as_they_are_labelled() -> None:
     right = sum(truth == given for truth, given in said)
     refused = [truth for truth, given in said if given == "OUT_OF_SCOPE" != truth]
     assert right / len(said) >= 0.75, f"{right} of {len(said)}"
-    assert len(refused) <= 4, refused  # of 140 questions that belong here
+    assert len(refused) <= 2, refused  # of 140 questions that belong here
 
 
 def test_the_stored_router_is_fitted_to_the_labelled_questions() -> None:

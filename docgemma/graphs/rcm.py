@@ -88,6 +88,8 @@ def _answered(state: RcmState, around: Surroundings) -> RcmState | None:
         return {**update, "want": {**state["want"], "side": chosen["id"]}, "criteria": [], "todo": ["policy"]}
     if chosen and state["asked_for"] == "payer":
         return {**update, "payer": chosen["id"]}
+    if chosen and state["asked_for"] == "service":
+        return {**update, "input_query": f"{state['input_query']} ({chosen['label']})"}
     if chosen:
         return {**update, "given_patient": chosen["person"]}
     if state["asked_for"] == "patient" and not is_question(message, around.reader):

@@ -78,15 +78,13 @@ class LlamaCppLLM(ServerLLM):
     @cached_property
     def _no_thinking(self) -> list[list[Any]]:
         """A bias that forbids the mark that opens a thinking span, where the model has it as one token."""
-        tokens = self.tokenize(OPEN_THINKING)
-        return [[tokens[0], False]] if len(tokens) == 1 else []
+        return [[one, False] for one in tokens] if len(tokens := self.tokenize(OPEN_THINKING)) == 1 else []
 
     def tokenize(self, text: str) -> list[int]:
         """The model's tokens of a text, control tokens read as such."""
-        url = f"{self._server.listening_address}/tokenize"
-        with closing(self._open("POST", url, {"content": text, "parse_special": True})) as answer:
-            tokens: list[int] = json.loads(answer.read())["tokens"]
-        return tokens
+        url, body = f"{self._server.listening_address}/tokenize", {"content": text, "parse_special": True}
+        with closing(self._open("POST", url, body)) as answer:
+            return list(json.loads(answer.read())["tokens"])
 
     def _answer(self, prompt: Prompt, config: GenConfig, schema: type[BaseModel] | None) -> Chunks:
         if self._server is None:

@@ -23,7 +23,7 @@ Chunks = Generator[dict[str, Any], None, None]  # OpenAI's chat chunks
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; read counts between two pieces
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ATTEMPTS = 3
-NO_KEEP_ALIVE = httpx.Limits(max_keepalive_connections=0)  # a server may close an idle connection as a turn takes it
+NEW_EACH = httpx.Limits(max_keepalive_connections=0)  # a server may close an idle connection as a turn takes it
 
 
 class RefusedError(ModelError):
@@ -55,9 +55,7 @@ class ServerLLM(LLM):
         self.address = str(base.copy_with(username=None, password=None, query=None))  # what may be shown
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         own = base.host in LOOPBACK  # a proxy must not see such a call
-        self._http = httpx.Client(
-            base_url=base, headers=headers, timeout=timeout, limits=NO_KEEP_ALIVE, trust_env=not own
-        )
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout, limits=NEW_EACH, trust_env=not own)
         self.prefills_schemas = True  # until the server refuses it
         try:
             self.model, self.vision = self._choose(model)

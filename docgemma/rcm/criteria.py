@@ -63,8 +63,8 @@ def judge(
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
     days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
-    read = passages(stated)
-    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
+    read, heads = passages(stated), [one for one in said if one not in set(stated)]
+    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None), heads)
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
         held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])

@@ -15,7 +15,7 @@ from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.people import HEAD, Person, differs, everyone, fits_pronoun, settle, shown, with_name
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import looked_for, payer_in, says_nothing
+from docgemma.rcm.scope import looked_for, names_service, payer_in, says_nothing
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.text.words import names
 
@@ -163,7 +163,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         return {"told": "no policy asked for"}
     from docgemma.rcm.criteria import judge
     from docgemma.rcm.denials import analyze
-    from docgemma.rcm.policies import payers
+    from docgemma.rcm.policies import load_policies, payers
 
     documents = documents_of(state, around)
     if not state["payer"]:
@@ -175,6 +175,15 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
     trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
     notes = [*state["notes"], index.fallback] if index.fallback else state["notes"]
+    if (
+        policy is None
+        and documents
+        and not requested_in(documents)
+        and not names_service(state["input_query"], state["want"], around.reader)
+    ):
+        choices = [{"id": key, "label": one["title"]} for key, one in load_policies().items()
+                   if one["payer"] == state["payer"]]  # fmt: skip
+        return asking("service", f"Which service is asked for? {state['payer']} has policies for these.", choices)
     if policy is None:
         return {
             "notes": notes,

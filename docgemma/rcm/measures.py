@@ -1,6 +1,8 @@
 """Numbers that a sentence gives for a measure, as intervals: "BMI 41.3", "over 6 months", "KL grade 3-4". Pure."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -12,6 +14,9 @@ from docgemma.text.births import read_births
 from docgemma.text.numbers import NUMBER_WORDS, ROMAN
 
 NEAR = 8  # words between a name and its number
+NEARLY = frozenset({"about", "around", "approximately", "early", "mid", "late"})  # "since about summer 2025"
+FIRST_YEAR = 1950  # of a bare year
+SHORT_RANGE = re.compile(r"\b(\d{1,2})/(\d{1,2})\s*(?:-|–|to|through|thru|until)\s*(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b")
 ENDLESS = Decimal("Infinity")
 Holds = Literal["yes", "no", "unknown"]
 
@@ -112,11 +117,12 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
 
 
 def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: bool, today: date) -> list[Value]:
-    """Durations that dates give: "from 2026-04-06 to 2026-06-29", "since 2026-03-09"; with `ago`, the time since."""
+    """Durations that dates give: "from 2026-04-06 to 2026-06-29", "4/6-6/12/26", "since 2026-03-09", "since 2023"; with
+    `ago`, the time since."""
     words, found = sentence.words, list[Value]()
     until = date.fromisoformat(sentence.day) if sentence.day and not ago else today
     for number, (start, end, day) in enumerate(days):
-        lead = words[start - 1].text if start else ""
+        lead = next((word.text for word in reversed(words[:start]) if word.text not in NEARLY), "")
         following = days[number + 1] if number + 1 < len(days) else None
         gap = {word.text for word in words[end : following[0]]} if following else set()
         if following and following[0] - end <= 1 and (gap <= {"to", "through", "until", "thru"}) and not ago:
@@ -127,7 +133,31 @@ def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: boo
             continue
         if length > 0:
             found.append(Value(Decimal(length), Decimal(length), start, stop, False))
-    return found
+    return [*found, *_years(words, days, ago, until), *(() if ago else _short_ranges(sentence, today))]
+
+
+def _years(words: Sequence[Word], days: Sequence[tuple[int, int, date]], ago: bool, until: date) -> Iterator[Value]:
+    """The time since a bare year, "since 2023": from its last day or its first."""
+    for at, word in enumerate(words):
+        year = int(word.text) if len(word.text) == len("2026") and word.text.isdigit() else 0
+        known = FIRST_YEAR <= year <= until.year and not any(start <= at < end for start, end, _ in days)
+        if known and (ago or (at and words[at - 1].text == "since")):
+            low = max((until - date(year, 12, 31)).days, 0)
+            yield Value(Decimal(low), Decimal((until - date(year, 1, 1)).days), at, at + 1, True)
+
+
+def _short_ranges(sentence: Sentence, today: date) -> Iterator[Value]:
+    """Durations whose first date has no year: "4/6-6/12/26", "9/2 to 10/28/26"."""
+    for one in SHORT_RANGE.finditer(sentence.text):
+        month, day, last_month, last_day, year = (int(part) for part in one.groups())
+        year += 2000 if year < 100 else 0
+        with suppress(ValueError):  # no such day
+            first, last = date(year, month, day), date(year, last_month, last_day)
+            first = first if first <= last else first.replace(year=year - 1)
+            inside = [at for at, word in enumerate(sentence.words) if one.start() <= word.start < one.end()]
+            if inside and last <= today:
+                length = Decimal((last - first).days)
+                yield Value(length, length, inside[0], inside[-1] + 1, False)
 
 
 def _number(words: Sequence[Word], at: int, unit: str) -> Decimal | None:

@@ -13,6 +13,7 @@ from docgemma.errors import ConfigError, UsageError, kind_and_place
 from docgemma.rcm.header import identity_of as identity_of  # the way in for others
 from docgemma.rcm.header import is_label, words
 from docgemma.rcm.pdf_bounds import TooMuchError, bound
+from docgemma.rcm.policy_files import payers
 from docgemma.rcm.records import FAILED, Document, Page, Section
 from docgemma.text.characters import fold, visible
 
@@ -233,7 +234,9 @@ def _title(text: str, large: bool, heavy: list[bool]) -> tuple[str, int]:
 
     Titles are larger, or bold, or in capitals ("HISTORY OF PRESENT ILLNESS:"), or known ("Assessment:").
     """
-    head, colon, _ = text.partition(": ") if not large else (text, "", "")
+    head, colon, rest = text.partition(": ") if not large else (text, "", "")
+    if any(rest.startswith(payer) for payer in payers()):  # "Plan: Harborview Benefit Trust     Surgeon: ..."
+        return "", 0
     if not colon and head.endswith(":"):
         head, colon = head[:-1], ":"
     letters = len("".join(head.split()))

@@ -43,7 +43,7 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
         StoreError: the record store cannot be reached.
     """
     told = [paper for paper in papers if paper["name"]]
-    found = [one for one in named if one["candidates"] or any(_means(one["said"], paper["name"]) for paper in told)]
+    found = [one for one in named if one["candidates"] or any(_means(one["said"], paper) for paper in told)]
     named = found or named[:1]  # a code or a clinician that was read as a name has nobody behind it
     if len({plain(one["said"]) for one in named}) > 1:
         meant = tuple(_person(match) for one in named for match in one["candidates"])
@@ -114,7 +114,7 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
         paper
         for paper in told
         if any(_same(paper["name"], p["name"]) for p in people)
-        or (_means if not people else _same)(one["said"], paper["name"])
+        or (_same(one["said"], paper["name"]) if people else _means(one["said"], paper))
     ]
     days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
     if len(people) > 1 and days:  # the document says which of them
@@ -164,13 +164,18 @@ def _person(match: PatientMatch | dict[str, Any]) -> Person:
     return Person(id=held["id"], name=held["name"], birth_date=held["birth_date"], label=held["label"])
 
 
-def _means(said: str, name: str) -> bool:
-    """Whether what a question calls a patient is a document's patient: "Ostrowski R TKA" of Walter Ostrowski. What
-    stands beside the name may only be an initial, a drug, or a word of payers and procedures: no other given name."""
-    spoken, known = (set(plain(text.replace(",", " ")).replace("'s", "").split()) for text in (said, name))
+def _means(said: str, paper: Identity) -> bool:
+    """Whether what a question calls a patient is a document's patient: "Ostrowski R TKA" of Walter Ostrowski, and
+    "osterman, born 1963-05-11" of one who was born then. What stands beside the name may only be an initial, a drug, or
+    a word of payers and procedures: no other given name, no other birth date."""
+    said, _, born = said.partition(", born ")
+    if born and paper["birth_date"] and born != paper["birth_date"]:
+        return False
+    spoken, known = (set(plain(text.replace(",", " ")).replace("'s", "").split()) for text in (said, paper["name"]))
     drugs = load_drug_names()
     beside = {word for word in beside_services(said) - known if len(word) > 1 and not drugs.find(word)}
-    return _same(said, name) or (bool(spoken & known) and not beside and any(len(word) > 2 for word in spoken & known))
+    named = any(len(word) > 2 for word in spoken & known) or bool(born and paper["birth_date"])
+    return _same(said, paper["name"]) or (named and not beside)
 
 
 def _same(one: str, other: str) -> bool:

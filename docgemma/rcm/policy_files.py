@@ -13,7 +13,7 @@ NEEDS = {"billing code", "diagnosis code", "requested duration", "follow-up plan
 PLACES = {"sentence", "section", "page"}
 PARTS = {"either", "both"}
 PATTERN = {"any", "within", "measure", "refuted_by", "absent", "side", "date_within_days", "planned"}
-READ = {"item", "measure", "side", "date_within_days", "planned", "family"}
+READ = {"item", "measure", "side", "date_within_days", "planned", "family", "born_before"}
 BESIDE = {"side", "refuted_by", "date_within_days"}  # may stand beside `either` and `both`
 BOUNDS = {"at_least", "at_most", "above", "below"}
 MEASURE = {"name", "unit", "bare", "of", "ago", "optional"}
@@ -104,7 +104,11 @@ def _pattern(pattern: dict[str, Any], lists: dict[str, Any], depth: int = 0) -> 
 def _read_by(pattern: dict[str, Any], lists: dict[str, Any]) -> dict[str, Any]:
     """A pattern for the evidence reader, its lists filled in. Raises ValueError or KeyError for what is forbidden."""
     parts = PARTS & set(pattern)
-    if set(pattern) - (parts or READ) - {"side"} or len(parts) > 1 or not (parts or {"item", "measure"} & set(pattern)):
+    if (
+        set(pattern) - (parts or READ) - {"side"}
+        or len(parts) > 1
+        or not (parts or {"item", "measure", "born_before"} & set(pattern))
+    ):
         raise ValueError(f"these keys do not go together: {', '.join(sorted(map(str, pattern)))}")
     full = {**pattern, **{part: [_read_by(one, lists) for one in pattern[part]] for part in parts}}
     return {**full, "measure": _measure(pattern["measure"], lists)} if "measure" in pattern else full

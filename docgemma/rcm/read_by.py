@@ -12,6 +12,7 @@ from docgemma.rcm.measures import Holds, counted
 from docgemma.rcm.passages import Passage
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.shown import PARTS, Asked, Finding, joined, judge_pattern, later, recent, right_side, title
+from docgemma.text.births import read_births
 
 SURE = 0.8  # chosen on the first two sealed rounds and data/rcm/criteria.jsonl: 0.5 to 0.9 hardly differ
 SHARED = ("side", "date_within_days", "planned")
@@ -22,7 +23,13 @@ def judge_read(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: A
     """Hold a pattern against passages. Shown here and the opposite stated there gives no verdict."""
     for key in PARTS & set(pattern):
         beside = {name: pattern[name] for name in SHARED if name in pattern}
-        return joined(key, [judge_read({**beside, **part}, passages, asked) for part in pattern[key]])
+        parts = [judge_read({**beside, **part}, passages, asked) for part in pattern[key]]
+        undecided = [one for one in parts if one.verdict == "NOT DOCUMENTED"]
+        if key == "either" and undecided and not any(one.verdict == "MET" for one in parts):
+            return undecided[0]  # "echo 2019" denies that none was made, and may be long enough ago
+        return joined(key, parts)
+    if "born_before" in pattern:
+        return _aged(int(pattern["born_before"]), asked)
     if "item" not in pattern:
         return judge_pattern(pattern, asked)
     shows, refutes = _found(pattern, passages, asked)
@@ -36,6 +43,19 @@ def judge_read(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: A
     if refutes:
         return Finding("NOT MET", "the documents state the opposite", refutes[0])
     return Finding("NOT DOCUMENTED", "nothing in the documents states it")
+
+
+def _aged(years: int, asked: Asked) -> Finding:
+    """Whether the birth date of a header line makes the patient so many years old."""
+    for one in asked.heads:
+        for birth in read_births(one.text, asked.today):
+            days = {day for day in birth.days if len(day) == len("2026-11-23")}
+            if birth.kind == "stated" and days:
+                limit = asked.today.replace(year=asked.today.year - years, day=min(asked.today.day, 28)).isoformat()
+                old = {day <= limit for day in days}
+                if len(old) == 1:
+                    return Finding("MET" if old.pop() else "NOT MET", "by the birth date", (one,))
+    return Finding("NOT DOCUMENTED", "no birth date is stated")
 
 
 def _found(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: Asked) -> tuple[Places, Places]:

@@ -40,6 +40,7 @@ class Asked:
     only: dict[tuple[str, int, str], frozenset[str]] = field(default_factory=dict)  # sides that a section names
     requests: frozenset[Sentence] = frozenset()  # sentences that only ask for something
     until: date | None = None  # the last day that the documents tell
+    heads: Sequence[Sentence] = ()  # header lines, which say nothing but who the patient is
 
     @cached_property
     def known(self) -> frozenset[Sentence]:

@@ -54,7 +54,7 @@ def _letter(words: Sequence[Word], at: int) -> bool:
     word = words[at]
     if word.text not in lists("sides")["letters"] or not word.capital:
         return False
-    if at and words[at - 1].text[:1].isdigit():
+    if at and words[at - 1].text[:1].isdigit() and not word.mark.strip():
         return False
     known = [term for terms in lists("sides")["parts"].values() for term in terms]
     slash = at + 1 < len(words) and "/" in words[at + 1].mark

@@ -106,7 +106,8 @@ def asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmSt
 
 def _after(what: str) -> list[str]:
     """What is left to do once a clarification is answered."""
-    left = {"patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"]}
+    left = {"patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"],
+            "service": ["policy", "gate"]}  # fmt: skip
     return left.get(what, [])
 
 

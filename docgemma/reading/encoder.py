@@ -187,10 +187,7 @@ def _dense(stored: Any, name: str) -> Any:
 
 def _gelu(values: Array) -> Array:
     """The tanh form; off by less than 0.001."""
-    inner = values * values
-    inner *= 0.044715
-    inner += 1
-    inner *= values  # x + 0.044715 x**3
+    inner = values * (values * values * 0.044715 + 1)
     inner *= 0.7978845608
     np.tanh(inner, out=inner)
     inner += 1

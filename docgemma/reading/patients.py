@@ -88,7 +88,7 @@ def as_patient(link: PatientLink) -> PatientRef:
 def as_unclear(link: PatientLink, message: str) -> str:
     """A name that nobody, or more than one, has; with the birth date that nobody of that name has."""
     days = [day for birth in read_births(message) for day in birth.days if len(day) == 10]
-    return f"{link.text}, born {days[0]}" if days and link.kind == "name" and not link.candidates else link.text
+    return f"{link.text}, born {days[-1]}" if days and link.kind == "name" and not link.candidates else link.text
 
 
 def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
