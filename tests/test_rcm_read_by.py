@@ -32,9 +32,9 @@ def verdict(read_by: dict, note: str, side: str = "") -> str:
 @pytest.mark.parametrize(
     ("item", "note", "wanted"),
     [
-        ("limits_life", "Her grandson now fetches the mail, as the walk is too much for the knee.", "MET"),
+        ("limits_life", "Walks one block at most and climbs the stairs one at a time, holding on.", "MET"),
         ("no_tobacco", "Has not touched a cigarette in his life.", "MET"),
-        ("no_tobacco", "Goes through a pack of Camels every day.", "NOT MET"),
+        ("no_tobacco", "Continues to smoke half a pack a day.", "NOT MET"),
         ("insulin", "Takes 22 units of glargine at bedtime.", "MET"),
         ("insulin", "Insulin will be discussed at the next visit.", "NOT DOCUMENTED"),
         ("nerve_sign", "Power, sensation and reflexes of both legs are entirely normal.", "NOT MET"),

@@ -89,7 +89,7 @@ def test_the_figures_of_the_trial_search_and_of_authorizations_are_the_stored_on
         last["n"] == 20 and f"as it should in {last['status']}; every verdict was right in {last['all_right']} " in text
     )
     assert f"interval {100 * last['low']:.0f} to {100 * last['high']:.0f} %" in text and last["unquoted"] == 0
-    assert f"and {last['met_wrongly']} criterion was wrongly called met" in text
+    assert f"and {last['met_wrongly']} criteria were wrongly called met" in text
 
 
 def stored(name: str) -> dict:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from docgemma.rcm.sentences import Word, lists, words_of
+from docgemma.rcm.sentences import Sentence, Word, lists, words_of
 
 Status = Literal["affirmed", "negated", "hypothetical", "planned", "family"]
 KINDS: tuple[Status, ...] = ("family", "negated", "hypothetical", "planned")  # which wins
@@ -55,14 +55,22 @@ def status(
     }
     if end < len(words) and "?" in words[end].mark and words[end].text not in ("yes", "y"):  # "Allergies: ibuprofen?"
         kinds.add("hypothetical")
-    title = " ".join(word.text for word in words_of(section))
-    if title in lists("negation")["family_sections"]:
+    if _title(section) in lists("negation")["family_sections"]:
         kinds.add("family")
-    if title in lists("negation")["plan_sections"] and not {word.text for word in words} & set(
+    if _title(section) in lists("negation")["plan_sections"] and not {word.text for word in words} & set(
         lists("negation")["done"]
     ):
         kinds.add("planned")
     return next((kind for kind in KINDS if kind in kinds), "affirmed")
+
+
+def in_plan(sentence: Sentence) -> bool:
+    """Whether its section tells what is planned."""
+    return _title(sentence.section) in lists("negation")["plan_sections"]
+
+
+def _title(section: str) -> str:
+    return " ".join(word.text for word in words_of(section))
 
 
 def denied_outcomes(words: Sequence[Word]) -> list[tuple[int, int]]:

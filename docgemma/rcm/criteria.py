@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.rcm.assertion import hits
+from docgemma.rcm.assertion import hits, in_plan
 from docgemma.rcm.audit import verify
 from docgemma.rcm.contradictions import AGAINST, claim_of
 from docgemma.rcm.meaning import embed
@@ -30,6 +30,7 @@ CANDIDATES = 12  # sentences that a language model chooses among
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
 NEAR = 0.75  # cosine from which a sentence is about a criterion: 1 in 150 sentences about something else is above it
+PLANNED = "Planned: "  # begins a claim of what a plan shows
 APART = "judged differently by code and model; a person decides"
 LETTERS = 4  # of a word that tells what a criterion is about
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as it was published
@@ -73,10 +74,11 @@ def judge(
             finding = _either(finding, judge_read(criterion["read_by"], read, held))
         if llm is not None and llm.profile != "edge" and said:
             finding = _with_model(criterion, finding, held, llm)
+        intended = any(part.get("planned") for part in leaves(criterion["shown_by"]))
         for against in (False, True):
             denied = against != (finding.verdict == "NOT MET")
             for quote in finding.against if against else finding.quotes:
-                lead = f"{AGAINST}it: " if denied else ""
+                lead = f"{AGAINST}it: " if denied else PLANNED if intended and in_plan(quote) else ""
                 made = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
                 claims.append(verify(made, documents, asked=asked))
         mine = [claim for claim in claims if claim.get("criterion") == criterion["id"]]
