@@ -1,0 +1,133 @@
+"""How strangers write: what the sealed rounds showed to be misread (data/rcm/fresh), each as a small case."""
+
+from datetime import date
+
+import pytest
+
+from docgemma.paths import data_file
+from docgemma.rcm.criteria import judge
+from docgemma.rcm.header import identity_of
+from docgemma.rcm.measures import holds
+from docgemma.rcm.people import _means
+from docgemma.rcm.policy_files import load_policies
+from docgemma.rcm.records import Identity
+from docgemma.rcm.scope import Wanted, intent_of, names_service, payer_in
+from docgemma.rcm.sentences import sentences_of
+from docgemma.rcm.sides import sides
+from docgemma.reading.reader import load_reader
+from docgemma.text.births import read_births
+from tests.rcm_documents import document
+
+TODAY = date(2026, 11, 23)
+PAIN = {"name": ["pain"], "unit": "week", "at_least": 6}
+THERAPY = {"name": ["pt"], "unit": "week", "at_least": 6}
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "born"),
+    [
+        ("Frazier, Odell T.  //  born 07/08/1969  //  HBT ID 8841", "Odell T. Frazier", "1969-07-08"),
+        ("Pt Bernice Halvorsen  DOB 4-22-1961  PCC# 70-415", "Bernice Halvorsen", "1961-04-22"),
+        ("His mother, Ada Frazier, born 1931, had it too.", "", ""),
+    ],
+)
+def test_header_lines_without_labels(line, name, born):
+    told = identity_of(document(line))
+    assert (told["name"], told["birth_date"]) == (name, born)
+
+
+def paper(name: str, born: str) -> Identity:
+    return Identity(name=name, birth_date=born, member_id="", payer="")
+
+
+@pytest.mark.parametrize(
+    ("said", "born", "same"),
+    [
+        ("osterman, born 1963-05-11", "1963-05-11", True),
+        ("northgate, H, born 1963-05-11", "1963-05-11", True),  # what was read as the name is but the payer
+        ("osterman, born 1963-05-12", "1963-05-11", False),
+        ("Maria Osterman, born 1963-05-11", "1963-05-11", False),
+        ("Ostermann", "1963-05-11", False),
+    ],
+)
+def test_whom_a_question_means_with_a_birth_date(said, born, same):
+    assert _means(said, paper("Fitzgerald Osterman", born)) is same
+
+
+def test_a_coming_appointment_is_nobodys_birth_date():
+    assert read_births("surgery 1/12/27", TODAY) == []
+    assert read_births("dob 1/12/27", TODAY)
+
+
+def test_a_payer_is_known_by_its_whole_name_in_the_first_lines_and_by_the_letters_of_its_policies():
+    assert payer_in("PCC# 70-41 (Prairie Community Care)") == "Prairie Community Care"
+    assert payer_in("Seen in the prairie.") == ""
+    assert payer_in("Cedar Mutual, formerly Northgate Health Plan") == ""
+
+
+def test_a_letter_before_an_abbreviated_operation_is_its_side():
+    assert sides("dob 8/14/57, R TKA 27447") == {"right"}
+    assert sides("on 2 L foot pump") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "measure", "wanted"),
+    [
+        ("PT at Riverbend 4/6-6/12/26, a little looser.", THERAPY, "yes"),
+        ("PT at Summit 11/2 to 11/9/26.", THERAPY, "no"),
+        ("PT 12/15-2/10/26 at the gym.", THERAPY, "yes"),  # over the turn of the year
+        ("Pain since 2023.", PAIN, "yes"),
+        ("Pain since 2026.", PAIN, "unknown"),
+        ("Pain since about summer 2025.", PAIN, "yes"),
+        ("A 45-year-old man with chronic pain.", PAIN, "unknown"),
+    ],
+)
+def test_durations_as_they_are_written(text, measure, wanted):
+    assert holds(sentences_of([document(text)], TODAY)[0], measure, TODAY, anywhere=True) == wanted
+
+
+@pytest.mark.parametrize(("born", "verdict"), [("09/03/1971", "MET"), ("09/03/2012", "NOT MET")])
+def test_the_birth_date_of_a_header_tells_the_age(born, verdict):
+    note = document(f"Patient: Maria Garcia   DOB: {born}\nSeen for diabetes.")
+    judged, _ = judge(load_policies()["HBT-DRUG-003"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["HBT-DRUG-003.4"] == verdict
+
+
+def test_what_a_plan_shows_passes_the_audit_where_a_plan_counts():
+    note = document("PLAN\n2x/wk x 6 wk = 12 more visits, 11/30/2026 through 01/08/2027.")
+    note["pages"][0]["sections"][0]["title"] = "Plan"
+    judged, claims = judge(load_policies()["PCC-REHAB-001"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["PCC-REHAB-001.5"] == "MET"
+    assert all(one["verified"] for one in claims if one.get("criterion") == "PCC-REHAB-001.5")
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("does her right knee meet the criteria? we would like to send the request today", False),
+        ("is botox covered?", True),
+        ("27447, ok?", True),
+    ],
+)
+def test_whether_a_question_names_a_service(question, named):
+    want = Wanted(patients=[], payer="", drugs=[], side="")
+    assert names_service(question, want, load_reader(data_file("edge", "reader.npz"))) is named
+
+
+class Edge:
+    profile = "edge"
+
+
+@pytest.mark.parametrize(
+    ("question", "refused"),
+    [
+        ("which vacation policy applies to new hires", True),
+        ("write a reply to the bad review on our page", True),
+        ("why was the pt hospitalized in february", False),
+        ("how do I prevent the denial", False),
+        ("is warfarin safe with her ibuprofen", False),
+    ],
+)
+def test_office_life_is_refused_and_the_clinic_is_not(question, refused):
+    reader = load_reader(data_file("edge", "reader.npz"))
+    assert (intent_of(question, Edge(), reader)[0] == "OUT_OF_SCOPE") is refused  # type: ignore[arg-type]
