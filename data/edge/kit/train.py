@@ -56,11 +56,15 @@ class Model(torch.nn.Module):
 
     def forward(self, ids, mask, types):
         states = self.bert(input_ids=ids, attention_mask=mask, token_type_ids=types).last_hidden_state
-        here = mask.unsqueeze(-1).to(states.dtype)
-        mean = (states * here).sum(1) / here.sum(1)
-        top = (states + (here - 1) * 1e4).amax(1)
-        pooled = torch.nn.functional.gelu(self.hidden(torch.cat([states[:, 0], mean, top], -1)))
-        return self.sentence(self.drop(pooled)), self.tags(self.drop(states))
+        hidden = torch.nn.functional.gelu(self.hidden(pooled(states, mask)))
+        return self.sentence(self.drop(hidden)), self.tags(self.drop(states))
+
+
+def pooled(states, mask):
+    """A text's first state, its mean and its maximum: (texts, 3 * size)."""
+    here = mask.unsqueeze(-1).to(states.dtype)
+    mean = (states * here).sum(1) / here.sum(1)
+    return torch.cat([states[:, 0], mean, (states + (here - 1) * 1e4).amax(1)], -1)
 
 
 class Exchange:
@@ -192,20 +196,38 @@ def stored(path: Path) -> dict[str, torch.Tensor]:
 def train(data: list[Row], minutes: float, passes: int, seed: int, begin: Path | None = None) -> Model:
     random.seed(seed)
     torch.manual_seed(seed)
-    tokenizer = Tokenizer.from_file(str(base() / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    model, exchange, start, size, rate = Model(), Exchange(), time.time(), 16, RATE
+    model, exchange, size = Model(), Exchange(), 16
     if begin:
-        rate = ONWARD
         model.load_state_dict(stored(begin), strict=False)
+    tokens = tokenizer(MAX_TOKENS)
+    return fitted(
+        model, lambda: batches(tokens, data, size, exchange), loss_of, steps=passes * -(-len(data) // size),
+        minutes=minutes, rate=ONWARD if begin else RATE, head=8,
+    )  # fmt: skip
+
+
+def tokenizer(longest: int) -> Tokenizer:
+    """The base model's tokenizer; what is longer is cut."""
+    made = Tokenizer.from_file(str(base() / "tokenizer.json"))
+    made.no_padding()
+    made.enable_truncation(longest)
+    return made
+
+
+def fitted(model, one_pass, loss_of, *, steps: int, minutes: float, rate: float, head: float):
+    """The model, fine-tuned but for its embeddings and first layer.
+
+    Args:
+        one_pass: gives the batches of a pass, each time anew.
+        head: how many times faster the heads learn than the body.
+    """
+    start, step = time.time(), 0
     for name, weight in model.named_parameters():
         weight.requires_grad_(not name.startswith(("bert.embeddings", "bert.encoder.layer.0.")))
     body = [weight for name, weight in model.named_parameters() if name.startswith("bert") and weight.requires_grad]
     heads = [weight for name, weight in model.named_parameters() if not name.startswith("bert")]
-    groups = [{"params": body, "lr": rate}, {"params": heads, "lr": rate * 8}]
+    groups = [{"params": body, "lr": rate}, {"params": heads, "lr": rate * head}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-    steps = passes * -(-len(data) // size)
 
     def pace(step: int) -> float:
         done = max(step / steps, (time.time() - start) / (minutes * 60))
@@ -213,9 +235,8 @@ def train(data: list[Row], minutes: float, passes: int, seed: int, begin: Path |
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
     model.train()
-    step = 0
     while step < steps and time.time() - start < minutes * 60:
-        for batch in batches(tokenizer, data, size, exchange):
+        for batch in one_pass():
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 loss = loss_of(model, batch)
             optimizer.zero_grad()
@@ -233,6 +254,14 @@ def train(data: list[Row], minutes: float, passes: int, seed: int, begin: Path |
 
 def export(model: Model, out: Path) -> None:
     """int8 rows with a scale each, small tensors as float32, and the vocabulary as one text."""
+    arrays = quantized(model)
+    arrays["vocabulary"] = np.frombuffer((base() / "vocab.txt").read_bytes(), np.uint8)
+    arrays["labels"] = np.frombuffer(json.dumps([ASKS, POLARITY, CHANNELS]).encode(), np.uint8)
+    np.savez(out, **arrays)
+
+
+def quantized(model: torch.nn.Module) -> dict[str, np.ndarray]:
+    """The weights by the names that docgemma/reading/encoder.py reads."""
     arrays: dict[str, np.ndarray] = {}
     for name, weight in model.state_dict().items():
         values = weight.numpy()
@@ -242,9 +271,7 @@ def export(model: Model, out: Path) -> None:
             arrays[short], arrays[f"{short}|scale"] = np.round(values / scale).astype(np.int8), scale.astype(np.float32)
         elif values.dtype == np.float32:
             arrays[short] = values
-    arrays["vocabulary"] = np.frombuffer((base() / "vocab.txt").read_bytes(), np.uint8)
-    arrays["labels"] = np.frombuffer(json.dumps([ASKS, POLARITY, CHANNELS]).encode(), np.uint8)
-    np.savez(out, **arrays)
+    return arrays
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from transformers import BertModel
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[1] / "edge" / "kit"), str(HERE.parents[2])]
 
-from train import base  # noqa: E402
+from train import base, fitted, pooled, quantized, tokenizer  # noqa: E402
 
 
 def items(*patterns: dict) -> list[str]:
@@ -70,11 +70,8 @@ class Model(torch.nn.Module):
 
     def forward(self, ids, mask):
         states = self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
-        here = mask.unsqueeze(-1).to(states.dtype)
-        mean = (states * here).sum(1) / here.sum(1)
-        top = (states + (here - 1) * 1e4).amax(1)
-        pooled = torch.nn.functional.gelu(self.hidden(torch.cat([states[:, 0], mean, top], -1)))
-        return self.shows(self.drop(pooled)).reshape(len(ids), len(NAMES), 2)
+        hidden = torch.nn.functional.gelu(self.hidden(pooled(states, mask)))
+        return self.shows(self.drop(hidden)).reshape(len(ids), len(NAMES), 2)
 
 
 def read_lines(files: list[Path]) -> list[Line]:
@@ -166,8 +163,8 @@ def examples(lines: list[Line], notes: list[list[Line]]) -> list[Line]:
     return made
 
 
-def batches(tokenizer: Tokenizer, lines: list[Line], size: int):
-    made = [(tokenizer.encode(line.text).ids, *targets(line)) for line in lines]
+def batches(tokens: Tokenizer, lines: list[Line], size: int):
+    made = [(tokens.encode(line.text).ids, *targets(line)) for line in lines]
     order = sorted(range(len(made)), key=lambda at: len(made[at][0]) + random.random() * 6)
     groups = [order[at : at + size] for at in range(0, len(order), size)]
     random.shuffle(groups)
@@ -179,71 +176,36 @@ def batches(tokenizer: Tokenizer, lines: list[Line], size: int):
         yield ids, mask, *(torch.from_numpy(np.stack([made[at][part] for at in group])) for part in (1, 2))
 
 
+def loss_of(model: Model, batch: tuple) -> torch.Tensor:
+    ids, mask, wanted, weights = batch
+    each = torch.nn.functional.binary_cross_entropy_with_logits(model(ids, mask).float(), wanted, reduction="none")
+    return (each * weights).sum() / len(ids)
+
+
 def train(lines: list[Line], notes: list[list[Line]], passes: int, minutes: float, seed: int) -> Model:
     random.seed(seed)
     torch.manual_seed(seed)
-    tokenizer = Tokenizer.from_file(str(base() / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    model, start, size = Model(), time.time(), 16
-    for name, weight in model.named_parameters():
-        weight.requires_grad_(not name.startswith(("bert.embeddings", "bert.encoder.layer.0.")))
-    body = [weight for name, weight in model.named_parameters() if name.startswith("bert") and weight.requires_grad]
-    heads = [weight for name, weight in model.named_parameters() if not name.startswith("bert")]
-    groups = [{"params": body, "lr": RATE}, {"params": heads, "lr": RATE * 6}]
-    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-    steps, step = passes * -(-(len(lines) + sum(map(len, notes))) // size), 0
-
-    def pace(step: int) -> float:
-        done = max(step / steps, (time.time() - start) / (minutes * 60))
-        return min(1, (step + 1) / 50) * max(0.02, 1 - done)
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
-    model.train()
-    while step < steps and time.time() - start < minutes * 60:
-        for ids, mask, wanted, weights in batches(tokenizer, examples(lines, notes), size):
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                scores = model(ids, mask).float()
-            each = torch.nn.functional.binary_cross_entropy_with_logits(scores, wanted, reduction="none")
-            loss = (each * weights).sum() / len(ids)
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            step += 1
-            if step % 100 == 0:
-                print(f"step {step}/{steps} loss {loss.item():.3f} {time.time() - start:.0f} s", flush=True)
-            if step >= steps or time.time() - start > minutes * 60:
-                break
-    return model.float().eval()
+    size, tokens = 16, tokenizer(MAX_TOKENS)
+    return fitted(
+        Model(), lambda: batches(tokens, examples(lines, notes), size), loss_of, minutes=minutes, rate=RATE, head=6,
+        steps=passes * -(-(len(lines) + sum(map(len, notes))) // size),
+    )  # fmt: skip
 
 
 def export(model: Model, out: Path) -> None:
-    """The trained layers and the head: int8 rows with a scale each, small tensors as float32, and the items' names."""
-    arrays: dict[str, np.ndarray] = {}
-    for name, weight in model.state_dict().items():
-        short, values = name.removeprefix("bert.").removeprefix("encoder."), weight.numpy()
-        if short.startswith(("embeddings.", "layer.0.")):
-            continue
-        if values.ndim == 2 and values.size > 20000:
-            scale = np.abs(values).max(1, keepdims=True) / 127 + 1e-12
-            arrays[short], arrays[f"{short}|scale"] = np.round(values / scale).astype(np.int8), scale.astype(np.float32)
-        elif values.dtype == np.float32:
-            arrays[short] = values
-    arrays["labels"] = np.frombuffer(json.dumps([NAMES]).encode(), np.uint8)
-    np.savez(out, **arrays)
+    """The trained layers and the head, and the items' names."""
+    kept = {
+        name: values for name, values in quantized(model).items() if not name.startswith(("embeddings.", "layer.0."))
+    }
+    np.savez(out, labels=np.frombuffer(json.dumps([NAMES]).encode(), np.uint8), **kept)
 
 
 def scores(model: Model, lines: list[Line]) -> dict[str, object]:
     """How many lines of writers that the model has not read it reads rightly, at one half."""
-    tokenizer = Tokenizer.from_file(str(base() / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    counts, by_item = Counter(), Counter()
+    tokens, counts, by_item = tokenizer(MAX_TOKENS), Counter(), Counter()
     with torch.no_grad():
         for line in lines:
-            ids = torch.tensor([tokenizer.encode(line.text).ids])
+            ids = torch.tensor([tokens.encode(line.text).ids])
             read = torch.sigmoid(model(ids, torch.ones_like(ids)))[0]
             for item, wanted in line.told.items():
                 shown, opposed = read[NAMES.index(item)].tolist()
