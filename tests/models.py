@@ -6,6 +6,7 @@ What is made of weights stays in pytest's cache (`pytest --cache-clear` makes it
 import atexit
 import importlib.util
 import json
+import os
 import shutil
 import tempfile
 from functools import cache
@@ -93,13 +94,19 @@ def on_transformers(weights: Path, template: str = "") -> Path:
     # the weights are plain now, but the model still says that they are GGUF and refuses to be saved
     model.hf_quantizer = model.quantization_method = None
     model.is_quantized = False
-    staging = folder.with_name(f"{weights.stem}.part")
+    staging = folder.with_name(f"{weights.stem}.{os.getpid()}.part")  # another process may make it too
     model.save_pretrained(staging)
     tokenizer.save_pretrained(staging)
     config = json.loads((staging / "config.json").read_text())
     config.pop("quantization_config", None)
     (staging / "config.json").write_text(json.dumps(config))
-    return staging.rename(folder)
+    try:
+        return staging.rename(folder)
+    except OSError:  # the other was first
+        if not (folder / "config.json").is_file():
+            raise
+        shutil.rmtree(staging)
+        return folder
 
 
 @cache
