@@ -59,7 +59,7 @@ def die(*_args, **_kwargs) -> None:
     ("owner", "name"),
     [
         (bulk_labels, "stage"),
-        (registry, "bulk_trial"),
+        (registry, "parse"),
         (bulk_labels, "add_labels"),
         (bulk, "_add_interactions"),
         (os, "replace"),

@@ -90,7 +90,14 @@ def test_a_notebook_of_experiments_is_mostly_text_and_pictures(path: Path) -> No
 def test_the_forty_are_the_specifications_and_one_of_each_role_by_rule() -> None:
     cases = {case["id"]: case for case in yaml.safe_load(FORTY.read_text(encoding="utf-8"))["cases"]}
     assert len(load_cases(FORTY)) == len(cases) == 40
-    sets = [path for path in sorted(data_file("natural").glob("*.yaml")) if not path.stem.startswith("no_entry")]
+    later = {
+        "cardiology_fellow",
+        "palliative_nurse",
+        "anaesthetist",
+        "psychiatrist",
+    }  # written after the forty were chosen
+    found = sorted(data_file("natural").glob("*.yaml"))
+    sets = [path for path in found if not path.stem.startswith("no_entry") and path.stem not in later]
     for k, path in enumerate(sets):
         asked = yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
         single = [case for case in asked if "turns" not in case]

@@ -48,7 +48,8 @@ def search(
 ) -> tuple[Evidence, Server, list[Search]]:
     """The loop that the graph runs."""
     evidence, traced = Evidence(), []
-    tools = Toolset(registry, budget=budget, trace=traced.append)
+    tools = Toolset(registry, budget=budget)
+    tools.trace = traced.append
     with playing(*script) as (url, server):
         agent = Gemini(Settings(gemini_url=url, google_api_key=KEY), budget=budget, timeout_s=timeout_s)
         while (left := tools.left(evidence)) and (asked := agent.next_calls(FACTS, evidence, left)):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm.assertion import hits, status
-from docgemma.rcm.audit import confidence, contradictions, escalation, faults, verify
+from docgemma.rcm.audit import confidence, escalation, faults, verify
+from docgemma.rcm.contradictions import contradictions
 from docgemma.rcm.measures import holds
 from docgemma.rcm.records import REVIEW, Identity, Judged
 from docgemma.rcm.sentences import sentences_of, words_of

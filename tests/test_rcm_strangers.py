@@ -1,24 +1,27 @@
 """How strangers write: what the sealed rounds showed to be misread (data/rcm/fresh), each as a small case."""
 
 from datetime import date
+from typing import Any
 
 import pytest
 
 from docgemma.paths import data_file
-from docgemma.rcm.criteria import judge
+from docgemma.rcm.criteria import _either, judge
 from docgemma.rcm.header import identity_of
 from docgemma.rcm.measures import holds
-from docgemma.rcm.people import _means
+from docgemma.rcm.people import _means, settle
 from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Identity
-from docgemma.rcm.scope import Wanted, intent_of, names_service, payer_in
+from docgemma.rcm.scope import Named, Person, Wanted, intent_of, names_service, nearest, payer_in
 from docgemma.rcm.sentences import sentences_of
+from docgemma.rcm.shown import Finding
 from docgemma.rcm.sides import sides
 from docgemma.reading.reader import load_reader
 from docgemma.text.births import read_births
 from tests.rcm_documents import document
 
 TODAY = date(2026, 11, 23)
+NOBODY: Any = None  # a record store that is not asked
 PAIN = {"name": ["pain"], "unit": "week", "at_least": 6}
 THERAPY = {"name": ["pt"], "unit": "week", "at_least": 6}
 
@@ -29,6 +32,8 @@ THERAPY = {"name": ["pt"], "unit": "week", "at_least": 6}
         ("Frazier, Odell T.  //  born 07/08/1969  //  HBT ID 8841", "Odell T. Frazier", "1969-07-08"),
         ("Pt Bernice Halvorsen  DOB 4-22-1961  PCC# 70-415", "Bernice Halvorsen", "1961-04-22"),
         ("His mother, Ada Frazier, born 1931, had it too.", "", ""),
+        ("LINDQVIST, PATRICIA A.\nDOB 12/19/1962 | Harborview Benefit Trust", "PATRICIA A. LINDQVIST", "1962-12-19"),
+        ("NORTH SHORE HIP AND KNEE\nDOB 12/19/1962 | Harborview Benefit Trust", "", "1962-12-19"),
     ],
 )
 def test_header_lines_without_labels(line, name, born):
@@ -38,6 +43,35 @@ def test_header_lines_without_labels(line, name, born):
 
 def paper(name: str, born: str) -> Identity:
     return Identity(name=name, birth_date=born, member_id="", payer="")
+
+
+def test_a_document_that_gives_but_another_birth_date_is_not_judged_as_the_patients():
+    kim = Person(id="k", name="Grace Kim", birth_date="1967-03-12", label="Grace Kim, female, born 1967-03-12")
+    named = [Named(said="Grace Kim", candidates=[kim])]
+    asked = settle(named, [paper("", "1962-12-19")], NOBODY, None)
+    assert asked.person is None and asked.options == (kim,)
+    assert asked.question.startswith("The document speaks of a patient born 1962-12-19, the record of Grace Kim")
+    assert settle(named, [paper("", "1967-03-12")], NOBODY, None).person == kim
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("Begay - entresto PA northgate pls review, dr wants it started this wk", "POLICY_CHECK"),
+        ("I forgot the password for the Northgate portal, what is it", "OUT_OF_SCOPE"),  # a payer's name is no ticket
+    ],
+)
+def test_what_names_a_payer_is_refused_only_where_that_is_plain(question, intent):
+    assert nearest(question, load_reader(data_file("edge", "reader.npz"))) == intent
+
+
+@pytest.mark.parametrize(("terms", "reader"), [("MET", "NOT MET"), ("NOT MET", "MET")])
+def test_what_one_shows_and_the_other_denies_is_left_to_a_person(terms, reader):
+    said = {"MET": sentences_of([document("Has never used tobacco.")], TODAY),
+            "NOT MET": sentences_of([document("Smokes half a pack a day.")], TODAY)}  # fmt: skip
+    told = _either(Finding(terms, "", tuple(said[terms])), Finding(reader, "", tuple(said[reader])))
+    assert told.verdict == "NOT DOCUMENTED"
+    assert ([*told.quotes], [*told.against]) == (said["MET"], said["NOT MET"]), "both are cited"
 
 
 @pytest.mark.parametrize(
@@ -130,4 +164,4 @@ class Edge:
 )
 def test_office_life_is_refused_and_the_clinic_is_not(question, refused):
     reader = load_reader(data_file("edge", "reader.npz"))
-    assert (intent_of(question, Edge(), reader)[0] == "OUT_OF_SCOPE") is refused  # type: ignore[arg-type]
+    assert (intent_of(question, Edge(), reader) == "OUT_OF_SCOPE") is refused  # type: ignore[arg-type]

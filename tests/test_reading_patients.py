@@ -134,7 +134,7 @@ def test_a_full_name_wins_over_the_surname_alone(store) -> None:
 
 def test_an_ambiguous_surname_is_settled_by_a_later_full_mention(store) -> None:
     (link,) = link_patients(f"Wilson needs an INR. The patient is {OLD}.", store)
-    assert (link.text, link.kind, found([link])) == ("Wilson", "name", [(OLD,)])
+    assert (link.text, link.kind, found([link])) == ("Wilson", "id", [(OLD,)])
 
 
 def test_two_patients_are_two_links_in_order(store) -> None:

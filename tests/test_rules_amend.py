@@ -49,3 +49,8 @@ def test_a_correction_changes_what_it_names_and_nothing_else(given: dict, args: 
 @pytest.mark.parametrize("ask", ["labs", "safe", "gk", "find", "rx", "chat"])
 def test_another_question_puts_the_card_aside(ask: str) -> None:
     assert decided(ask)["decision"] == "hold"
+
+
+def test_a_correction_that_changes_nothing_says_so_and_makes_no_second_card() -> None:
+    decision = decided("fix")
+    assert (decision["decision"], decision["args"]) == ("amend", {}) and "unchanged" in decision["beside"]

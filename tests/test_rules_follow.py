@@ -1,5 +1,7 @@
 """What a message takes over from the one before: never a patient into another's chart, never an order by itself."""
 
+import pytest
+
 from docgemma.rules.follow import carried, corrected, recorded_before
 from tests.rules_help import drug, failed, order, person, request, result
 
@@ -59,3 +61,16 @@ def test_only_an_entry_that_was_made_counts_as_recorded() -> None:
     assert recorded_before({"tool_results": [made]})
     for other in (rejected, failed("add_allergy", "timeout"), result("get_patient_chart")):
         assert not recorded_before({"tool_results": [other]})
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("oops sats were 90 not 91", "sats 90, advised 111"),
+        ("no, 90 instead of 91 please", "sats 90, advised 111"),
+        ("not 112", "sats 91, advised 111"),
+    ],
+)
+def test_a_word_of_a_waiting_note_is_corrected(said, text):
+    last = request("note", notes=[{"note_type": "note", "note_text": "sats 91, advised 111"}], meant="ordered")
+    assert carried(request("fix", said=said), last, True)["notes"][0]["note_text"] == text

@@ -8,9 +8,10 @@ import pytest
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge import open_knowledge
 from docgemma.knowledge.base import Answer, DrugLabel, Interaction
+from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.paths import data_file
 from docgemma.tools import ToolContext, toolbox
-from docgemma.tools.drugs import DRUG_INTERACTIONS, DRUG_SAFETY, gravity
+from docgemma.tools.drugs import DRUG_INTERACTIONS, DRUG_SAFETY, between, gravity
 
 LONG = "A severe effect was seen in many patients and it can be fatal. " * 90
 
@@ -234,3 +235,13 @@ def test_a_fact_says_how_it_was_obtained_and_never_more():
     assert DrugLabel("x").basis == "written from label knowledge, not verified"
     read = DrugLabel("x", set_id="0d6e", version="12", effective="2025-01-31")
     assert read.basis == "label 0d6e, version 12, effective 2025-01-31"
+
+
+def test_a_combination_does_not_interact_with_its_own_ingredients():
+    """valsartan with sacubitril/valsartan is grave of two medicines, and nothing of one."""
+    entresto, valsartan = frozenset({"sacubitril", "valsartan"}), frozenset({"valsartan"})
+    pair = Interaction(("valsartan", "sacubitril and valsartan"), "major", "", "", "")
+    potassium = Interaction(("valsartan", "spironolactone"), "major", "", "", "")
+    taken = [entresto, frozenset({"spironolactone"})]
+    assert between([pair, potassium], taken, load_drug_names()) == [potassium]
+    assert between([pair], [entresto, valsartan], load_drug_names()) == [pair]

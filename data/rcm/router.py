@@ -1,7 +1,7 @@
 """Fit the edge router's weights to the labelled questions: `python data/rcm/router.py` writes router.npy.
 
-A ridge regression from a question's meaning (the last layer of the reader) to the intents. Run it after a change of
-questions.yaml or of the reader; a test compares.
+A ridge regression from a question's meaning (the last and an early layer of the reader) to the intents. Run it after a
+change of questions.yaml or of the reader; a test compares.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from docgemma.paths import data_file
 from docgemma.rcm.scope import INTENTS, labelled, meaning
 from docgemma.reading.reader import load_reader
 
-SMOOTH = 0.1  # of the ridge regression
+SMOOTH = 0.3  # of the ridge regression
 
 
 def fitted() -> np.ndarray:

@@ -13,11 +13,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def group() -> None:
-    """The Kaggle kernel: build the folder that is pushed, collect what it measured."""
-
-
 @app.command("build")
 def build_command(
     out: Annotated[Path, typer.Option(help="The folder to make.")] = Path("build/kaggle"),

@@ -1,6 +1,7 @@
 """`docgemma rcm`: ask the revenue-cycle agent, run it over a folder of PDFs, look at its ledger."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -52,12 +53,10 @@ def scan(
     """Draft a verification summary for a message that names a drug or a procedure. It is sent to nobody."""
     import json
 
-    from docgemma.agent import Agent
-    from docgemma.graphs.rcm import parts_of, run
+    from docgemma.graphs.rcm import run
     from docgemma.knowledge.drug_names import load_drug_names
     from docgemma.rcm.policy_files import load_policies
     from docgemma.rcm.prescan import prescan
-    from docgemma.settings import read_settings
 
     try:
         read = json.loads(message.read_text(encoding="utf-8"))
@@ -65,8 +64,8 @@ def scan(
         raise UsageError(f"{message} is no JSON file that can be read.", hint="Give a FHIR Communication.") from error
     if not isinstance(read, dict):
         raise UsageError(f"{message} holds no FHIR resource.", hint="Give a FHIR Communication.")
-    with Agent(read_settings(), model=model) as agent:
-        ask = lambda question, patient: run(question, patient=patient, **parts_of(agent))  # noqa: E731
+    with _opened(model) as parts:
+        ask = lambda question, patient: run(question, patient=patient, **parts)  # noqa: E731
         drafted = prescan(read, ask, load_drug_names(), load_policies().values())
     progress(drafted.told)
     if drafted.communication:
@@ -75,16 +74,25 @@ def scan(
 
 def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
     """One turn on what the settings name; everything that was opened is closed."""
+    with _opened(model) as parts:
+        from docgemma.graphs.rcm import run
+
+        return run(question, pdf=pdf, **parts, **options)
+
+
+@contextmanager
+def _opened(model: str | None) -> Iterator[dict[str, Any]]:
+    """What a turn needs, by the settings."""
     with quick_start():
         from docgemma.agent import Agent
-        from docgemma.graphs.rcm import parts_of, run
+        from docgemma.graphs.rcm import parts_of
         from docgemma.rcm.models import load_first
         from docgemma.settings import read_settings
 
         settings = read_settings()
         llm = load_first(model, settings, progress)
     with closing(llm), Agent(settings, llm=llm) as agent:
-        return run(question, pdf=pdf, **parts_of(agent), **options)
+        yield parts_of(agent)
 
 
 def _write_response(path: Path, told: dict[str, Any]) -> None:

@@ -61,10 +61,13 @@ def show(
 
 @app.command()
 def retain(
-    days: Annotated[int, typer.Option(help="Rows older than this; seven years at least.")] = 2557,
+    days: Annotated[Optional[int], typer.Option(help="Rows older than this; seven years at least.")] = None,
     at: At = None,
 ) -> None:
     """Count the rows that may be archived. None is removed: that would break the chain."""
+    from docgemma.rcm.ledger import KEEP_DAYS
+
+    days = KEEP_DAYS if days is None else days
     say(f"{_ledger(at).retain(days)} rows are older than {days} days and may be archived; none was removed.")
 
 

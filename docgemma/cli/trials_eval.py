@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from docgemma.prescreen.registry import Registry
     from docgemma.settings import Settings
 
-NO_JUDGE = "The criteria are not judged: that needs a medical model, and none is loaded."
-
 
 def evaluate(
     queries: Annotated[Optional[Path], typer.Option(help="queries.jsonl of TREC Clinical Trials.")] = None,
@@ -113,7 +111,7 @@ def _runs(
 def _judged(file: Path, judge: "LLM | None", settings: "Settings") -> dict[str, Any]:
     """What the model makes of labelled criteria; without a medical model, that it was not asked."""
     from docgemma.prescreen.evaluate import as_study, judged, read_criteria
-    from docgemma.prescreen.screen import screen
+    from docgemma.prescreen.screen import NO_JUDGE, screen
 
     cases = read_criteria(file)
     if judge is None or judge.profile == "edge":

@@ -137,12 +137,8 @@ class Session:
         Args:
             path: below the base URL, or a whole address on the same server.
         """
-        for attempt in stamina.retry_context(
-            on=self._may_retry, attempts=ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
-        ):
-            with attempt:
-                return self._portal.call(self._send, "GET", path, None, {})
-        raise AssertionError("unreachable")
+        retried = stamina.RetryingCaller(ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2)
+        return retried(self._may_retry, self._portal.call, self._send, "GET", path, None, {})
 
     def post(self, kind: str, resource: Resource, headers: dict[str, str] | None = None) -> Any:
         """The JSON body of a success, or None. Tried once: a server may have stored what it did not answer."""

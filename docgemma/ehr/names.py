@@ -10,7 +10,10 @@ from docgemma.ehr.base import PatientMatch, Resource
 from docgemma.ehr.fhir import family_text, name_text, patient_match
 from docgemma.text.characters import fold
 
-TITLES = frozenset("""mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq""".split())
+TITLES = frozenset(
+    """mr mrs ms miss mx dr doctor prof professor sir dame rev jr sr ii iii iv md phd rn esq frau herr madame monsieur
+    mme mlle senor senora signor signora""".split()
+)
 CLINICIANS = frozenset({"dr", "doctor", "prof", "professor"})  # a surname behind these is seldom a patient's
 # part of a surname, and no surname
 PARTICLES = frozenset("de la los las van von der den del da di do dos du el al bin".split())

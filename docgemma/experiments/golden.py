@@ -3,7 +3,8 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,18 +97,24 @@ def run_cases(
         UsageError: there is no such model.
         StoreError, ModelError: the run could not begin. What goes wrong in a case is a failed case.
     """
-    model = llm or load_llm(settings=settings)
     results = []
+    with prepared_run(settings, llm) as (prepared, model):
+        for case in cases:
+            results.append(run_case(case, prepared, model))
+            progress(results[-1])
+    return results
+
+
+@contextmanager
+def prepared_run(settings: Settings, llm: LLM | None) -> Iterator[tuple[Settings, LLM]]:
+    """A prepared data home that is deleted afterwards, and the model: `llm`, left open, or that of the settings."""
+    model = llm or load_llm(settings=settings)
     try:
         with tempfile.TemporaryDirectory(prefix="docgemma-eval-") as folder:
-            prepared = prepare_home(Path(folder, "prepared"), settings)
-            for case in cases:
-                results.append(run_case(case, prepared, model))
-                progress(results[-1])
+            yield prepare_home(Path(folder, "prepared"), settings), model
     finally:
         if llm is None:
             model.close()
-    return results
 
 
 def prepare_home(home: Path, settings: Settings) -> Settings:
@@ -125,19 +132,24 @@ def run_case(case: Case, prepared: Settings, llm: LLM, graph: str | None = None)
     """Ask a case's turns in one new conversation, on a copy of the prepared home that is deleted afterwards."""
     done = CaseResult(case.id, [])
     try:
-        with tempfile.TemporaryDirectory(prefix="case-", dir=prepared.home.parent) as folder:
-            home = shutil.copytree(prepared.home, Path(folder, "home"))
-            with Agent(prepared.model_copy(update={"home": home}), llm=llm, graph=graph) as agent:
-                thread = None
-                for number, turn in enumerate(case.turns, 1):
-                    name = f"{case.id}.{number}" if len(case.turns) > 1 else case.id
-                    done.turns.append(TurnResult(name, case.id, turn.ask))
-                    thread = _take_turn(agent, turn, thread, case.patient, done.turns[-1])
+        with case_home(prepared) as own, Agent(own, llm=llm, graph=graph) as agent:
+            thread = None
+            for number, turn in enumerate(case.turns, 1):
+                name = f"{case.id}.{number}" if len(case.turns) > 1 else case.id
+                done.turns.append(TurnResult(name, case.id, turn.ask))
+                thread = _take_turn(agent, turn, thread, case.patient, done.turns[-1])
     except Exception as error:  # whatever it is, the other cases are still run
         done.turns = done.turns or [TurnResult(case.id, case.id, case.turns[0].ask)]
         line = error.line() if isinstance(error, DocGemmaError) else kind_and_place(error)
         done.turns[-1].failed.append(f"stopped: {' '.join(line.split())}")
     return done
+
+
+@contextmanager
+def case_home(prepared: Settings) -> Iterator[Settings]:
+    """Settings of a copy of the prepared home, which is deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="case-", dir=prepared.home.parent) as folder:
+        yield prepared.model_copy(update={"home": shutil.copytree(prepared.home, Path(folder, "home"))})
 
 
 def _take_turn(agent: Agent, turn: Turn, thread: str | None, patient: str | None, out: TurnResult) -> str:

@@ -18,19 +18,6 @@ MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
 MODELS = (MEASURED, "#f4a259", "#8cb369", "#9d8ec7")  # a colour a model
 
 
-def bars(rows: Rows, title: str = "") -> "Figure":
-    """A bar a condition with its 95 % interval; a mark where the specification reports a share."""
-    rows = [row for row in rows if row["n"]]
-    figure, axes = _drawing([f"{row['condition']}  (n {row['n']})" for row in rows], title)
-    shares = [row["correct"] / row["n"] for row in rows]
-    axes.barh(range(len(rows)), shares, xerr=_ends(rows), color=MEASURED, capsize=2)
-    told = [(row["reported"], at) for at, row in enumerate(rows) if row["reported"] is not None]
-    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED)
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("share right; diamond: as reported")
-    return figure
-
-
 def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
     """A line a condition: the specification's share, and every model that was asked, with its 95 % interval. A line
     without a bar was not run."""
@@ -41,7 +28,10 @@ def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
         rows = [row for row in rows if row["n"]]
         at = [lines[row["condition"]] - 0.4 + high * (number + 0.5) for row in rows]
         shares, colour = [row["correct"] / row["n"] for row in rows], MODELS[number % len(MODELS)]
-        axes.barh(at, shares, high, xerr=_ends(rows), color=colour, capsize=2, label=model if rows else None)
+        below = [max(0.0, share - row["low"]) for share, row in zip(shares, rows, strict=True)]
+        above = [max(0.0, row["high"] - share) for share, row in zip(shares, rows, strict=True)]
+        ends = [below, above] if rows else None
+        axes.barh(at, shares, high, xerr=ends, color=colour, capsize=2, label=model if rows else None)
         for place, row in zip(at, rows, strict=True):
             axes.text(1.03, place, f"{row['correct']}/{row['n']}", va="center", fontsize=7, color=LETTERS)
     told = [(row["reported"], lines[name]) for name, row in every.items() if row["reported"] is not None]
@@ -77,13 +67,6 @@ def plane(rows: Rows, title: str = "") -> "Figure":
     axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.15))
     axes.set_xlim(left=0)
     return figure
-
-
-def _ends(rows: Rows) -> "list[tuple[float, ...]] | None":
-    """How far each interval reaches below and above its share."""
-    shares = [(row, row["correct"] / row["n"]) for row in rows]
-    ends = [(max(0.0, share - row["low"]), max(0.0, row["high"] - share)) for row, share in shares]
-    return list(zip(*ends, strict=True)) or None
 
 
 def _drawing(lines: list[str], title: str) -> "tuple[Figure, Axes]":

@@ -5,7 +5,6 @@ Quotes are compared with what a second program reads in the PDF (pypdfium2; the 
 
 import json
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -20,9 +19,8 @@ from pydantic import Field, ValidationError
 from docgemma.ehr.open import open_store
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.experiments.cases import Block, CaseFileError, Text
-from docgemma.experiments.golden import prepare_home
+from docgemma.experiments.golden import case_home, prepared_run
 from docgemma.experiments.statistics import wilson
-from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.paths import data_file, private_file
 from docgemma.settings import Settings
@@ -119,18 +117,12 @@ def run_rcm_cases(
     progress: Callable[[Scored], Any] = lambda scored: None,
 ) -> list[Scored]:  # fmt: skip
     """Run cases offline on the shipped records, each in a data home of its own. What goes wrong is a failed case."""
-    model = llm or load_llm(settings=settings)
     done = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="docgemma-eval-") as folder:
-            own = {"qdrant_url": None, "rcm_models": None}
-            prepared = prepare_home(Path(folder, "prepared"), settings).model_copy(update=own)
-            for case in cases:
-                done.append(_run(case, prepared, model))
-                progress(done[-1])
-    finally:
-        if llm is None:
-            model.close()
+    with prepared_run(settings, llm) as (home, model):
+        prepared = home.model_copy(update={"qdrant_url": None, "rcm_models": None})
+        for case in cases:
+            done.append(_run(case, prepared, model))
+            progress(done[-1])
     return done
 
 
@@ -189,10 +181,8 @@ def _run(case: RcmCase, prepared: Settings, llm: LLM) -> Scored:
     out = Scored(case)
     start = time.perf_counter()
     try:
-        with tempfile.TemporaryDirectory(prefix="case-", dir=prepared.home.parent) as folder:
-            home = Path(folder, "home")
-            shutil.copytree(prepared.home, home)
-            out.told = _converse(case, prepared.model_copy(update={"home": home}), llm, out.why)
+        with case_home(prepared) as own:
+            out.told = _converse(case, own, llm, out.why)
             out.seconds = round(time.perf_counter() - start, 3)
             _score(out, prepared)
     except Exception as error:  # whatever it is, the other cases are still run

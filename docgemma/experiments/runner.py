@@ -1,10 +1,9 @@
 """Run suites: every trial is a row of one SQLite file, so that an interrupted run goes on where it stopped."""
 
 import json
-import multiprocessing
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
 from docgemma.experiments import tasks, writing
 from docgemma.experiments.suites import Case, Suite
 from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome, Task
-from docgemma.experiments.workers import end_with_parent, on_ray
+from docgemma.experiments.workers import in_processes, on_ray
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.paths import private_file
@@ -100,10 +99,11 @@ def run_suites(
     trials = Trials(settings.home / "experiments.sqlite", model_key(name, settings), seed)
     rows = {} if fresh else trials.of(jobs)
     left = [job for job in jobs if job.key not in rows]
-    size = CHUNK if ray or workers > 1 else 1
+    elsewhere = bool(ray) or workers > 1
+    size = CHUNK if elsewhere else 1
     chunks = [left[at : at + size] for at in range(0, len(left), size)]
     given = (name, settings.model_dump_json(), seed)
-    ran = _on_ray(chunks, ray, *given) if ray else _on_this_machine(chunks, workers, *given)
+    ran = _elsewhere(chunks, workers, ray, *given) if elsewhere else _in_threads(chunks, *given)
     progress(len(rows), len(jobs))
     for job, row in ran if left else ():
         trials.save(job, row)
@@ -157,26 +157,23 @@ def _run_chunk(chunk: list[Job], name: str, settings_json: str, seed: int) -> li
     return [(job, run_trial(job, _model(name, settings_json), seed)) for job in chunk]
 
 
-def _on_this_machine(chunks: list[list[Job]], workers: int, *given: Any) -> Iterator[tuple[Job, Row]]:
-    pool: Executor
-    if workers > 1:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=end_with_parent)
-    else:
-        pool = ThreadPoolExecutor(_model(*given[:2]).slots)
+def _in_threads(chunks: list[list[Job]], name: str, settings_json: str, seed: int) -> Iterator[tuple[Job, Row]]:
+    llm = _model(name, settings_json)
+    pool = ThreadPoolExecutor(llm.slots)
     try:
-        for done in as_completed([pool.submit(_run_chunk, chunk, *given) for chunk in chunks]):
-            yield from done.result()
+        for rows in pool.map(partial(_run_chunk, name=name, settings_json=settings_json, seed=seed), chunks):
+            yield from rows  # in order: what was run before an outage is stored before the outage is raised
     finally:
         pool.shutdown(cancel_futures=True)
-        if workers == 1:
-            _model(*given[:2]).close()
-            _model.cache_clear()
+        llm.close()
+        _model.cache_clear()
 
 
-def _on_ray(chunks: list[list[Job]], address: str, *given: Any) -> Iterator[tuple[Job, Row]]:
+def _elsewhere(chunks: list[list[Job]], workers: int, ray: str | None, *given: Any) -> Iterator[tuple[Job, Row]]:
     name, settings_json, seed = given
     run = partial(_run_chunk, name=name, settings_json=settings_json, seed=seed)
-    for _, rows in on_ray(run, chunks, address):
+    for _, rows in on_ray(run, chunks, ray) if ray else in_processes(run, chunks, workers):
         if rows is None:
-            raise ModelError("A worker of Ray died.", hint="Is there memory for the model? What was run is stored.")
+            died = "A worker of Ray died." if ray else "A worker process died."
+            raise ModelError(died, hint="Is there memory for the model? What was run is stored.")
         yield from rows

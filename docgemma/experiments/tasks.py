@@ -9,15 +9,16 @@ from rapidfuzz.fuzz import token_set_ratio
 from docgemma import prompts
 from docgemma.experiments.checks import same_value
 from docgemma.experiments.suites import Case
-from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, result_of, sampling
+from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.experiments.unlinked import follow, situation, understood
 from docgemma.llm.base import Prompt
+from docgemma.nodes.context import decided
 from docgemma.nodes.tool_select import COPIED, constrain, options
 from docgemma.prompts import ANALYTICAL_PREFIX, SELECT_SYSTEM, Ask
 from docgemma.rules.known import NOTHING
 from docgemma.rules.plan import missing, runnable
 from docgemma.schemas import NO_TOOL, Schema
-from docgemma.state import AgentState
+from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 from docgemma.tools import Tool
 
@@ -98,7 +99,7 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
             if name == NO_TOOL:
                 break
             got.append(name)
-            state["tool_results"] = [*state["tool_results"], result_of(TOOLS[name], FOUND.get(name, DONE))]
+            state["tool_results"] = [*state["tool_results"], decided(TOOLS[name], {}, {}, FOUND.get(name, DONE))]
     wanted = case["steps"]
     right = sum(one == other for one, other in zip(got, wanted, strict=False))
     checks = {"plan": got == wanted, "tools": sorted(got) == sorted(wanted)}
@@ -108,7 +109,7 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
 def classify(case: Case, with_: Options, llm: Metered) -> Outcome:
     """How good a tool's result is."""
     state = AgentState(user_query=case["ask"], task_summary=case["ask"][:200])
-    got = llm.ask(prompts.ask_quality(state, result_of(TOOLS[case["tool"]], case["result"])), with_).quality
+    got = llm.ask(prompts.ask_quality(state, decided(TOOLS[case["tool"]], {}, {}, case["result"])), with_).quality
     return Outcome(got, {"quality": got == case["quality"]})
 
 
@@ -121,8 +122,9 @@ def decide(case: Case, with_: Options, llm: Metered) -> Outcome:
         text = told[-1].casefold()
         got = next((name for name, words in with_["words"].items() if any(word in text for word in words)), choices[-1])
     elif with_.get("way") == "node":  # as the error handler asks
-        result = result_of(TOOLS[case["tool"]], case["error"], case["args"], case["error"])
-        got = llm.ask(prompts.ask_retry(AgentState(user_query=case["ask"]), result), with_).strategy
+        result = decided(TOOLS[case["tool"]], case["args"], {}, case["error"])
+        failed: ToolResult = {**result, "error": case["error"], "error_type": "server_error"}
+        got = llm.ask(prompts.ask_retry(AgentState(user_query=case["ask"]), failed), with_).strategy
     else:
         reason: dict[str, Any] = {"reasoning": (str, Field(min_length=1, max_length=400))}
         decision: dict[str, Any] = {"decision": (Literal[tuple(choices)], ...)}

@@ -8,8 +8,7 @@ from typing import Any
 from docgemma.experiments.suites import Case
 from docgemma.llm.base import LLM, Call, Completion, GenConfig, Prompt
 from docgemma.prompts import GENERATION, Ask, S
-from docgemma.state import ToolResult
-from docgemma.tools import Tool, toolbox
+from docgemma.tools import toolbox
 
 Options = dict[str, Any]
 BY_CODE = ("reader", "words")  # values of the option `way` that ask no language model
@@ -50,12 +49,3 @@ Task = Callable[[Case, Options, Metered], Outcome]
 
 def sampling(node: str, options: Options) -> GenConfig:
     return replace(GENERATION[node], **{key: options[key] for key in ("temperature", "max_tokens") if key in options})
-
-
-def result_of(tool: Tool, text: str, args: dict[str, Any] | None = None, error: str | None = None) -> ToolResult:
-    """A tool's result that holds nothing but its text."""
-    return ToolResult(
-        tool_name=tool.name, tool_label=tool.label, args=args or {}, result={}, formatted_result=text, error=error,
-        error_type="server_error" if error else None, details={}, empty=False, source=None, as_of=None, links=[],
-        seconds=0.0, retries=0, writes=tool.writes,
-    )  # fmt: skip

@@ -8,9 +8,10 @@ from rapidfuzz.process import extractOne
 from docgemma.experiments.cases import alternatives
 from docgemma.experiments.checks import says
 from docgemma.experiments.suites import Case
-from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, result_of, sampling
+from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_thinking
+from docgemma.nodes.context import decided
 from docgemma.nodes.synthesize import MIN_WORDS
 from docgemma.prompts import BRIEF, SYNTHESIZE_SYSTEM, answer_prompt, ask_intent
 from docgemma.rules.grounding import ground
@@ -75,4 +76,4 @@ def _result(item: dict[str, Any], case: Case, with_: Options) -> ToolResult:
     text = item["text"]
     if with_.get("errors") == "raw" and case.get("error"):
         text = text.replace(case["formatted_error"], case["raw_error"])
-    return {**result_of(tool, text), "tool_label": tool.name if with_.get("headings") == "names" else tool.label}
+    return {**decided(tool, {}, {}, text), "tool_label": tool.name if with_.get("headings") == "names" else tool.label}

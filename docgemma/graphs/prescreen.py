@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 
 from docgemma.llm.base import LLM
 from docgemma.prescreen.rank import rank
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Search, ToolCall
-from docgemma.prescreen.screen import fitness, screen
+from docgemma.prescreen.screen import NO_JUDGE, fitness, screen
 from docgemma.prescreen.toolset import Orchestrator, Toolset
 from docgemma.quiet import quiet
 from docgemma.settings import Settings
@@ -72,20 +72,12 @@ def screen_shortlist(state: PrescreenState, runtime: Runtime[Tools]) -> Prescree
     """Judge the criteria of the best candidates; those that the patient fits best come first among them."""
     evidence, judge = Evidence(**state["evidence"]), runtime.context.judge
     if judge is None or judge.profile == "edge":
-        return {"screened": "The criteria are not judged: that needs a medical model, and none is loaded."}
+        return {"screened": NO_JUDGE}
     shortlist = [evidence.studies[item["nct_id"]] for item in state["candidates"][:SCREENED]]
     judged = screen(state["facts"]["note"], shortlist, judge, runtime.context.settings)
     candidates: list[Any] = [item | {"criteria": judged.get(item["nct_id"], [])} for item in state["candidates"]]
     best = sorted(candidates[:SCREENED], key=lambda item: -item["score"] * fitness(item["criteria"]))
     return {"candidates": best + candidates[SCREENED:], "screened": ""}
-
-
-def after_choice(state: PrescreenState) -> str:
-    return "call" if state["pending"] else "rank"
-
-
-def after_call(state: PrescreenState) -> str:
-    return "call" if state["pending"] else "choose"
 
 
 def build() -> StateGraph[PrescreenState, Tools, PrescreenState, PrescreenState]:
@@ -95,10 +87,9 @@ def build() -> StateGraph[PrescreenState, Tools, PrescreenState, PrescreenState]
     graph.add_node("rank", rank_trials)
     graph.add_node("screen", screen_shortlist)
     graph.add_edge(START, "choose")
-    graph.add_conditional_edges("choose", after_choice, ["call", "rank"])
-    graph.add_conditional_edges("call", after_call, ["call", "choose"])
+    graph.add_conditional_edges("choose", lambda state: "call" if state["pending"] else "rank", ["call", "rank"])
+    graph.add_conditional_edges("call", lambda state: "call" if state["pending"] else "choose", ["call", "choose"])
     graph.add_edge("rank", "screen")
-    graph.add_edge("screen", END)
     return graph
 
 

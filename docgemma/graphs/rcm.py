@@ -29,10 +29,9 @@ from docgemma.rcm.evidence import Shelf
 from docgemma.rcm.extract import STEPS
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.people import Person
 from docgemma.rcm.records import MAX_LOOPS, REFUSAL, LedgerRow
 from docgemma.rcm.report import report
-from docgemma.rcm.scope import intent_of, is_question, wanted
+from docgemma.rcm.scope import intent_of, is_question, person_of, wanted
 from docgemma.rcm.tracing import trace
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
 from docgemma.reading.reader import Reader
@@ -58,7 +57,7 @@ def router(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     around, message, path = runtime.context, state["message"], [*state.get("path", []), "router"]
     if state.get("pending_user_input") and (answered := _answered(state, around)):
         return {**answered, "path": path, "refused": False}
-    intent = intent_of(message, around.llm, around.reader)[0]
+    intent = intent_of(message, around.llm, around.reader)
     if intent == "OUT_OF_SCOPE":  # nothing else changes: what waits goes on waiting
         return {"refused": True, "routing_decision": "out_of_scope", "path": path, "told": "out of scope"}
     want = wanted(message, reader=around.reader, drugs=load_drug_names(), store=cast(RecordStore, around.store))
@@ -130,11 +129,8 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
             return {**update, **asking("side", said, sides)}
     update["contradictions"] = found
     gaps = insufficient(state["criteria"])
-    if (
-        gaps
-        and count + 1 < MAX_LOOPS
-        and len(documents_of({**state, "iteration_count": count + 1}, around)) > len(documents_of(state, around))
-    ):
+    wider = documents_of({**state, "iteration_count": count + 1}, around)
+    if gaps and count + 1 < MAX_LOOPS and len(wider) > len(documents_of(state, around)):
         return {**update, "routing_decision": "missing", "todo": ["policy"], "told": "wider evidence"}
     partial = bool(gaps or state["failed_pages"])
     sure = confidence(audited, state["criteria"], None, len(good))
@@ -178,9 +174,8 @@ def write_ledger(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
             confidence_score=round(state["confidence_score"] * 100, 2),
             auditor_result="ESCALATED" if state["why_escalate"] else "PASS",
         )  # fmt: skip
-        ids.append(
-            around.ledger.write(row, f"{around.thread}:{state['turn']}:{hashlib.sha256(said.encode()).hexdigest()}")
-        )
+        key = f"{around.thread}:{state['turn']}:{hashlib.sha256(said.encode()).hexdigest()}"
+        ids.append(around.ledger.write(row, key))
     written = [{"name": "evidence_ledger_write", "ok": True, "source": f"{len(ids)} rows"}] if ids else []
     return {
         "ledger_ids": ids,
@@ -318,5 +313,5 @@ def _turn(
         match = around.store.patient(patient.strip())
         if match is None:
             raise UnknownPatientError(f"There is no patient with the id {patient!r}.", hint="docgemma ehr search NAME")
-        turn["given_patient"] = Person(id=match.id, name=match.name, birth_date=match.birth_date, label=match.label)
+        turn["given_patient"] = person_of(match)
     return turn

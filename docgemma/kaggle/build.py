@@ -24,7 +24,6 @@ ROOT = PACKAGE.parent
 NOT_IN_WHEEL = (".*", "__pycache__", "*.egg-info", "build", "tests", "notebooks", "writeup", "benchmarks")
 FRAME = Path(__file__).with_name("kernel.ipynb")  # installs and loads the model; notebooks/ give what stands between
 TAG = "kernel"  # of the cells that are taken from notebooks/
-MODEL_LINE = re.compile(r"^MODEL = .*\n?", re.MULTILINE)  # a notebook's own; here the start cell has set it
 USER = "INSERT_USERNAME_HERE"  # in kaggle_kernel.json, as Kaggle's own templates write it
 USER_SLUG = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 DATASET = {  # for `kaggle datasets create`
@@ -105,8 +104,11 @@ def tagged(path: Path) -> Iterator[dict[str, Any]]:
     """A notebook's cells for the kernel: its headings one level down, its own choice of a model left out."""
     for cell in _read(path)["cells"]:
         if TAG in cell["metadata"].get("tags", []):
-            text, is_code = "".join(cell["source"]), cell["cell_type"] == "code"
-            text = going_on(MODEL_LINE.sub("", text)) if is_code else re.sub(r"^#", "##", text, flags=re.MULTILINE)
+            lines, is_code = "".join(cell["source"]).splitlines(keepends=True), cell["cell_type"] == "code"
+            if is_code:
+                text = going_on("".join(line for line in lines if not line.startswith("MODEL = ")))
+            else:
+                text = "".join(f"#{line}" if line.startswith("#") else line for line in lines)
             source = text.strip().splitlines(keepends=True)
             blank: dict[str, Any] = {"execution_count": None, "outputs": []} if is_code else {}
             if source:

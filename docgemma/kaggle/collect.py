@@ -64,7 +64,10 @@ def read_output(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]
     here = {"format": FORMAT, "version": version("docgemma"), "model": "medgemma", "sample": None}
     wrong = [f"{key} {manifest.get(key)}, not {value}" for key, value in here.items() if manifest.get(key) != value]
     if wrong or "date" not in manifest:
-        raise UsageError(f"This output cannot be taken in: {'; '.join(wrong) or 'no date'}.", hint=_hint(wrong))
+        hint = "Run it with MedGemma attached and a GPU: Settings > Accelerator > GPU T4 x2."
+        if any(line.startswith(("format", "version")) for line in wrong):
+            hint = "Build and push the kernel of this version, run it, and download it again."
+        raise UsageError(f"This output cannot be taken in: {'; '.join(wrong) or 'no date'}.", hint=hint)
     missing = [name for name in PARTS if not (folder / f"{name}.json").is_file()]
     parts = {name: _read(folder / f"{name}.json") for name in PARTS if name not in missing}
     missing += [name for name, value in parts.items() if "not_run" not in value and NEEDED[name] not in value]
@@ -72,12 +75,6 @@ def read_output(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]
         hint = "Run the kernel to its end on Kaggle, and download it again."
         raise UsageError(f"This output is incomplete; it lacks {', '.join(missing)}.", hint=hint)
     return manifest, parts
-
-
-def _hint(wrong: list[str]) -> str:
-    if any(line.startswith(("format", "version")) for line in wrong):
-        return "Build and push the kernel of this version, run it, and download it again."
-    return "Run it with MedGemma attached and a GPU: Settings > Accelerator > GPU T4 x2."
 
 
 def _read(path: Path) -> dict[str, Any]:

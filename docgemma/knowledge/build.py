@@ -156,7 +156,7 @@ def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]
     db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])
 
 
-def add_document(db: sqlite3.Connection, record: Article | Trial, words: list[str]) -> None:
+def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str]) -> None:
     """An article or a trial, with its searchable text."""
     if isinstance(record, Trial):
         table, status, body = "trial", record.status, record.summary

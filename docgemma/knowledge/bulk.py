@@ -141,19 +141,21 @@ def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.
         file.dated(newest=label.effective if label else "")
         return "" if label else UNHARMONISED
     elif file.kind == "trials":
-        trial, words, stated, updated = trials.bulk_trial(raw)
+        study = trials.Study.model_validate(raw)
+        trial = trials.parse(study)
         remove_document(db, "trial", trial.id)
-        add_document(db, trial, words)
-        file.dated(stated, updated)
+        add_document(db, trial, study.keywords)
+        file.dated(stated=study.data_version, newest=study.updated)
     else:
-        article, kinds, words, newest = literature.bulk_article(raw)
+        record = literature.Record.model_validate(raw)
+        article = literature.article(record)
         if not article.title and not article.abstract:
             raise ValueError("an article without words")
-        file.dated(newest=newest)
+        file.dated(newest=record.changed)
         remove_document(db, "article", article.id)
-        if RETRACTED in map(str.lower, kinds):
+        if RETRACTED in map(str.lower, record.kinds):
             return RETRACTED
-        add_document(db, article, words)
+        add_document(db, article, record.keywords)
     return ""
 
 

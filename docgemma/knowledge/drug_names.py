@@ -1,6 +1,7 @@
 """The drug dictionary: name -> generic name of what a clinician may prescribe or ask about."""
 
 import json
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def _load(folder: Path) -> DrugNames:
     not_drugs = listed("drug_words", "not_drugs")
     names = _labelled(folder, names) | names
     return DrugNames({name: generic for name, generic in names.items() if name not in not_drugs})
+
+
+def without_end(name: str, endings: Collection[str]) -> str:
+    """A lower-case name without the salts or forms at its end; one word stays."""
+    words = name.split()
+    while len(words) > 1 and words[-1] in endings:
+        words.pop()
+    return " ".join(words)
 
 
 def _labelled(folder: Path, names: dict[str, str]) -> dict[str, str]:

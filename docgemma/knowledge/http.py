@@ -207,14 +207,10 @@ class Service:
                 return deadline.remaining() > MAX_PAUSE_S
             return error.retry_after_s if error.retry_after_s < deadline.remaining() else False
 
-        for attempt in stamina.retry_context(
-            on=may_retry, attempts=ATTEMPTS, timeout=None,
-            wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S,
-        ):  # fmt: skip
-            with attempt:
-                self._wait_for_quota(deadline)
-                return self._once(path, params, deadline)
-        raise AssertionError("unreachable")
+        retried = stamina.RetryingCaller(
+            ATTEMPTS, timeout=None, wait_initial=BACKOFF_S, wait_max=MAX_PAUSE_S, wait_jitter=BACKOFF_S
+        )
+        return retried(may_retry, self._once, path, params, deadline)
 
     def _wait_for_quota(self, deadline: Deadline) -> None:
         """Let a burst through and then one request at a time."""
@@ -228,7 +224,8 @@ class Service:
         time.sleep(max(0.0, due - now))
 
     def _once(self, path: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
-        """Status (200 or 404) and body of one request; anything else is raised."""
+        """Status (200 or 404) and body of one request, once the quota allows it; anything else is raised."""
+        self._wait_for_quota(deadline)
         left = deadline.remaining() or 0.001
         try:
             url = httpx.URL(f"{self.base_url}/{path}", params=params)

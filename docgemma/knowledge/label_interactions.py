@@ -115,12 +115,13 @@ def find(own: Drug, other: Drug) -> Finding | None:
 
 @lru_cache(maxsize=1)
 def label_words() -> dict[str, Any]:
-    """`label_words.yaml`, its expressions compiled."""
+    """`label_words.yaml`, its expressions compiled, and `class_words.yaml` as "classes"."""
     words = data_yaml("knowledge", "label_words.yaml")
     ranks = [re.compile("|".join(ways), re.IGNORECASE) for ways in words["severities"]]
     general = [f"{first} {drug}" for first in words["general"] for drug in words["general_drugs"]]
     denied = re.compile("|".join(words["denied"]), re.IGNORECASE)
-    return words | {"severities": ranks, "denied": denied, "general": general}
+    classes = data_yaml("knowledge", "class_words.yaml")
+    return words | {"severities": ranks, "denied": denied, "general": general, "classes": classes}
 
 
 def _says(kind: str, text: str) -> bool:
@@ -164,14 +165,9 @@ def wordings(class_name: str) -> list[str]:
         target = r"P-?(?:gp|glycoprotein)" if enzyme["pgp"] else rf"CYP\s?{enzyme['cyp']}(?:4|5)?"
         kind = enzyme["kind"].lower()
         return [rf"{target}(?: enzyme)? {kind}s?", rf"{kind}s of (?:[\w,/ ]{{0,30}})?{target}"]
-    found = [word for part, words in _class_words().items() if part in name for word in words]
+    found = [word for part, words in label_words()["classes"].items() if part in name for word in words]
     own = re.escape(name.removesuffix("s")).replace(r"\-", r"[-\s]?").replace(r"\ ", r"\s")
     return list(dict.fromkeys([*found, rf"{own}s?"])) if name else []
-
-
-@lru_cache(maxsize=1)
-def _class_words() -> dict[str, list[str]]:
-    return data_yaml("knowledge", "class_words.yaml")
 
 
 def _in_part(

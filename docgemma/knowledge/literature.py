@@ -39,7 +39,7 @@ class Record(Wire):
     copies: tuple[FullText, ...] = at("fullTextUrlList.fullTextUrl", default=())
     kinds: tuple[str, ...] = at("pubTypeList.pubType", default=())
     keywords: tuple[str, ...] = at("keywordList.keyword", default=())
-    changed: str = at("dateOfRevision", "firstIndexDate", default="")
+    changed: str = at("dateOfRevision", "firstIndexDate", default="")  # ISO date
 
 
 class Results(Wire):
@@ -68,12 +68,6 @@ def find_articles(service: Service, query: str, limit: int, deadline: Deadline) 
 def parse(raw: object) -> list[Article]:
     """Europe PMC's JSON as articles; ValueError for another shape."""
     return [article(record) for record in Results.model_validate(raw).records]
-
-
-def bulk_article(raw: Any) -> tuple[Article, list[str], list[str], str]:
-    """The article of a bulk file, its publication types, its keywords, and the ISO date of its last change."""
-    record = Record.model_validate(raw)
-    return article(record), list(record.kinds), list(record.keywords), record.changed
 
 
 def pubmed_records(stream: IO[bytes]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from docgemma.knowledge.base import DrugLabel, LabelSection
+from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
 
@@ -217,14 +218,7 @@ def classes_of(labels: list[Label]) -> list[str]:
 
 def generic_of(labels: list[Label]) -> str:
     """The ingredient without its salt, from the label itself; ingredients of a combination joined by " / "."""
-    return " / ".join(sorted(map(_without_salt, labels[0].ingredients)))
-
-
-def _without_salt(name: str) -> str:
-    words = name.split()
-    while len(words) > 1 and words[-1] in SALTS:
-        words.pop()
-    return " ".join(words)
+    return " / ".join(sorted(without_end(name, SALTS) for name in labels[0].ingredients))
 
 
 def max_daily_dose(text: str) -> str:

@@ -73,6 +73,12 @@ def concepts(text: str) -> list[list[str]]:
     return found
 
 
+def known_part(text: str) -> str:
+    """The phrases of `search.yaml` in a text, without the rest: "hfref" of "four pillar gdmt hfref sequencing"."""
+    _, phrases, _ = vocabulary()
+    return " ".join(ways[0] for ways in concepts(text) if tuple(ways[0].split()) in phrases)
+
+
 def match_expression(text: str) -> str:
     """An FTS5 expression: two thirds of what was asked about must be there. "" if nothing was asked about."""
     terms = [f"({' OR '.join(_quoted(way) for way in ways)})" for ways in concepts(text)]

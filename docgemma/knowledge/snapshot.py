@@ -15,6 +15,7 @@ from urllib.parse import quote
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.knowledge.build import VERSION
+from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
@@ -61,7 +62,8 @@ class Snapshot:
         for a, b in combinations(drugs, 2):
             rows = self._rows("SELECT data FROM interaction WHERE a = ? AND b = ?", *sorted((a, b)))
             basis = self.quotes.get(fact_key({"drugs": sorted((a, b))}), NOT_VERIFIED)
-            found += [replace(_interaction(data), basis=basis) for (data,) in rows]
+            for item in (json.loads(data) for (data,) in rows):
+                found.append(Interaction(**item | {"drugs": tuple(item["drugs"]), "basis": basis}))
             if not rows and read and (said := interaction(read[a], read[b])):
                 found.append(said)
         answer: Answer[Interaction] = self._answer("interactions", found)
@@ -172,7 +174,8 @@ class Snapshot:
         raise ToolError(ErrorType.DRUG_NOT_IN_DATABASE, "no such drug", entity=drug_name)
 
     def _listed(self, name: str) -> str | None:
-        generics = map(self.names.generic, dict.fromkeys([name, without_form(name)])) if self.names else ()
+        short = without_end(name, listed("drug_words", "forms"))  # "tiotropium inhaler" is tiotropium
+        generics = map(self.names.generic, dict.fromkeys([name, short])) if self.names else ()
         for candidate in (name, *generics):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
@@ -208,16 +211,3 @@ def age_days(as_of: str | None) -> int | None:
 def plain_name(drug_name: str) -> str:
     """Lower case, single spaces, without a strength at its end: "Metformin 500 mg" is metformin."""
     return STRENGTH.sub("", " ".join(drug_name.lower().split()))
-
-
-def without_form(name: str) -> str:
-    """A lower-case name without the form at its end: "tiotropium inhaler" is tiotropium."""
-    words = name.split()
-    while len(words) > 1 and words[-1] in listed("drug_words", "forms"):
-        words.pop()
-    return " ".join(words)
-
-
-def _interaction(text: str) -> Interaction:
-    data = json.loads(text)
-    return Interaction(**data | {"drugs": tuple(data["drugs"])})

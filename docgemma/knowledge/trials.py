@@ -1,7 +1,6 @@
 """Clinical trials from ClinicalTrials.gov, API v2, and from its bulk files. Source: clinicaltrials.gov/data-api/api."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from docgemma.knowledge.base import Trial
 from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
@@ -72,12 +71,6 @@ def find_trials(
             break
         params = {**params, "pageToken": token}
     return Fetched(list(found.values())[:limit], page.as_of)
-
-
-def bulk_trial(raw: Any) -> tuple[Trial, list[str], str, str]:
-    """A study of a bulk file: the trial, its keywords, the date of the registry's data, and of the study's update."""
-    study = Study.model_validate(raw)
-    return parse(study), list(study.keywords), study.data_version, study.updated
 
 
 def parse(study: Study) -> Trial:

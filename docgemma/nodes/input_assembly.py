@@ -1,5 +1,6 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -9,6 +10,7 @@ from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context, decided
 from docgemma.reading.labels import TOPICS
+from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
 from docgemma.rules import clarify, known
 from docgemma.rules.follow import carried, recorded_before
@@ -20,9 +22,11 @@ from docgemma.state import (
     Clarification,
     ImageRef,
     Option,
+    OrderRef,
     PatientRef,
     Request,
 )
+from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
@@ -94,14 +98,37 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=state["message"] if waiting else history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
+    request = _told_apart(request, message, context)
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:
         request = known.replaced(request, asks=["fix"])
+    if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
+        waits = [{"said": order["said"], "name": order["drug"], "how": order["how"]} for order in _ordered(state)]
+        request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
     if not waiting and "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
         return known.replaced(request, asks=["change"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
-    return carried(request, state.get("request"), bool(active))
+    request = carried(request, state.get("request"), bool(active))
+    if _new_beside_taken(request, context):  # "duloxetine dose? interacts with tramadol?"
+        return known.replaced(request, asks=[*request["asks"], "may"])
+    return request
+
+
+def _new_beside_taken(request: Request, context: Context) -> bool:
+    """Whether medicines are asked for, and a drug is named that the patient does not take beside one that they do."""
+    named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"]]
+    patients = request["patients"]
+    if "meds" not in request["asks"] or "may" in request["asks"] or len(named) < 2 or len(patients) != 1:
+        return False
+    stored = context.store.chart(patients[0]["id"])
+    listed = chart_data(stored)["medications"] if stored else []
+    taken = [ingredients(item["name"], context.drugs) for item in listed if item["active"]]
+    return len({any(parts & other for other in taken) for parts in named}) == 2
+
+
+def _ordered(state: AgentState) -> list[OrderRef]:
+    return known.request(state)["orders"]
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
@@ -160,11 +187,31 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
         return clarify.read_missing(request, question, ask)
     chosen = clarify.read_answer(state["message"], question)
     if not chosen and question["kind"] == "patient":
-        chosen = clarify.described(state["message"], question, {
-            item["id"]: chart_data(chart)
-            for item in question["options"][:MAX_CHARTS] if (chart := context.store.chart(item["id"]))
-        })  # fmt: skip
+        charts = _charts([item["id"] for item in question["options"]], context)
+        chosen = clarify.described(state["message"], charts, context.drugs)
     return {"choice": chosen} if chosen else None
+
+
+def _charts(patients: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
+    """The charts of a few patients by id."""
+    found = {patient: context.store.chart(patient) for patient in patients[:MAX_CHARTS]}
+    return {patient: chart_data(chart) for patient, chart in found.items() if chart}
+
+
+def _told_apart(request: Request, message: str, context: Context) -> Request:
+    """The request with each of several namesakes whom the message describes by what only their chart has."""
+    for name in request["unclear"]:
+        said = clarify.description(message, name)
+        people = find_people(name, context.store) if said else []
+        charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
+        if who := clarify.described(said, charts, context.drugs):
+            person = next(person for person in people if person.id == who)
+            meant = PatientRef(
+                id=who, name=person.name, label=person.label, sex=person.sex, said=name, search="", exact=True
+            )
+            left = [item for item in request["unclear"] if item != name]
+            request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
+    return request
 
 
 def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:

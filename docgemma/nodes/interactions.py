@@ -6,9 +6,10 @@ from typing import Any
 from docgemma.errors import DocGemmaError, ToolError
 from docgemma.knowledge.base import Answer, Interaction
 from docgemma.nodes.context import Context
+from docgemma.rules import known
 from docgemma.rules.order_check import Checked
 from docgemma.text.drugs import ingredients
-from docgemma.tools.drugs import interactions_of_known
+from docgemma.tools.drugs import between, interactions_of_known
 
 GRAVE = ("contraindicated", "major")
 MAX_MEDICINES = 20
@@ -36,18 +37,18 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
 
 def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:
     """One line for each contraindicated or major pair of active medicines; none where nothing could be looked up."""
-    active = [item["name"] for item in chart["medications"] if item["active"]][:MAX_MEDICINES]
-    names = sorted({part for name in active for part in ingredients(name, context.drugs)})
+    active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
+    taken = [ingredients(name, context.drugs) for name in active]
+    names = sorted(frozenset().union(*taken))
     try:
         listed = interactions_of_known(names, context.knowledge)[0].records if len(names) > 1 else []
     except DocGemmaError:
         return []
     return [
-        f"Taken together already: {grade} interaction of {item.drugs[0]} with {item.drugs[1]}. "
+        f"Taken together already: {item.severity.lower()} interaction of {item.drugs[0]} with {item.drugs[1]}. "
         f"{item.mechanism} {item.management}".strip()
-        for grade in GRAVE
-        for item in listed
-        if item.severity.lower() == grade
+        for item in between(listed, taken, context.drugs)
+        if item.severity.lower() in GRAVE
     ]
 
 

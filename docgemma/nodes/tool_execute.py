@@ -92,7 +92,7 @@ def decide_write(
             return args, judged, decision["decision"], reason
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
-        args, edited, beside = card["args"], decision["decision"] == "edit", ""
+        args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
         judged = judge(args, context)
     return args, judged, "approve", reason
 

@@ -1,16 +1,19 @@
 """Compose the card that a person decides: patient, arguments in plain words and as written, findings."""
 
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from docgemma.knowledge.drug_rules import doses_of
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
-from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.order_check import MODERATE, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
+from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
@@ -34,6 +37,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         link = link_drug(args[name], context.drugs)
         card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
+        card["dosage"] = with_unit(args["dosage"], card["medication_name"], context)
         card["frequency"] = _expanded(args["frequency"], "frequencies")
         parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
         told = [_duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
@@ -52,11 +56,29 @@ def pending_write(
 ) -> PendingWrite:
     """What waits for a decision."""
     patient = context.store.patient(args["patient_id"])
+    if is_bare(original.get("dosage", "")) and not is_bare(args["dosage"]):
+        text = f"The dose was written without a unit: {original['dosage']} is taken as {args['dosage']}. Check it."
+        judged = [*judged, Finding(MODERATE, text)]
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
     return PendingWrite(
         name=tool.name, label=tool.label, patient=who, args=args, original=original, findings=shown(judged),
         ranked=ranked(judged),
     )  # fmt: skip
+
+
+def with_unit(dose: str, drug: str, context: Context) -> str:
+    """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg."""
+    rows = [row for part in ingredients(drug, context.drugs) for row in doses_of(part) if "single" in row]
+    units = {end.partition(" ")[2] for row in rows for end in row["single"]}
+    if len(units) != 1 or not is_bare(dose):
+        return dose
+    ranges = [[Decimal(end.partition(" ")[0]) for end in row["single"]] for row in rows]
+    return f"{dose} {units.pop()}" if any(low <= Decimal(dose) <= high for low, high in ranges) else dose
+
+
+def is_bare(dose: str) -> bool:
+    """Whether a dose is a number without a unit."""
+    return dose.replace(".", "", 1).isdecimal()
 
 
 @lru_cache(maxsize=2)
@@ -70,7 +92,8 @@ def _expanded(text: str, *kinds: str) -> str:
     """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
     known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
     words = [(word, _undotted(word)) for word in text.split()]
-    spelt = " ".join(known.get(word, said) if len(word) <= LETTERS else said for said, word in words)
+    short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
+    spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
     return _shorthand(*kinds).get(_undotted(text), spelt)
 
 

@@ -1,5 +1,6 @@
 """The concept graph of `data/prescreen`: other names of a diagnosis, what it is a kind of, shows as and leads to."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,7 +50,7 @@ class Concepts:
         self.named: dict[Key, Concept] = {}
         self._care: dict[str, list[str]] = {}
         self._up: dict[str, list[str]] = {}
-        self._shown: dict[Key, set[str]] = {}  # finding -> the specialties whose diseases have it
+        self._shown = defaultdict[Key, set[str]](set)  # finding -> the specialties whose diseases have it
         self.abbreviated: set[Key] = set()  # names that are read only as they are written, in capitals
         self.spelled: dict[Key, str] = {}  # abbreviation -> the name that stands before it
         listed: list[tuple[str, Concept]] = []
@@ -62,33 +63,32 @@ class Concepts:
                 listed += [(said, one) for said in (one.name, *lists["said"])]
                 for said in lists["kin"]:
                     others = tuple(other for other in (one.name, *lists["kin"]) if other != said)
-                    listed.append(
-                        (said, Concept(said, name, one.finding, one.lay, lists | {"said": (), "kin": others}))
-                    )
+                    alike = lists | {"said": (), "kin": others}
+                    listed.append((said, Concept(said, name, one.finding, one.lay, alike)))
                 self._abbreviations([one.name, *lists["said"]])
                 self._abbreviations(list(lists["kin"]))
         for said, one in listed:
             known = self.named.get(key(said))
             if known and one.lay and said == one.name == known.name:  # what both say
-                lists = {kind: (*known.lists.get(kind, ()), *one.lists[kind]) for kind in LISTS if kind != "said"}
-                self.named[key(said)] = Concept(
-                    said, known.group, known.finding, False, {**lists, "said": known.lists.get("said", ())}
-                )
+                lists = {kind: (*known.lists[kind], *one.lists[kind]) for kind in LISTS}
+                lists["said"] = known.lists["said"]
+                self.named[key(said)] = Concept(said, known.group, known.finding, lists=lists)
             elif known is None or (one.lay and known.name != said):
                 self.named[key(said)] = one
-        for one in {id(one): one for _, one in listed}.values():  # what is listed below a concept leads to it
+        ones = {id(one): one for _, one in listed}.values()
+        for one in ones:  # what is listed below a concept leads to it
             for said in one.lists["down"]:
                 self.named.setdefault(key(said), Concept(said, one.group, one.finding, lists={"up": (one.name,)}))
-        for one in {id(one): one for _, one in listed}.values():  # what is listed is known where a note says it
+        for one in ones:  # what is listed is known where a note says it
             for kind in ("signs", "leads", "up"):
-                for said in one.lists.get(kind, ()):
+                for said in one.lists[kind]:
                     if self._up.get(one.group):
-                        self._shown.setdefault(key(said), set()).add(one.group)
+                        self._shown[key(said)].add(one.group)
                     self.named.setdefault(key(said), Concept(said, finding=True))
-        self._treated: dict[Key, list[str]] = {}
-        for one in {one.name: one for _, one in listed if one.lists.get("with")}.values():
+        self._treated = defaultdict[Key, list[str]](list)
+        for one in {one.name: one for _, one in listed if one.lists["with"]}.values():
             for said in one.lists["with"]:
-                self._treated.setdefault(key(said), []).append(one.name)
+                self._treated[key(said)].append(one.name)
         self.vocabulary = {word for name in self.named for word in name}
 
     def _abbreviations(self, names: list[str]) -> None:
@@ -209,15 +209,11 @@ def _stem(word: str) -> str:
     return word
 
 
-def within(small: Key, large: Key) -> bool:
-    """Whether a registry that looks for every word of `small` also finds what is named `large`."""
-    return set(small) <= set(large)
-
-
-@lru_cache(maxsize=4)
-def words_file() -> dict[str, Any]:
-    """Negations, cues and endings by which a note is read."""
-    return data_yaml("prescreen", "words.yaml")
+@lru_cache(maxsize=1)
+def word_lists() -> dict[str, set[str]]:
+    """Negations, cues and endings by which a note is read; `generic_keys`: the generic words in one spelling."""
+    lists = {name: set(map(str, words)) for name, words in data_yaml("prescreen", "words.yaml").items()}
+    return lists | {"generic_keys": {part for word in lists["generic"] for part in key(word)}}
 
 
 @lru_cache(maxsize=1)

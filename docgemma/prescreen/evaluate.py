@@ -5,7 +5,8 @@ Intervals are Wilson's over trials: trials of one patient are found together, so
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from docgemma.experiments.plots import empty_figure, save
 from docgemma.experiments.statistics import wilson
 from docgemma.prescreen.rank import ndcg
 from docgemma.prescreen.records import TOOLS, Criterion, Study
-from docgemma.prescreen.screen import macro_f1, pairs
 
 ELIGIBLE = 2
 ABLATIONS: dict[str, dict[str, bool]] = {  # switches of the local orchestrator
@@ -32,11 +32,8 @@ def read_queries(file: Path) -> dict[str, str]:
     Raises:
         UsageError: the file cannot be read, or a line is none of its format.
     """
-    try:
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return {str(line["_id"]): str(line["text"]) for line in lines}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{file} is no file of queries.", hint='A line is {"_id": ..., "text": ...}.') from error
+    with _reading(file, "queries", 'A line is {"_id": ..., "text": ...}.') as lines:
+        return {str(line["_id"]): str(line["text"]) for line in map(json.loads, lines)}
 
 
 def read_qrels(file: Path) -> dict[str, dict[str, int]]:
@@ -46,15 +43,33 @@ def read_qrels(file: Path) -> dict[str, dict[str, int]]:
         UsageError: the file cannot be read, or a line is none of its format.
     """
     grades: dict[str, dict[str, int]] = {}
-    try:
-        for line in file.read_text(encoding="utf-8").splitlines()[1:]:
+    with _reading(file, "relevance", "A line is query, trial, grade, with tabs.") as lines:
+        for line in lines[1:]:
             query, trial, grade = line.split("\t")
             grades.setdefault(query, {})[trial] = int(grade)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{file} is no file of relevance.", hint="A line is query, trial, grade, with tabs."
-        ) from error
     return grades
+
+
+def read_criteria(file: Path) -> list[dict[str, Any]]:
+    """Labelled criteria: a note and its criteria with kind, text and verdict on each line.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is none of its format.
+    """
+    with _reading(file, "labelled criteria", "data/prescreen/README.md says how.") as lines:
+        cases = [json.loads(line) for line in lines]
+        for case in cases:
+            _ = case["id"], case["note"], [(item["kind"], item["text"], item["verdict"]) for item in case["criteria"]]
+        return cases
+
+
+@contextmanager
+def _reading(file: Path, what: str, hint: str) -> Iterator[list[str]]:
+    """The lines of a file that are not blank; what fails while they are read is one clear line."""
+    try:
+        yield [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{file} is no file of {what}.", hint=hint) from error
 
 
 def measured(query: str, ablation: str, told: dict[str, Any], grades: dict[str, int], seconds: float) -> dict[str, Any]:
@@ -134,23 +149,6 @@ def draw(rows: Sequence[dict[str, Any]], budget: int, file: Path) -> None:
     save(figure, file)
 
 
-def read_criteria(file: Path) -> list[dict[str, Any]]:
-    """Labelled criteria: a note and its criteria with kind, text and verdict on each line.
-
-    Raises:
-        UsageError: the file cannot be read, or a line is none of its format.
-    """
-    try:
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-        for line in lines:
-            _ = line["id"], line["note"], [(item["kind"], item["text"], item["verdict"]) for item in line["criteria"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{file} is no file of labelled criteria.", hint="data/prescreen/README.md says how."
-        ) from error
-    return lines
-
-
 def as_study(case: dict[str, Any]) -> Study:
     """A labelled note's criteria as a trial, so that they go the way of every trial."""
     text = "".join(
@@ -165,7 +163,10 @@ def as_study(case: dict[str, Any]) -> Study:
 def judged(cases: Sequence[dict[str, Any]], verdicts: dict[str, list[Criterion]]) -> dict[str, Any]:
     """Accuracy, each class, and macro-F1 beside that of the best answer that is always the same."""
     truth = {(case["id"], item["text"]): item["verdict"] for case in cases for item in case["criteria"]}
-    both = list(pairs(verdicts, truth))
+    both = [
+        (truth[trial, item["text"]], item["verdict"])
+        for trial, items in verdicts.items() for item in items if (trial, item["text"]) in truth
+    ]  # fmt: skip
     right = sum(true == told for true, told in both)
     low, high = wilson(right, len(both))
     classes = {}
@@ -173,14 +174,25 @@ def judged(cases: Sequence[dict[str, Any]], verdicts: dict[str, list[Criterion]]
         hit = sum(true == told == name for true, told in both)
         n, called = sum(true == name for true, _ in both), sum(told == name for _, told in both)
         classes[name] = {"n": n, "precision": _share(hit, called), "recall": _share(hit, n),
-                         "f1": round(2 * hit / (n + called), 4)}  # fmt: skip
-    always = {name: macro_f1([(true, name) for true, _ in both]) for name in classes}
+                         "f1": round(_f1(both, name), 4)}  # fmt: skip
+    always = [_macro_f1([(true, name) for true, _ in both]) for name in classes]
     return {
         "n": len(both), "not_judged": len(truth) - len(both), "accuracy": _share(right, len(both)),
-        "low": round(low, 4), "high": round(high, 4), "macro_f1": macro_f1(both),
-        "always_one_class": max(always.values(), default=0.0),
+        "low": round(low, 4), "high": round(high, 4), "macro_f1": _macro_f1(both),
+        "always_one_class": max(always, default=0.0),
         "classes": classes,
     }  # fmt: skip
+
+
+def _f1(both: Sequence[tuple[str, str]], name: str) -> float:
+    hit = sum(true == told == name for true, told in both)
+    return 2 * hit / sum((true == name) + (told == name) for true, told in both)
+
+
+def _macro_f1(both: Sequence[tuple[str, str]]) -> float:
+    """Mean F1 of the classes that occur among the true verdicts."""
+    scores = [_f1(both, name) for name in sorted({true for true, _ in both})]
+    return round(sum(scores) / len(scores), 4) if scores else 0.0
 
 
 def _share(part: int, whole: int) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from docgemma.errors import UsageError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.prescreen.concepts import key, load_concepts, split, words_file
+from docgemma.prescreen.concepts import key, load_concepts, split, word_lists
 from docgemma.prescreen.records import Facts
 from docgemma.text.characters import visible
 
@@ -72,17 +72,17 @@ def read_note(note: str, names: Iterable[str] = ()) -> Facts:
     )
     main = ranked[:1] or [term for term in there if term.known][:1] or there[:1]
     others = [term for term in ranked if term not in main]
+    also_main = [term for term in others if term.main and not term.past and not _common(term.text)]
     age, sex = _age(split(text)), _sex(split(text))
-    drugs = [mention for mention in load_drug_names().find(text)]
+    drugs = load_drug_names().find(text)
     denied = {key(term.text) for term in terms if term.denied}
-    medicines = list(
-        dict.fromkeys((load_drug_names().generic(one.name) or one.name).partition(" (")[0] for one in drugs)
-    )
+    generics = [load_drug_names().generic(one.name) or one.name for one in drugs]
+    medicines = dict.fromkeys(name.partition(" (")[0] for name in generics)
     return Facts(
-        age=age, sex=sex, diagnoses=[term.text for term in [*main, *(one for one in others if _also_main(one))][:3]],
+        age=age, sex=sex, diagnoses=[term.text for term in [*main, *also_main][:3]],
         stage=_after(text, ("stage", "grade")), histology="", biomarkers=_biomarkers(sentences),
         prior_lines=[name for name in medicines if key(name) not in denied][:12],
-        comorbidities=[term.text for term in others if not _also_main(term)][:20],
+        comorbidities=[term.text for term in others if term not in also_main][:20],
         findings=[term.text for term in there if term.finding and term not in main][:FINDINGS], note=text,
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def without_identifiers(text: str, names: Iterable[str] = ()) -> str:
     """
     text = IDENTIFIERS.sub(GONE, text)
     given = {part for name in names for part in key(name) if len(part) > 1}
-    lists, out, after_title = _lists(), [], False
+    lists, out, after_title = word_lists(), [], False
     for line in text.splitlines():
         pieces = line.split(" ")
         for at, piece in enumerate(pieces):
@@ -140,34 +140,18 @@ def _medical(word: str) -> bool:
     """Whether a word belongs to a concept's name or ends as a disease or a finding does."""
     stems = key(word)
     return bool(stems) and all(
-        part in load_concepts().vocabulary or part in _lists()["heads"] or _ends(part) for part in stems
+        part in load_concepts().vocabulary or part in word_lists()["heads"] or _ends(part) for part in stems
     )
-
-
-def _also_main(term: Term) -> bool:
-    return term.main and not term.past and not _common(term.text)
 
 
 def _common(text: str) -> bool:
     """Whether it is a problem that many patients have beside the one that they are seen for."""
     concept = load_concepts().get(text)
-    return concept is not None and concept.name in _lists()["common"]
+    return concept is not None and concept.name in word_lists()["common"]
 
 
 def _ends(word: str) -> bool:
-    return len(word) > 4 and word.endswith(_lists()["endings_"])
-
-
-def _lists() -> dict[str, Any]:
-    """The word lists as sets; `endings_` as a tuple for str.endswith."""
-    if not _READ:
-        _READ.update({name: set(map(str, words)) for name, words in words_file().items() if name != "source"})
-        _READ["generic_"] = {part for word in words_file()["generic"] for part in key(str(word))} | {"tumor", "cancer"}
-        _READ["endings_"] = tuple(words_file()["endings"])
-    return _READ
-
-
-_READ: dict[str, Any] = {}
+    return len(word) > 4 and word.endswith(tuple(word_lists()["endings"]))
 
 
 def _sentences(text: str) -> list[list[str]]:
@@ -188,50 +172,46 @@ def _sentences(text: str) -> list[list[str]]:
 
 def _terms(words: Sequence[str], number: int) -> list[Term]:
     """What a sentence names: concepts, and phrases of words that look medical."""
-    lists, lowered = _lists(), [word.casefold() for word in words]
+    lists, lowered = word_lists(), [word.casefold() for word in words]
     mentions = {mention.first: mention for mention in load_concepts().find(list(words))}
     denied, family = _scope(lowered, "negations"), _scope(lowered, "family")
     past, main = _cue(lowered, "past"), _cue(lowered, "main")
     found, at = [], 0
     while at < len(words):
         if mention := mentions.get(at):
-            behind, text, known, finding = (
-                mention.behind,
-                " ".join(words[at : mention.behind]),
-                True,
-                mention.concept.finding,
-            )
-            text = mention.concept.name if mention.concept.lay else load_concepts().spelled.get(key(text), text)
+            concept, behind = mention.concept, mention.behind
+            text, finding = " ".join(words[at:behind]), concept.finding
+            text = concept.name if concept.lay else load_concepts().spelled.get(key(text), text)
         else:
             behind = at
             while behind < min(at + 5, len(words)) and behind not in mentions and _goes_on(words[behind]):
                 behind += 1
-            text, known, finding = " ".join(words[at:behind]), False, False
+            text = " ".join(words[at:behind])
             last = key(words[behind - 1])[-1:] if behind > at and behind not in mentions else ()
-            if not last or not (_ends(last[0]) or last[0] in lists["heads"]):
+            generic = set(key(text)) <= lists["generic_keys"] | {"tumor", "cancer"}
+            if not last or generic or not (_ends(last[0]) or last[0] in lists["heads"]):
                 at = max(behind, at + 1)
-                continue
-            if {part for word in words[at:behind] for part in key(word)} <= lists["generic_"]:
-                at = behind
                 continue
             finding = not _ends(last[0]) and last[0] not in ("disease", "syndrome", "cancer", "disorder", "tumor")
         gone = denied[at] or family[at] or _denied_behind(lowered[behind:])
-        found.append(Term(text, number, known, finding, main[at], past[at], gone))
+        found.append(Term(text, number, mention is not None, finding, main[at], past[at], gone))
         at = behind
     return found
 
 
 def _goes_on(word: str) -> bool:
-    return word.isalpha() and len(word) > 1 and word.casefold() not in _lists()["stops"] and word != GONE.strip("[]")
+    return (
+        word.isalpha() and len(word) > 1 and word.casefold() not in word_lists()["stops"] and word != GONE.strip("[]")
+    )
 
 
 def _scope(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand behind a negation (up to a word that ends it) or behind a relative."""
     inside, found = False, []
     for at, word in enumerate(words):
-        if any(" ".join(words[at : at + size]) in _lists()[kind] for size in (1, 2, 3)):
+        if any(" ".join(words[at : at + size]) in word_lists()[kind] for size in (1, 2, 3)):
             inside = True
-        elif kind == "negations" and (word in _lists()["ends"] or word in (".", ":")):
+        elif kind == "negations" and (word in word_lists()["ends"] or word in (".", ":")):
             inside = False
         found.append(inside)
     return found
@@ -239,7 +219,7 @@ def _scope(words: Sequence[str], kind: str) -> list[bool]:
 
 def _cue(words: Sequence[str], kind: str) -> list[bool]:
     """Which words stand shortly behind a cue."""
-    cues, reach, found = _lists()[kind], 0, []
+    cues, reach, found = word_lists()[kind], 0, []
     for at in range(len(words)):
         hit = any(" ".join(words[at : at + size]) in cues for size in (1, 2, 3, 4))
         long = kind == "past"  # a heading or "history of" holds for the whole sentence
@@ -250,7 +230,7 @@ def _cue(words: Sequence[str], kind: str) -> list[bool]:
 
 def _denied_behind(words: Sequence[str]) -> bool:
     """Whether "... was ruled out" or "negative" follows, directly or behind a word."""
-    return any(" ".join(words[at : at + size]) in _lists()["behind"] for at in (0, 1) for size in (1, 2, 3))
+    return any(" ".join(words[at : at + size]) in word_lists()["behind"] for at in (0, 1) for size in (1, 2, 3))
 
 
 def _distinct(terms: Sequence[Term]) -> list[Term]:
@@ -281,7 +261,7 @@ def _biomarkers(sentences: Sequence[Sequence[str]]) -> list[str]:
             rest = [other.casefold() for other in words[at + 1 : at + 5]]
             shaped = 2 < len(word) < 9 and word[:2].isupper() and word.isalnum() and word.isupper()
             concept = load_concepts().get(word)
-            told = set(rest) & _lists()["markers"]
+            told = set(rest) & word_lists()["markers"]
             if shaped and concept is None and not denied[at] and told and not _denied_behind(rest):
                 found.append(word)
     return list(dict.fromkeys(found))[:8]
@@ -307,14 +287,14 @@ def _age(words: Sequence[str]) -> int | None:
 
 def _sex(words: Sequence[str]) -> Literal["", "MALE", "FEMALE"]:
     """By the first word that says it, pronouns after nouns."""
-    said = _lists()
     lowered = [word.casefold() for word in words]
-    for kinds in (("male_words", "female_words"), ("male_pronouns", "female_pronouns")):
+    for kind in ("words", "pronouns"):
         for at, word in enumerate(lowered):
             after = at > 0 and (words[at - 1].isdigit() or lowered[at - 1] in ("yo", "o", "old", "y"))
-            ending = words[at][-1:] if words[at][:-1].isdigit() else words[at] if after else ""
-            if word in said[kinds[0]] or (ending == "M" and kinds[0] == "male_words"):
+            letter = words[at][-1:] if words[at][:-1].isdigit() else words[at] if after else ""
+            ending = letter if kind == "words" else ""
+            if ending == "M" or word in word_lists()[f"male_{kind}"]:
                 return "MALE"
-            if word in said[kinds[1]] or (ending == "F" and kinds[0] == "male_words"):
+            if ending == "F" or word in word_lists()[f"female_{kind}"]:
                 return "FEMALE"
     return ""

@@ -5,7 +5,8 @@ compared without plural endings, and may stand in different fields of the area. 
 browse module lists. Not here: UMLS expansion, geography, COVER, proximity. Source: clinicaltrials.gov/find-studies.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +53,7 @@ ENUMS = {
     "StudyType": "EXPANDED_ACCESS INTERVENTIONAL OBSERVATIONAL".split(),
     "Sex": "FEMALE MALE ALL".split(),
 }
+TOKEN = re.compile(r'"[^"]*"?|\[[^\]]*\]?|[()]|[^ \t\n,()"\[]+')  # phrases, names in brackets, brackets, words
 STOP = {"a", "an", "and", "for", "in", "of", "or", "the", "to", "with"}
 Score = Callable[["Indexed", dict[str, float]], float]
 
@@ -107,33 +109,11 @@ def parse(query: str, where: str) -> Score:
     Raises:
         QueryError: in the API's words.
     """
-    parser = _Parser(list(_tokens(query)), where)
+    parser = _Parser(TOKEN.findall(query), where)
     score = parser.any_of()
     if parser.left:
         raise parser.unexpected()
     return score
-
-
-def _tokens(query: str) -> Iterator[str]:
-    """Words, brackets, and phrases in quotes; what stands between square brackets is one token."""
-    word, at = "", 0
-    while at < len(query):
-        char = query[at]
-        if char in ' \t\n,()"[':
-            if word:
-                yield word
-            word = ""
-            close = {'"': '"', "[": "]"}.get(char)
-            end = query.find(close, at + 1) if close else at
-            end = len(query) if end < 0 else end
-            if not char.isspace() and char != ",":
-                yield query[at : end + 1]
-            at = end
-        else:
-            word += char
-        at += 1
-    if word:
-        yield word
 
 
 class _Parser:

@@ -1,10 +1,10 @@
 """How relevant a trial looks for a patient, and the shortlist made of it. Age and sex rank down, they never drop."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from docgemma.prescreen.concepts import Key, key, load_concepts, split, within
+from docgemma.prescreen.concepts import Key, key, load_concepts, split
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
 from docgemma.prescreen.toolset import split_criteria
 
@@ -130,7 +130,7 @@ class Profile:
         concepts = [load_concepts().get(condition) for condition in conditions]
         return bool(conditions) and all(
             concept is not None and not concept.finding and key(concept.name) not in self.terms
-            and not any(within(name, key(condition)) for name in self.terms)
+            and not any(set(name) <= set(key(condition)) for name in self.terms)
             for concept, condition in zip(concepts, conditions, strict=True)
         )  # fmt: skip
 
@@ -162,10 +162,6 @@ def rank(facts: Facts, evidence: Evidence, most: int = SHORTLIST) -> list[Candid
             status=study["status"], found_by=found_by, criteria=[],
         ))  # fmt: skip
     return sorted(candidates, key=lambda item: (-item["score"], item["nct_id"]))[:most]
-
-
-def recall(found: Collection[str], relevant: Collection[str]) -> float:
-    return len(set(found) & set(relevant)) / len(relevant) if relevant else 0.0
 
 
 def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = False) -> float:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict
 
 TOOLS = ("search_trials", "get_trial_details", "consult_medical_expert")
-ANY_STATUS = ("RECRUITING", "NOT_YET_RECRUITING", "ACTIVE_NOT_RECRUITING", "COMPLETED")
 
 
 class Facts(TypedDict):
@@ -20,22 +19,6 @@ class Facts(TypedDict):
     comorbidities: list[str]
     findings: list[str]  # symptoms, signs and complications
     note: str  # without names, ids and addresses
-
-
-class SearchArgs(TypedDict, total=False):
-    """Arguments of `search_trials`, as the spec declares them."""
-
-    condition: str
-    intervention: str
-    eligibility_keywords: str
-    status: list[str]
-    phase: list[str]
-    location: str
-    study_type: str
-    page_size: int  # at most 100
-    page_token: str
-    age: int
-    sex: str
 
 
 class Study(TypedDict):

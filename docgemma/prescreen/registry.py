@@ -1,14 +1,14 @@
 """Search ClinicalTrials.gov (API v2), or a server that speaks as it does. Source: clinicaltrials.gov/data-api/api."""
 
 import re
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.http import Deadline, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.trials import PAGE, Intervention
-from docgemma.prescreen.records import SearchArgs, Study
+from docgemma.prescreen.records import Study
 from docgemma.settings import Settings
 
 HOUR = 3600.0
@@ -51,8 +51,7 @@ class Records(Wire):
     totalCount: int | None = None
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """One page of a search. `token`: of the next page; `total`: given on the first page."""
 
     studies: list[Study]
@@ -65,17 +64,10 @@ class Registry:
 
     def __init__(self, settings: Settings):
         self._timeout = settings.tool_timeout
-        self._service = Service(
-            "ClinicalTrials.gov",
-            settings.ctgov_url,
-            "DOCGEMMA_CTGOV_URL",
-            1,
-            30,
-            12 * HOUR,
-            settings.home / "http-cache",
-        )
+        cache = settings.home / "http-cache"
+        self._service = Service("ClinicalTrials.gov", settings.ctgov_url, "DOCGEMMA_CTGOV_URL", 1, 30, 12 * HOUR, cache)
 
-    def search(self, args: SearchArgs) -> Found:
+    def search(self, args: dict[str, Any]) -> Found:
         """One page of trials.
 
         Raises:
@@ -103,7 +95,7 @@ class Registry:
         self._service.close()
 
 
-def parameters(args: SearchArgs) -> dict[str, str]:
+def parameters(args: dict[str, Any]) -> dict[str, str]:
     """The query of a search in the API's own names. Operators of its query language are taken out of the words."""
     params = {name: " ".join(OPERATORS.sub(" ", str(args.get(key) or "")).split()) for key, name in QUERIES.items()}
     terms = []

@@ -6,7 +6,7 @@ and trial in a private file of the data home.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ AT_ONCE = 4
 WORTH = {"met": 1.0, "unknown": 0.5, "not_met": 0.0}
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
+NO_JUDGE = "The criteria are not judged: that needs a medical model, and none is loaded."
 SYSTEM = """\
 You screen a patient for a clinical trial. Judge ONE eligibility criterion against the patient's note.
 - met: a sentence of the note shows that the criterion is fulfilled
@@ -64,14 +65,11 @@ def sentences(note: str) -> list[str]:
     return out
 
 
-def screen(
-    note: str, studies: Sequence[Study], llm: LLM, settings: Settings, told: Callable[[str], Any] = lambda trial: None
-) -> dict[str, list[Criterion]]:
+def screen(note: str, studies: Sequence[Study], llm: LLM, settings: Settings) -> dict[str, list[Criterion]]:
     """Judge every criterion of every trial; a trial without criteria text, or whose judging failed, is left out.
 
     Args:
         note: without names, ids and addresses.
-        told: called with the id of each trial that is done.
 
     Raises:
         ModelError: no verdict could be had of any trial.
@@ -91,7 +89,6 @@ def screen(
                     continue
                 private_file(file).write_text(json.dumps(verdicts, ensure_ascii=False), encoding="utf-8")
                 judged[study["id"]] = verdicts
-            told(study["id"])
     if failed and not judged:
         raise failed
     return judged
@@ -113,30 +110,11 @@ def _judge(parts: Sequence[str], kind: Literal["inclusion", "exclusion"], text: 
     verdict: Any = Literal["met", "not_met", "unknown"]
     schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
     value: Any = llm.structured(prompt(parts, kind, text), schema, GENERATION, node="screen").value
-    decided: Any = (
-        value.verdict if value.sentence != NO_SENTENCE else "unknown"
-    )  # nothing is decided without a sentence
+    # nothing is decided without a sentence
+    decided: Any = value.verdict if value.sentence != NO_SENTENCE else "unknown"
     sentence = parts[int(value.sentence) - 1] if decided != "unknown" else ""
     return Criterion(text=text, kind=kind, verdict=decided, sentence=sentence)
 
 
 def _key(note: str, study: Study, llm: LLM) -> str:
     return hashlib.sha256("\0".join([note, study["id"], study["criteria"], llm.name]).encode()).hexdigest()[:40]
-
-
-def pairs(judged: dict[str, list[Criterion]], truth: dict[tuple[str, str], str]) -> Iterator[tuple[str, str]]:
-    """(true, judged) verdicts of the criteria whose truth is known, by trial and text."""
-    for trial, criteria in judged.items():
-        for item in criteria:
-            if (trial, item["text"]) in truth:
-                yield truth[trial, item["text"]], item["verdict"]
-
-
-def macro_f1(both: Sequence[tuple[str, str]]) -> float:
-    """Mean F1 of the classes that occur among the true verdicts."""
-    scores = []
-    for name in sorted({true for true, _ in both}):
-        right = sum(true == said == name for true, said in both)
-        wrong = sum((true == name) != (said == name) for true, said in both)
-        scores.append(2 * right / (2 * right + wrong) if right else 0.0)
-    return round(sum(scores) / len(scores), 4) if scores else 0.0

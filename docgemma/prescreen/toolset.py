@@ -5,8 +5,8 @@ from typing import Any, Protocol, cast
 
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm.base import LLM, GenConfig, Prompt
-from docgemma.prescreen.records import Evidence, Facts, Search, SearchArgs, Study, ToolCall
-from docgemma.prescreen.registry import LARGEST_PAGE, Found
+from docgemma.prescreen.records import Evidence, Facts, Search, ToolCall
+from docgemma.prescreen.registry import LARGEST_PAGE, Registry
 
 MAX_TOOL_CALLS = 25
 SHOWN = 40  # trials of a page that go back into a prompt
@@ -20,21 +20,15 @@ Answer concisely and actionably. Focus on specific medical terms, synonyms, and 
 Question: {question}"""
 
 
-def _declared(name: str, description: str, required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+TEXTS = {"type": "array", "items": TEXT}
+
+
+def _declared(name: str, says: str, required: list[str], **arguments: tuple[dict[str, Any], str]) -> dict[str, Any]:
+    """A tool; each argument with its type and its description."""
+    properties = {argument: kind | {"description": told} for argument, (kind, told) in arguments.items()}
     schema = {"type": "object", "required": required, "properties": properties}
-    return {"name": name, "description": description, "parameters": schema}
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
-
-
-def _texts(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def _number(description: str) -> dict[str, Any]:
-    return {"type": "integer", "description": description}
+    return {"name": name, "description": says, "parameters": schema}
 
 
 DECLARATIONS = [
@@ -43,25 +37,26 @@ DECLARATIONS = [
         "Search ClinicalTrials.gov. One condition term per call; trials are indexed under many vocabulary terms, so "
         "use diverse terms across calls.",
         [],
-        condition=_text("Disease or condition. The primary search lever."),
-        intervention=_text("Drug or therapy name."),
-        eligibility_keywords=_text(
-            "Free text searched inside eligibility criteria. Best for biomarkers and clinical phenotype terms."
+        condition=(TEXT, "Disease or condition. The primary search lever."),
+        intervention=(TEXT, "Drug or therapy name."),
+        eligibility_keywords=(
+            TEXT,
+            "Free text searched inside eligibility criteria. Best for biomarkers and clinical phenotype terms.",
         ),
-        status=_texts("Recruitment status: RECRUITING, NOT_YET_RECRUITING, ACTIVE_NOT_RECRUITING, COMPLETED."),
-        phase=_texts("Optional: EARLY_PHASE1, PHASE1, PHASE2, PHASE3, PHASE4."),
-        location=_text("Optional: a country or a city."),
-        study_type=_text("Optional: INTERVENTIONAL or OBSERVATIONAL."),
-        page_size=_number("Results per call, default 50, at most 100."),
-        page_token=_text("The next_page_token of an earlier page."),
-        age=_number("Years. NOT recommended: many trials lack structured age data and are silently excluded."),
-        sex=_text("MALE or FEMALE. NOT recommended, as age."),
+        status=(TEXTS, "Recruitment status: RECRUITING, NOT_YET_RECRUITING, ACTIVE_NOT_RECRUITING, COMPLETED."),
+        phase=(TEXTS, "Optional: EARLY_PHASE1, PHASE1, PHASE2, PHASE3, PHASE4."),
+        location=(TEXT, "Optional: a country or a city."),
+        study_type=(TEXT, "Optional: INTERVENTIONAL or OBSERVATIONAL."),
+        page_size=(NUMBER, "Results per call, default 50, at most 100."),
+        page_token=(TEXT, "The next_page_token of an earlier page."),
+        age=(NUMBER, "Years. NOT recommended: many trials lack structured age data and are silently excluded."),
+        sex=(TEXT, "MALE or FEMALE. NOT recommended, as age."),
     ),
     _declared(
         "get_trial_details",
         "Fetch the full eligibility criteria of one trial. Each call costs one tool use; prefer more searches.",
         ["trial_id"],
-        trial_id=_text("The id as a search returned it."),
+        trial_id=(TEXT, "The id as a search returned it."),
     ),
     _declared(
         "consult_medical_expert",
@@ -70,18 +65,10 @@ DECLARATIONS = [
         "diagnosis, whether an intervention fits the treatment line, terminology of criteria. Each call takes "
         "about 8-15 seconds: 2-3 calls per patient are typical. Do not call it for every search result.",
         ["question"],
-        question=_text("The clinical question. Be specific and include patient context."),
+        question=(TEXT, "The clinical question. Be specific and include patient context."),
     ),
 ]
-ARGUMENTS = {tool["name"]: tool["parameters"]["properties"] for tool in DECLARATIONS}
-
-
-class Source(Protocol):
-    """Where trials come from: the registry, or a stand-in."""
-
-    def search(self, args: SearchArgs) -> Found: ...
-
-    def study(self, trial: str) -> Study: ...
+PARAMETERS = {tool["name"]: tool["parameters"] for tool in DECLARATIONS}
 
 
 class Orchestrator(Protocol):
@@ -96,14 +83,12 @@ class Toolset:
 
     Args:
         expert: the medical model; None, or the edge model, is no expert.
-        trace: called with every executed call.
     """
 
-    def __init__(
-        self, source: Source, expert: LLM | None = None, budget: int = MAX_TOOL_CALLS,
-        trace: Callable[[Search], object] = lambda search: None,
-    ):  # fmt: skip
-        self.source, self.budget, self.trace = source, budget, trace
+    trace: Callable[[Search], object] | None = None  # called with every executed call
+
+    def __init__(self, source: Registry, expert: LLM | None = None, budget: int = MAX_TOOL_CALLS):
+        self.source, self.budget = source, budget
         self.expert = expert if expert and expert.profile != "edge" else None
 
     def left(self, evidence: Evidence) -> int:
@@ -120,9 +105,7 @@ class Toolset:
         if wrong := _wrong(tool, args):
             return {"error": wrong}
         evidence.calls[tool] += 1
-        done = Search(
-            tool=tool, args=args, returned=[], new=[], total=None, next_token="", why=call["why"],
-        )  # fmt: skip
+        done = Search(tool=tool, args=args, returned=[], new=[], total=None, next_token="", why=call["why"])
         try:
             answer: dict[str, Any] = getattr(self, f"_{tool}")(args, evidence, done)
         except DocGemmaError as error:
@@ -132,11 +115,12 @@ class Toolset:
             if not (isinstance(error, ToolError) and error.error_type in (ErrorType.INVALID_ARGS, ErrorType.NOT_FOUND)):
                 evidence.partial = evidence.partial or f"{tool} failed: {error}"
         evidence.searches.append(done)
-        self.trace(done)
+        if self.trace:
+            self.trace(done)
         return answer | {"calls_left": self.left(evidence)}
 
     def _search_trials(self, args: dict[str, Any], evidence: Evidence, done: Search) -> dict[str, Any]:
-        page = self.source.search(cast(SearchArgs, args))
+        page = self.source.search(args)
         done["returned"] = list(dict.fromkeys(study["id"] for study in page.studies))
         done["new"] = [trial for trial in done["returned"] if trial not in evidence.studies]
         done["total"], done["next_token"] = page.total, page.token or ""
@@ -184,9 +168,10 @@ def split_criteria(text: str) -> tuple[str, str]:
 
 def _wrong(tool: str, args: dict[str, Any]) -> str:
     """Why a call cannot be executed, "" where it can. A page size above the registry's is cut down to it."""
-    known = ARGUMENTS.get(tool)
-    if known is None:
-        return f"There is no tool {tool!r}. Tools: {', '.join(ARGUMENTS)}."
+    declared = PARAMETERS.get(tool)
+    if declared is None:
+        return f"There is no tool {tool!r}. Tools: {', '.join(PARAMETERS)}."
+    known = declared["properties"]
     if unknown := sorted(set(args) - set(known)):
         return f"{tool} has no argument {', '.join(unknown)}. Arguments: {', '.join(known)}."
     for name, value in args.items():
@@ -196,8 +181,7 @@ def _wrong(tool: str, args: dict[str, Any]) -> str:
             return f"{name} must be {kind}."
         if kind == "array" and not all(isinstance(item, str) for item in cast(list[Any], value)):
             return f"{name} must be a list of texts."
-    needed = next(one["parameters"]["required"] for one in DECLARATIONS if one["name"] == tool)
-    if missing := [name for name in needed if name not in args]:
+    if missing := [name for name in declared["required"] if name not in args]:
         return f"{tool} needs {', '.join(missing)}."
     if "page_size" in args:
         args["page_size"] = max(1, min(args["page_size"], LARGEST_PAGE))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rapidfuzz import fuzz
 
-from docgemma.prescreen.concepts import key, load_concepts, split, words_file
+from docgemma.prescreen.concepts import key, load_concepts, split, word_lists
 from docgemma.prescreen.rank import Belongs, Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Search, Study, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
@@ -223,8 +223,7 @@ def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
 def _wider(term: str, said: str, known: bool) -> bool:
     """Whether shorter words are the patient's as well: "dyspnea" of "exertional dyspnea", "lung" of "lung disease"."""
     left_out = set(key(term)) - set(key(said))
-    vague = {part for word in words_file()["generic"] for part in key(str(word))}
-    return left_out <= vague or (known and term.endswith(said))
+    return left_out <= word_lists()["generic_keys"] or (known and term.endswith(said))
 
 
 @lru_cache(maxsize=20_000)
@@ -237,8 +236,8 @@ def _parts(term: str) -> tuple[str, ...]:
 
 def _means(run: Sequence[str]) -> bool:
     """Whether words name something: not only generic ones, none of them a stop word at an end, none too short."""
-    vague = set(map(str, (*words_file()["generic"], *words_file()["stops"])))
-    stops = set(map(str, words_file()["stops"]))
+    stops = word_lists()["stops"]
+    vague = word_lists()["generic"] | stops
     lowered = [word.casefold() for word in run]
     telling = [word for word in lowered if word not in vague and len(word) > 3 and not word.isdigit()]
     return bool(telling) and lowered[0] not in stops and lowered[-1] not in stops

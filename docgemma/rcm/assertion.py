@@ -5,7 +5,7 @@ The triggers and how far they reach are data: `data/rcm/negation.yaml`, after Ne
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from docgemma.rcm.sentences import Sentence, Word, lists, words_of
 
@@ -25,9 +25,9 @@ class Reach(NamedTuple):
     last: int
 
 
-def hits(terms: Iterable[str], words: Sequence[Word]) -> list[tuple[int, int]]:
+def hits(terms: Iterable[Any], words: Sequence[Word]) -> list[tuple[int, int]]:
     """Where terms stand as whole words in order, a plural "s" there or not; "*" stands for up to four words."""
-    heads, found = _heads(tuple(terms)), set[tuple[int, int]]()
+    heads, found = _heads(tuple(map(str, terms))), set[tuple[int, int]]()
     for at, word in enumerate(words):
         for form in (word.text, f"{word.text}s", word.text.removesuffix("s")):
             for parts in heads.get(form, ()):
@@ -48,20 +48,28 @@ def status(
     own = [(start, end), *beside]
     reaches = [reach for reach in _reaches(tuple(words)) if _reached(reach, start, end, own)]
     denied = [reach for reach in reaches if reach.kind == "negated"]
-    kinds = {  # "no family history of it" is a denial
-        one.kind
-        for one in reaches
-        if one.kind != "family" or not any(two.first <= one.start < two.last for two in denied)
-    }
+    kinds: set[Status] = {one.kind for one in reaches if one.kind != "family"}
+    if any(not any(two.first <= one.start < two.last for two in denied) for one in reaches if one.kind == "family"):
+        kinds.add("family")  # "no family history of it" is a denial
     if end < len(words) and "?" in words[end].mark and words[end].text not in ("yes", "y"):  # "Allergies: ibuprofen?"
         kinds.add("hypothetical")
-    if _title(section) in lists("negation")["family_sections"]:
+    title, data = _title(section), lists("negation")
+    if title in data["family_sections"]:
         kinds.add("family")
-    if _title(section) in lists("negation")["plan_sections"] and not {word.text for word in words} & set(
-        lists("negation")["done"]
-    ):
+    if title in data["plan_sections"] and not any(word.text in data["done"] for word in words):
         kinds.add("planned")
     return next((kind for kind in KINDS if kind in kinds), "affirmed")
+
+
+def says(
+    sentence: Sentence,
+    terms: Iterable[Any],
+    kinds: Sequence[Status] = ("affirmed",),
+    beside: Sequence[tuple[int, int]] = (),
+) -> bool:
+    """Whether one of the terms stands in a sentence in one of these ways."""
+    found = hits(terms, sentence.words)
+    return any(status(sentence.words, *spot, sentence.section, beside) in kinds for spot in found)
 
 
 def in_plan(sentence: Sentence) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.rcm.assertion import status
-from docgemma.rcm.contradictions import claim_of as claim_of
-from docgemma.rcm.contradictions import contradictions as contradictions
+from docgemma.rcm.header import identity_of
 from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
@@ -23,9 +22,9 @@ MARKS = str.maketrans(
 HYPHEN = "\u00ad"  # stands for a hyphen at a line's end, which may be a part of the word or not
 
 
-def verify(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None, side: str = "") -> Claim:
+def verify(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None) -> Claim:
     """The claim with `verified` set: True where `faults` finds nothing."""
-    return {**claim, "verified": not faults(claim, documents, asked=asked, side=side)}
+    return {**claim, "verified": not faults(claim, documents, asked=asked)}
 
 
 def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None, side: str = "") -> list[str]:
@@ -41,7 +40,7 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     page = next((one for document in found for one in document["pages"] if one["number"] == claim["page"]), None)
     if page is None or page["failed"]:
         return ["no such document or page, or it could not be read"]
-    places = [place for place in _places(claim["quote"], page["text"])]
+    places = _places(claim["quote"], page["text"])
     if not places:
         return ["the quote does not stand there"]
     places = [(start, end) for start, end in places if section_at(found[0], page, start) == claim["section"]]
@@ -112,11 +111,8 @@ def escalation(
 
 def insufficient(judged: Sequence[Judged]) -> list[str]:
     """One line for each criterion that nothing documents."""
-    return [
-        f"Insufficient Documentation: {one['id']}: {one['text']}"
-        for one in judged
-        if one["verdict"] == "NOT DOCUMENTED"
-    ]
+    open_ = [one for one in judged if one["verdict"] == "NOT DOCUMENTED"]
+    return [f"Insufficient Documentation: {one['id']}: {one['text']}" for one in open_]
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -201,11 +197,8 @@ def _kinds(words: Sequence[Word], section: str = "") -> dict[str, set[str]]:
 
 def _another(document: Document, page: Page, asked: Identity) -> bool:
     """Whether a page, or else the last page before it that names anybody, names somebody else."""
-    from docgemma.rcm.header import identity_of
-
-    for one in sorted(
-        (one for one in document["pages"] if one["number"] <= page["number"]), key=lambda one: -one["number"]
-    ):
+    before = [one for one in document["pages"] if one["number"] <= page["number"]]
+    for one in sorted(before, key=lambda one: -one["number"]):
         told: Any = identity_of({**document, "pages": [one]})
         if told["name"] or told["birth_date"]:
             return bool(told.get("others")) or not _same_person(told, asked)
@@ -215,10 +208,7 @@ def _another(document: Document, page: Page, asked: Identity) -> bool:
 def _same_person(one: Identity, other: Identity) -> bool:
     if one["birth_date"] and other["birth_date"] and one["birth_date"] != other["birth_date"]:
         return False
-    mine, theirs = (
-        [part for part in fold(name).replace(",", " ").replace(".", " ").split()]
-        for name in (one["name"], other["name"])
-    )
+    mine, theirs = (fold(who["name"]).replace(",", " ").replace(".", " ").split() for who in (one, other))
     small, large = sorted((mine, theirs), key=len)
     return all(
         any(part == two or (1 in (len(part), len(two)) and part[0] == two[0]) for two in large) for part in small

@@ -1,5 +1,6 @@
 """The answer in words: the verdict first, then only what the intent asks for, each line with where it stands."""
 
+from collections import Counter
 from typing import Any
 
 from docgemma.rcm.records import DISCLAIMER, NO_POLICY, REVIEW, Claim, Intent, Kind
@@ -26,8 +27,10 @@ def compose(state: dict[str, Any]) -> str:
     claims = [claim for claim in state["extractions"] if claim["verified"]]
     person = state["patient"]
     lines = [f"{person['label']}:"] if person else []
-    stop = _stop(state)
-    lines += stop
+    stop = state["grave"]  # what was found is for a physician, and nothing is recommended
+    if stop:
+        lines.append(f"{REVIEW}. A finding of severity HIGH or CONTRAINDICATED stops this request:")
+        lines += [f"- {one}" for one in stop]
     if not stop or state["query_intent"] == "GENERAL_CLINICAL":  # a grave pair is told; it hides no other entry
         lines += _verdict(state, [claim for claim in claims if not (stop and claim["kind"] == "interaction")])
     lines += [f"Note: {note}" for note in state["notes"]]
@@ -41,28 +44,14 @@ def compose(state: dict[str, Any]) -> str:
     return "\n".join([*lines, "", DISCLAIMER])
 
 
-def _stop(state: dict[str, Any]) -> list[str]:
-    """A grave finding stops the answer: what was found is for a physician, and nothing is recommended."""
-    if not state["grave"]:
-        return []
-    return [
-        f"{REVIEW}. A finding of severity HIGH or CONTRAINDICATED stops this request:",
-        *(f"- {one}" for one in state["grave"]),
-    ]
-
-
 def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
     intent = state["query_intent"]
     if intent in ("POLICY_CHECK", "DENIAL_RISK"):
         return _checked(state, claims)
     if intent == "SAFETY_CHECK":
         drugs = ", ".join(state["want"]["drugs"])
-        head = (
-            f"No grave finding against {drugs} among what could be checked."
-            if drugs
-            else "No drug is named in the question."
-        )
-        return [head, *_listed(claims)]
+        found = f"No grave finding against {drugs} among what could be checked."
+        return [found if drugs else "No drug is named in the question.", *_listed(claims)]
     return _listed(claims) or [NONE.get(intent, "Nothing about this is recorded.")]
 
 
@@ -77,11 +66,7 @@ def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
                  *(f"- {one['id']} {one['text']}" for one in policy["criteria"]),
                  f"The request must hold: {', '.join(policy['request_needs'])}."]  # fmt: skip
         return [*risk, *needs] if state["query_intent"] == "DENIAL_RISK" else [*needs, *risk]
-    count = {
-        verdict: sum(one["verdict"] == verdict for one in state["criteria"])
-        for verdict in ("MET", "NOT MET", "NOT DOCUMENTED")
-    }
-    total = len(state["criteria"])
+    count, total = Counter(one["verdict"] for one in state["criteria"]), len(state["criteria"])
     head = "All criteria are met" if count["MET"] == total else f"{count['MET']} of {total} criteria are met"
     if count["NOT MET"]:
         head += f", {count['NOT MET']} not met"
@@ -116,14 +101,11 @@ def _contradicted(state: dict[str, Any]) -> list[str]:
 
 
 def _listed(claims: list[Claim]) -> list[str]:
-    kinds = list(dict.fromkeys(claim["kind"] for claim in claims))
-    lines = []
-    for kind in kinds:
-        lines += [
-            f"{NAMES.get(kind, kind)}:",
-            *(f"- {claim['quote']} [{_place(claim)}]" for claim in claims if claim["kind"] == kind),
-        ]
-    return lines
+    groups: dict[str, list[str]] = {}
+    for claim in claims:
+        named = f"{NAMES.get(claim['kind'], claim['kind'])}:"
+        groups.setdefault(named, [named]).append(f"- {claim['quote']} [{_place(claim)}]")
+    return [line for lines in groups.values() for line in lines]
 
 
 def _place(claim: Claim) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import date
 from itertools import combinations
 
-from docgemma.rcm.assertion import Status, hits, status
+from docgemma.rcm.assertion import hits, says
 from docgemma.rcm.records import Claim, Contradiction, Document
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
 from docgemma.rcm.sides import parts, same_part, sides
 from docgemma.text.drugs import DrugNames
 
 VISITS_APART = 14  # days
+ALLERGY = ["allergy", "allergies", "allergic", "anaphylaxis", "hypersensitivity"]
 AGAINST = "Against "  # begins a claim that speaks against its criterion
 
 
@@ -50,7 +51,7 @@ def _sides_apart(said: Sequence[Sentence], question: str) -> list[Contradiction]
     data, found = lists("opposites"), list[Contradiction]()
     sided = [one for one in said if sides(one.text) and parts(one.text)]
     requests = [one for one in sided if hits(data["asked"], one.words) or hits(data["asked"], words_of(one.section))]
-    complaints = [one for one in sided if one not in requests and _affirms(one, data["complaints"])]
+    complaints = [one for one in sided if one not in requests and says(one, data["complaints"])]
     for one in [*([_asked(question)] if sides(question) and parts(question) else []), *requests]:
         of_part = [other for other in complaints if same_part(one.text, other.text)]
         if of_part and not any(sides(other.text) & sides(one.text) for other in of_part):
@@ -71,14 +72,13 @@ def _courses(said: Sequence[Sentence]) -> list[Contradiction]:
     data, found = lists("opposites"), list[Contradiction]()
     dated = [one for one in said if one.day]
     for left, right in data["pairs"]:
-        for one in (item for item in dated if _affirms(item, left)):
-            for other in (item for item in dated if _affirms(item, right)):
+        for one in (item for item in dated if says(item, left)):
+            for other in (item for item in dated if says(item, right)):
                 apart = abs((date.fromisoformat(one.day) - date.fromisoformat(other.day)).days)
                 if 0 < apart <= VISITS_APART and _one_problem(one, other, {*left, *right, *data["generic"]}):
                     first, second = sorted((one, other), key=lambda item: item.day)
-                    found.append(
-                        _pair(f"the course of one problem differs between visits {apart} days apart", first, second)
-                    )
+                    what = f"the course of one problem differs between visits {apart} days apart"
+                    found.append(_pair(what, first, second))
     return list({(item["one"]["quote"], item["other"]["quote"]): item for item in found}.values())
 
 
@@ -96,28 +96,15 @@ def _allergies(said: Sequence[Sentence], drug: str, drugs: DrugNames | None) -> 
     """The drug that is requested, and an allergy to it or its class that is stated."""
     from docgemma.rules.drug_classes import allergy_conflict
 
-    found = []
+    found, called = [], [drug.casefold()]
     for one in said if drug else ():
-        spots = hits(["allergy", "allergies", "allergic", "anaphylaxis", "hypersensitivity"], one.words)
-        listed = "allerg" in one.section.casefold()
-        stands = any(_kind(one, *spot) not in ("negated", "family") for spot in spots) or (listed and not spots)
+        listed = "allerg" in one.section.casefold() and not hits(ALLERGY, one.words)
+        stands = listed or says(one, ALLERGY, ("affirmed", "hypothetical", "planned"))
         conflict = allergy_conflict(drug, one.text, drugs) if stands else None
-        if conflict and not any(
-            status(one.words, *spot, one.section) == "negated" for spot in hits([drug.casefold()], one.words)
-        ):
-            asked = next((other for other in said if other != one and hits([drug.casefold()], other.words)), None)
-            asked = asked or _asked(drug)
+        if conflict and not says(one, called, ("negated",)):
+            asked = next((other for other in said if other != one and hits(called, other.words)), _asked(drug))
             found.append(_pair(f"the requested drug and a stated allergy: {conflict}", asked, one))
     return found
-
-
-def _kind(sentence: Sentence, start: int, end: int) -> Status:
-    return status(sentence.words, start, end, sentence.section)
-
-
-def _affirms(sentence: Sentence, terms: Sequence[str]) -> bool:
-    spots = hits(terms, sentence.words)
-    return any(status(sentence.words, start, end, sentence.section) == "affirmed" for start, end in spots)
 
 
 def _pair(what: str, one: Sentence, other: Sentence) -> Contradiction:

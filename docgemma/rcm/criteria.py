@@ -5,11 +5,13 @@ language model may find more; what it picks passes the same checks for denial, s
 denied sentence into "met".
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import create_model
 
 from docgemma.llm.base import LLM, GenConfig, Prompt
@@ -64,10 +66,12 @@ def judge(
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
     days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
-    read, heads = passages(stated), [one for one in said if one not in set(stated)]
-    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None), heads)
+    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
+    whole = replace(whole, heads=[one for one in said if one not in whole.known])
+    read = passages(tuple(stated))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
+        made = list[Claim]()
         held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])
         finding = judge_pattern(criterion["shown_by"], held)
         if "read_by" in criterion:
@@ -79,20 +83,21 @@ def judge(
             denied = against != (finding.verdict == "NOT MET")
             for quote in finding.against if against else finding.quotes:
                 lead = f"{AGAINST}it: " if denied else PLANNED if intended and in_plan(quote) else ""
-                made = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
-                claims.append(verify(made, documents, asked=asked))
-        mine = [claim for claim in claims if claim.get("criterion") == criterion["id"]]
-        if finding.verdict != "NOT DOCUMENTED" and not all(claim["verified"] for claim in mine):
+                claim = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
+                made.append(verify(claim, documents, asked=asked))
+        claims += made
+        if finding.verdict != "NOT DOCUMENTED" and not all(claim["verified"] for claim in made):
             finding = Finding("NOT DOCUMENTED", "its quote did not pass the audit")
         judged.append(_judged(criterion, finding))
     return judged, claims
 
 
 def _either(listed: Finding, read: Finding) -> Finding:
-    """What the policy's terms show, else what the reader reads. A person decides where it denies what they show, and
-    where they find it stated here and denied there; what it shows outweighs a term that seems to deny it."""
-    if (listed.verdict, read.verdict) == ("MET", "NOT MET"):
-        return Finding("NOT DOCUMENTED", APART, listed.quotes, read.quotes)
+    """What the policy's terms show, else what the reader reads. A person decides where one denies what the other shows,
+    and where the terms find it stated here and denied there."""
+    if {listed.verdict, read.verdict} == {"MET", "NOT MET"}:
+        shown, denied = (listed, read) if listed.verdict == "MET" else (read, listed)
+        return Finding("NOT DOCUMENTED", APART, shown.quotes, denied.quotes)
     if listed.verdict == "MET" or listed.against or (listed.verdict, read.verdict) == ("NOT MET", "NOT DOCUMENTED"):
         return listed
     return read
@@ -120,7 +125,10 @@ def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -
     numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(nearest) + 1)), NO_SENTENCE])]
     verdict: Any = Literal["met", "not_met", "unknown"]
     schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
-    value: Any = llm.structured(prompt(criterion["text"], nearest, held.side), schema, GENERATION, node="judge").value
+    numbered = "\n".join(f"{number}. {one.text}" for number, one in enumerate(nearest, 1))
+    side = f" (requested side: {held.side})" if held.side else ""
+    prompt = Prompt(system=SYSTEM, user=f"Sentences:\n{numbered}\n\nCriterion{side}: {criterion['text']}")
+    value: Any = llm.structured(prompt, schema, GENERATION, node="judge").value
     if value.verdict == "unknown" or value.sentence == NO_SENTENCE:
         return finding
     chosen = nearest[int(value.sentence) - 1]
@@ -138,48 +146,33 @@ def _concerns(sentence: Sentence, criterion: Criterion) -> bool:
     said = {word.text.removesuffix("s") for word in sentence.words}
     small = set(lists("negation")["small_words"]) | set(lists("opposites")["generic"])
     asked = {word.text.removesuffix("s") for word in words_of(criterion["text"]) if len(word.text) >= LETTERS}
-    if said & (asked - small) or hits(_terms(criterion["shown_by"]), sentence.words):
+    parts_of = leaves(criterion["shown_by"])
+    named = [terms for one in parts_of for terms in (one.get("measure", {}).get("name", ()), *one.get("any", [])[:1])]
+    named += [one.get("refuted_by", ()) for one in parts_of]
+    if said & (asked - small) or any(hits(terms, sentence.words) for terms in named):
         return True
     one, other = embed([sentence.text, criterion["text"]])
     return bool(one @ other >= NEAR)
-
-
-def _terms(pattern: Mapping[str, Any]) -> list[str]:
-    named = [
-        term for one in leaves(pattern) for term in [*one.get("measure", {}).get("name", ()), *one.get("any", [[]])[0]]
-    ]
-    return [str(term) for term in [*named, *(term for one in leaves(pattern) for term in one.get("refuted_by", ()))]]
-
-
-def prompt(text: str, sentences: Sequence[Sentence], side: str) -> Prompt:
-    """The question to a language model about one criterion."""
-    numbered = "\n".join(f"{number}. {one.text}" for number, one in enumerate(sentences, 1))
-    asked = f" (requested side: {side})" if side else ""
-    return Prompt(system=SYSTEM, user=f"Sentences:\n{numbered}\n\nCriterion{asked}: {text}")
 
 
 def candidates(text: str, sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences nearest to a criterion by shared words and meaning (reciprocal rank), in the documents' order."""
     if len(sentences) <= CANDIDATES:
         return list(sentences)
-    wanted = {word.text for word in words_of(text)}
-    words = [len(wanted & {word.text for word in one.words}) for one in sentences]
-    vectors = embed([text, *(one.text for one in sentences)])
-    meaning = list(vectors[1:] @ vectors[0])
-    scores = [0.0] * len(sentences)
-    for values in (words, meaning):
-        for rank, at in enumerate(sorted(range(len(sentences)), key=lambda place: -values[place])):
-            scores[at] += 1 / (RANK_CONSTANT + rank)
-    best = sorted(range(len(sentences)), key=lambda at: -scores[at])[:CANDIDATES]
+    wanted, vectors = {word.text for word in words_of(text)}, embed([text, *(one.text for one in sentences)])
+    words = np.array([len(wanted & {word.text for word in one.words}) for one in sentences])
+    scores = np.zeros(len(sentences))
+    for values in (words, vectors[1:] @ vectors[0]):
+        scores[np.argsort(-values, kind="stable")] += 1 / (RANK_CONSTANT + np.arange(len(sentences)))
+    best = np.argsort(-scores, kind="stable")[:CANDIDATES]
     return [sentences[at] for at in sorted(best)]
 
 
 def _only_sides(said: Sequence[Sentence]) -> dict[tuple[str, int, str], frozenset[str]]:
     """The side that a section names where it names only one, else that of its page."""
-    sections, pages = dict[tuple[str, int, str], set[str]](), dict[tuple[str, int], set[str]]()
+    sections, pages = defaultdict[Any, frozenset[str]](frozenset), defaultdict[Any, frozenset[str]](frozenset)
     for one in said:
-        named = sides(one.text)
-        sections.setdefault((one.document, one.page, one.section), set()).update(named)
-        pages.setdefault((one.document, one.page), set()).update(named)
+        sections[one.document, one.page, one.section] |= sides(one.text)
+        pages[one.document, one.page] |= sides(one.text)
     found = {key: named or pages[key[:2]] for key, named in sections.items()}
-    return {key: frozenset(named) for key, named in found.items() if len(named) == 1}
+    return {key: named for key, named in found.items() if len(named) == 1}

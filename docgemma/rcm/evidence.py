@@ -20,12 +20,12 @@ from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.criteria import candidates
 from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
 from docgemma.rcm.sentences import lists, sentences_of
-from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED, Finding
+from docgemma.rules.order_check import Finding
 from docgemma.settings import Settings
 from docgemma.text.characters import visible
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import names, plain
-from docgemma.tools.drugs import gravity, interactions_of_known
+from docgemma.tools.drugs import between, interactions_of_known
 from docgemma.tools.records import chart_data
 
 REQUESTED = 8  # passages that say what is requested
@@ -100,31 +100,31 @@ def _line(text: str) -> Any:
 
 
 def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, list[str], list[str]]:
-    """The interactions among some medicines as a document, a page each, the gravest first; the ranks; what is open.
+    """The interactions among some medicines as a document, a page each, the gravest first; the grave; what is open.
 
     Raises:
         ToolError: an outage of the source.
     """
-    parts = sorted({part for drug in drugs[:MOST] for part in ingredients(drug, load_drug_names())})
+    names = load_drug_names()
+    taken = [ingredients(drug, names) for drug in drugs[:MOST]]
+    parts = sorted(frozenset().union(*taken))
+    nothing = Document(name="Drug interactions", digest="", pages=[])
     if len(parts) < 2:
-        return Document(name="Drug interactions", digest="", pages=[]), [], []
+        return nothing, [], []
     try:
         answer, unknown = interactions_of_known(parts, knowledge)
     except ToolError as error:
         if error.error_type is not ErrorType.DRUG_NOT_IN_DATABASE:
             raise
-        return (
-            Document(name="Drug interactions", digest="", pages=[]),
-            [],
-            [f"The source does not know: {', '.join(parts)}."],
-        )
-    found = sorted(answer.records, key=lambda item: gravity(item.severity))
+        return nothing, [], [f"The source does not know: {', '.join(parts)}."]
+    found = between(answer.records, taken, names)
     texts = [
         f"{' with '.join(one.drugs)}: {one.severity} interaction. {one.mechanism} {one.management}" for one in found
     ]
     document = paged(f"{answer.source}, as of {answer.as_of or 'an unknown date'}", "Drug interactions", texts)
+    stops = [text for text, one in zip(texts, found, strict=True) if one.severity in ("contraindicated", "major")]
     unknown = [*unknown, *answer.not_covered]
-    return document, [one.severity for one in found], [f"Not covered: {', '.join(unknown)}."] if unknown else []
+    return document, stops, [f"Not covered: {', '.join(unknown)}."] if unknown else []
 
 
 def paged(name: str, section: str, texts: Sequence[str]) -> Document:
@@ -186,15 +186,6 @@ def gate(drug: str, chart: Chart | None, knowledge: Knowledge, settings: Setting
         others = [one for one in data["medications"] if not ingredients(one["name"], load_drug_names()) <= mine]
         data = {**data, "medications": others}
     return order_findings(args, data, cast(Context, around))
-
-
-def grave(findings: Sequence[Finding]) -> list[str]:
-    """Of the gate's findings those that stop an answer: severity HIGH or CONTRAINDICATED."""
-    return [one.text for one in sorted(findings) if one.rank in (CONTRAINDICATED, MAJOR)]
-
-
-def unchecked(findings: Sequence[Finding]) -> list[str]:
-    return [one.text for one in findings if one.rank == UNCHECKED]
 
 
 def lacking(policy: Policy, documents: Sequence[Document], procedure: str) -> list[str]:

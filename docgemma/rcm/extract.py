@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from docgemma.ehr.base import Chart, RecordStore
 from docgemma.ehr.facts import medication
@@ -12,45 +12,44 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm import evidence
 from docgemma.rcm.chart import chart_claims
 from docgemma.rcm.compose import CHART_KINDS
+from docgemma.rcm.criteria import judge
+from docgemma.rcm.denials import analyze
 from docgemma.rcm.evidence import Reading, requested_in
-from docgemma.rcm.people import HEAD, Person, differs, everyone, fits_pronoun, settle, shown, with_name
+from docgemma.rcm.header import identity_of
+from docgemma.rcm.people import differs, everyone, fits_pronoun, settle, shown, with_name
+from docgemma.rcm.policies import PolicyIndex, load_policies, payers
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import looked_for, names_service, payer_in, says_nothing
+from docgemma.rcm.scope import Person, looked_for, names_service, payer_in, says_nothing
+from docgemma.rcm.sentences import HEAD
 from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED
 from docgemma.text.words import names
-
-if TYPE_CHECKING:
-    from docgemma.rcm.policies import PolicyIndex
 
 
 def _pages(state: RcmState, around: Surroundings) -> RcmState:
-    at = next((at for at, file in enumerate(state["files"]) if file["next"]), None)
-    if at is None:
+    file = next((file for file in state["files"] if file["next"]), None)
+    if file is None:
         return {"files": state["files"], "told": "nothing to read"}
-    file = state["files"][at]
     page = around.shelf.read(file)
     number = page["number"]
     done: Reading = {**file, "next": number + 1 if number < file["pages"] else 0}
     failed = [{"document": file["name"], "page": number, "why": page["failed"]}] if page["failed"] else []
     return {
-        "files": [*state["files"][:at], done, *state["files"][at + 1 :]],
+        "files": [done if one is file else one for one in state["files"]],
         "failed_pages": [*state["failed_pages"], *failed],
         "told": f"page {number} of {file['pages']} of {file['name']}",
     }
 
 
 def _identify(state: RcmState, around: Surroundings) -> RcmState:
-    from docgemma.rcm.header import identity_of
-
     before = state.get("clinical_context") or {}
     new = around.shelf.documents([file["digest"] for file in state["files"]])
     called = [one["said"] for one in state["want"]["patients"]]
     papers = {document["digest"]: everyone(with_name(identity_of(document), document, called)) for document in new}
     told = [paper for people in papers.values() for paper in people]
     chosen, needed = state.get("given_patient"), _needs_patient(state)
-    if chosen:
-        person: Person | None = chosen
-    elif needed or state["want"]["patients"] or papers:
+    person: Person | None = chosen
+    if not chosen and (needed or state["want"]["patients"] or papers):
         found = settle(state["want"]["patients"], told, cast(RecordStore, around.store), before.get("patient"))
         if found.person is None and needed:
             if around.store.fault:  # whoever could not be looked up is not unknown
@@ -63,8 +62,6 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
         if person and goes_on and not fits_pronoun(state["input_query"], person, cast(RecordStore, around.store)):
             said = f"The open patient is {person['label']}. Whom do you mean? Give a name and a birth date, or say yes."
             return asking("patient", said, _choices([person]))
-    else:
-        person = None
     notes, mine = list[str](), list[str]()
     for document in new:
         speaks_of = papers[document["digest"]]
@@ -99,17 +96,14 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
 
 
 def _choices(people: Sequence[Person]) -> list[dict[str, Any]]:
-    return [
-        {"id": one["id"] or f"document-{at}", "label": one["label"], "person": one} for at, one in enumerate(people)
-    ]
+    ids = [one["id"] or f"document-{at}" for at, one in enumerate(people)]
+    return [{"id": key, "label": one["label"], "person": one} for key, one in zip(ids, people, strict=True)]
 
 
 def _needs_patient(state: RcmState) -> bool:
     """Whether the question cannot be answered without a patient: drugs and policies can be asked about alone."""
     intent, want = state["query_intent"], state["want"]
-    if want["patients"] or state["files"]:
-        return True
-    if (state.get("clinical_context") or {}).get("patient"):
+    if want["patients"] or state["files"] or (state.get("clinical_context") or {}).get("patient"):
         return True
     by_payer = intent in ("DENIAL_RISK", "POLICY_CHECK") and bool(want["payer"])
     return not (by_payer or (intent == "INTERACTIONS" and len(want["drugs"]) > 1))
@@ -132,28 +126,21 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
     elif person and not person["id"] and around.store.fault:  # whoever could not be looked up is not unknown
         notes.append(f"Live data unavailable: the record could not be searched ({around.store.fault}).")
     elif person and not person["id"]:
-        notes.append(
-            f"No chart of {person['label']} was found in the record; what follows rests on the documents alone."
-        )
+        alone = "what follows rests on the documents alone."
+        notes.append(f"No chart of {person['label']} was found in the record; {alone}")
     if around.store.as_of:
         notes.append(f"Live data unavailable (chart as of {around.store.as_of}).")
     update = RcmState(as_of=around.store.as_of, told="chart read" if chart else "no chart")
     if intent in ("INTERACTIONS", "GENERAL_CLINICAL") and (chart or want["drugs"]):
         active = _active(chart) if chart and not len(want["drugs"]) > 1 else []
-        document, ranks, unknown = evidence.interactions([*want["drugs"], *active], around.knowledge)
+        drugs = [*want["drugs"], *active]
+        document, update["grave"], update["open_checks"] = evidence.interactions(drugs, around.knowledge)
         papers.append(document)
         claims += evidence.claims_of(document, "interaction")
-        update["grave"] = [
-            page["text"]
-            for page, rank in zip(document["pages"], ranks, strict=True)
-            if rank in ("contraindicated", "major")
-        ]
-        update["open_checks"] = unknown
         trace.append({"name": "check_drug_interactions", "ok": True, "source": document["name"]})
     documents = around.shelf.documents(state["documents_processed"])
-    if documents:
-        trace += [{"name": "pdf_extractor", "ok": True, "source": one["name"]} for one in documents]
-        claims += evidence.from_documents(intent, state["input_query"], documents)
+    trace += [{"name": "pdf_extractor", "ok": True, "source": one["name"]} for one in documents]
+    claims += evidence.from_documents(intent, state["input_query"], documents)
     return {**update, "extractions": claims, "papers": papers, "notes": notes, "tool_trace": trace}
 
 
@@ -161,78 +148,50 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     """The payer's policy, its criteria judged, what the request lacks, and how such requests fared."""
     if state["query_intent"] not in ("POLICY_CHECK", "DENIAL_RISK"):
         return {"told": "no policy asked for"}
-    from docgemma.rcm.criteria import judge
-    from docgemma.rcm.denials import analyze
-    from docgemma.rcm.policies import load_policies, payers
-
     documents = documents_of(state, around)
     if not state["payer"]:
         choices = [{"id": payer, "label": payer} for payer in payers()]
-        return {**asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices),
-                "todo": ["policy", "gate"]}  # fmt: skip
-    asked = looked_for(state["input_query"], requested_in(documents), state["want"], around.reader)
+        return asking("payer", "Whose policy? Neither the question nor a document names the payer.", choices)
+    requested = requested_in(documents)
+    asked = looked_for(state["input_query"], requested, state["want"], around.reader)
     index = policy_index(around.settings.qdrant_url or "")
     policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
-    trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
-    notes = [*state["notes"], index.fallback] if index.fallback else state["notes"]
-    if (
-        policy is None
-        and documents
-        and not requested_in(documents)
-        and not names_service(state["input_query"], state["want"], around.reader)
-    ):
+    unclear = policy is None and documents and not requested
+    if unclear and not names_service(state["input_query"], state["want"], around.reader):
         choices = [{"id": key, "label": one["title"]} for key, one in load_policies().items()
                    if one["payer"] == state["payer"]]  # fmt: skip
         return asking("service", f"Which service is asked for? {state['payer']} has policies for these.", choices)
+    trace = [*state["tool_trace"], {"name": "policy_search", "ok": policy is not None, "source": state["payer"]}]
+    notes = [*state["notes"], index.fallback] if index.fallback else state["notes"]
+    update = RcmState(policy=policy, notes=notes, tool_trace=trace)
     if policy is None:
-        return {
-            "notes": notes,
-            "policy": None,
-            "criteria": [],
-            "tool_trace": trace,
-            "error": NO_POLICY,
-            "told": NO_POLICY,
-        }
+        return {**update, "criteria": [], "error": NO_POLICY, "told": NO_POLICY}
+    update["told"], procedure = f"policy {policy['id']}", policy["procedures"][0]["name"]
     if not documents:  # what the payer asks for, in the policy's words, and how such requests fare; nothing is judged
-        risk = analyze(state["payer"], policy["procedures"][0]["name"], [])
         paper = evidence.paged(policy["id"], "Criteria", [one["text"] for one in policy["criteria"]])
         claims = evidence.claims_of(paper, "document")
-        return {
-            "papers": [*state["papers"], paper],
-            "extractions": claims,
-            "notes": notes,
-            "policy": policy,
-            "risk": risk,
-            "tool_trace": trace,
-            "told": f"policy {policy['id']}",
-        }
+        risk = analyze(state["payer"], procedure, [])
+        return {**update, "papers": [*state["papers"], paper], "extractions": claims, "risk": risk}
     side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
-    around_model = around.llm if around.llm.profile != "edge" else None
-    settled = [one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"]
-    still = cast(
-        Policy,
-        {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in {s["id"] for s in settled}]},
-    )
+    settled = {one["id"]: one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"}
+    still = cast(Policy, {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in settled]})
     who = asked_identity(state)
     if who:
         around.llm.scrubber.known(names=[who["name"]], births=[who["birth_date"]])
     try:
-        judged, claims = judge(still, documents, around_model, side=side, today=date.today(), asked=who)
+        judged, claims = judge(still, documents, around.llm, side=side, today=date.today(), asked=who)
     except ModelError:  # no model answers: code decides alone, and that is told
         judged, claims = judge(still, documents, None, side=side, today=date.today(), asked=who)
-    by_id = {one["id"]: one for one in [*settled, *judged]}
+    by_id = {**settled, **{one["id"]: one for one in judged}}
     criteria = [by_id[one["id"]] for one in policy["criteria"]]
-    before = [claim for claim in state["extractions"] if claim.get("criterion") in {one["id"] for one in settled}]
+    before = [claim for claim in state["extractions"] if claim.get("criterion") in settled]
     others = [claim for claim in state["extractions"] if "criterion" not in claim]
     missing = evidence.lacking(policy, documents, " ".join(asked)) if state["documents_processed"] else []
-    lacks = [one["text"] for one in criteria if one["verdict"] != "MET"]
-    risk = analyze(state["payer"], policy["procedures"][0]["name"], lacks)
-    trace += [{"name": "denial_analyzer", "ok": risk["share"] is not None, "source": "synthetic history"}]
-    return {
-        "notes": notes, "policy": policy, "criteria": criteria, "extractions": [*others, *before, *claims],
-        "missing": missing, "risk": risk,
-        "tool_trace": trace, "told": f"policy {policy['id']}",
-    }  # fmt: skip
+    risk = analyze(state["payer"], procedure, [one["text"] for one in criteria if one["verdict"] != "MET"])
+    update["tool_trace"] = [*trace, {"name": "denial_analyzer", "ok": risk["share"] is not None,
+                                     "source": "synthetic history"}]  # fmt: skip
+    extractions = [*others, *before, *claims]
+    return {**update, "criteria": criteria, "extractions": extractions, "missing": missing, "risk": risk}
 
 
 def _gate(state: RcmState, around: Surroundings) -> RcmState:
@@ -251,8 +210,8 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
     findings = [one for drug in drugs for one in evidence.gate(drug, chart, around.knowledge, around.settings)]
     trace = [*state["tool_trace"], {"name": "check_drug_safety", "ok": True, "source": "safety gate"}]
     return {
-        "grave": evidence.grave(findings),
-        "open_checks": evidence.unchecked(findings),
+        "grave": [one.text for one in sorted(findings) if one.rank in (CONTRAINDICATED, MAJOR)],
+        "open_checks": [one.text for one in findings if one.rank == UNCHECKED],
         "want": {**state["want"], "drugs": drugs},
         "tool_trace": trace,
         "told": "gate",
@@ -265,10 +224,8 @@ STEPS: dict[str, Callable[[RcmState, Surroundings], RcmState]] = {
 
 
 @lru_cache(maxsize=2)
-def policy_index(url: str) -> "PolicyIndex":
+def policy_index(url: str) -> PolicyIndex:
     """The index of the policies, built once a process."""
-    from docgemma.rcm.policies import PolicyIndex
-
     return PolicyIndex(url)
 
 

@@ -39,8 +39,9 @@ def identity_of(document: Document) -> Identity:
     found: list[dict[str, str]] = []
     now: dict[str, str] = {}
     for page in document["pages"]:
-        for line in page["text"].splitlines():
-            for field, value in _fields(line):
+        lines = page["text"].splitlines()
+        for above, line in zip(["", *lines], lines, strict=False):
+            for field, value in _fields(line, above):
                 now = _placed(found, now, field, value)
     people = [one for one in found if one.get("name") or one.get("birth_date")]
     first = next(iter(people or found), {})
@@ -69,19 +70,23 @@ def _shown(one: dict[str, str]) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two names are one, whatever the middle names and the order: "Gonzalez, Maria L" and "Maria Gonzalez"."""
+    """Whether two names are one, whatever the middle names, the order and the initials: "Gonzalez, M." too."""
     left, right = (set(fold(name).replace(".", "").split()) for name in (one, other))
-    return left <= right or right <= left
+    return _fit(left, right) or _fit(right, left)
 
 
-def _fields(line: str) -> Iterator[tuple[str, str]]:
+def _fit(few: set[str], many: set[str]) -> bool:
+    return all(len(word) == 1 and any(one.startswith(word) for one in many - few) for word in few - many)
+
+
+def _fields(line: str, above: str) -> Iterator[tuple[str, str]]:
     """The labelled values of a line that begins with a label; the cells of a table row are read as a line."""
     cells = [cell.strip() for cell in line.split("\t")]
     joined = "  ".join(f"{cell}:" if len(cells) > 1 and is_label(cell) else cell for cell in cells)
     pieces = joined.replace("#:", " #:").split(":")
     label, rest = words()["labels"].get(" ".join(fold(pieces[0]).split())), pieces[1:]
     if label is None or not rest or not is_label(pieces[0]):
-        yield from _running_head(line)
+        yield from _running_head(line, above)
         return
     value, read = "", list[tuple[str, str]]()
     for at, piece in enumerate(rest):
@@ -96,10 +101,19 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
         yield from _values(field, text.strip(" |;,·•-–_"), [one for one, _ in read] + [label])
 
 
-def _running_head(line: str) -> Iterator[tuple[str, str]]:
-    """The patient of a line without labels but for the birth date: "Wilson, James   DOB 07/30/1985   Member ID 7"."""
+def _running_head(line: str, above: str) -> Iterator[tuple[str, str]]:
+    """The patient of a line without labels but for the birth date: "Wilson, James   DOB 07/30/1985   Member ID 7".
+
+    Where the line begins with the birth date, the name is that of the line above: "WILSON, JAMES".
+    """
     births = [birth for birth in read_births(line) if birth.kind == "stated"]
     head = line[: births[0].start] if births else ""
+    if births and not head.strip() and not fold(line.strip()).startswith("born"):
+        if "," in above and len((name := _name(above)).split()) > 1:
+            yield "name", name
+        if day := _day(line[births[0].start : births[0].end]):
+            yield "birth_date", day
+        return
     apart = head.rstrip().endswith(tuple(APART)) or head.endswith("  ")
     if births and (apart or not fold(line[births[0].start :]).startswith("born")):  # prose: "his mother, born 1931"
         name, day = _name(head.rstrip(APART + " ")), _day(line[births[0].start : births[0].end])

@@ -45,7 +45,7 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     found = values(sentence, unit, bool(measure.get("bare")), bool(measure.get("ago")), today)
     found = [value for value in found if not (anywhere and _age(value, words))]
     if not anywhere:
-        named = hits(map(str, measure["name"]), words)
+        named = hits(measure["name"], words)
         mine = [value for value in found if _belongs(value, named, words, unit, found)]
         found = mine if counted(unit) else [one for one in found if _now(one, mine, words)] or mine
     answers = {_decides(value, measure) for value in found}
@@ -106,12 +106,8 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
                 day = date(int(words[behind].text), lists("units")["seasons"][month], 1)
                 found.append((at - (words[at - 1].text == "the"), behind + 1, day))
         known = month in lists("units")["months"] or (len(month) == len("jan") and month in months)
-        if (
-            known
-            and len(year) == len("2026")
-            and year.isdigit()
-            and not any(start <= at < end for start, end, _ in found)
-        ):
+        known = known and len(year) == len("2026") and year.isdigit()
+        if known and not any(start <= at < end for start, end, _ in found):
             found.append((at, at + 2, date(int(year), months.index(month[:3]) + 1, 1)))
     return sorted(found)
 
@@ -260,17 +256,15 @@ def _unit(words: Sequence[Word], at: int, unit: str) -> tuple[Decimal, int]:
         for said in _written(name):
             if tuple(word.text for word in words[place : place + len(said)]) == said:
                 return Decimal(days.get(name, "1")), len(said) + place - at
-    skip = place < len(words) - 1 and words[place].text in lists("units")["between"] and words[place].mark.isspace()
-    return _skipped(_unit(words, place + 1, unit)) if skip else (Decimal(1), 0)
+    if place < len(words) - 1 and words[place].text in lists("units")["between"] and words[place].mark.isspace():
+        factor, size = _unit(words, place + 1, unit)
+        return factor, size + 1 if size else 0
+    return Decimal(1), 0
 
 
 def counted(unit: str) -> bool:
     """Whether it is of a course that one statement is enough for (12 weeks, 3 injections), and no state (BMI)."""
     return unit in lists("units")["days"] or unit in ("session", "dose", "episode")
-
-
-def _skipped(found: tuple[Decimal, int]) -> tuple[Decimal, int]:
-    return found[0], found[1] + 1 if found[1] else 0
 
 
 def _other_unit(words: Sequence[Word], at: int) -> bool:

@@ -12,11 +12,10 @@ import numpy as np
 
 from docgemma.paths import data_file
 from docgemma.rcm.sentences import Sentence
-from docgemma.reading.encoder import Array, Encoder
+from docgemma.reading.encoder import Encoder
 from docgemma.reading.reader import load_reader
 
 LONGEST = 70  # words of a passage of two sentences
-KEPT = 4_000  # texts that are remembered
 HINT = 0.1  # of an item, from which a sentence is read with its neighbours as well
 
 
@@ -29,7 +28,8 @@ class Passage:
     opposes: dict[str, float]
 
 
-def passages(sentences: Sequence[Sentence]) -> list[Passage]:
+@lru_cache(maxsize=8)
+def passages(sentences: tuple[Sentence, ...]) -> tuple[Passage, ...]:
     """Each sentence, then each two neighbours of one section of which one hints at an item, read."""
     alone = _read([(one,) for one in sentences])
     hinted = [max(*one.shows.values(), *one.opposes.values()) >= HINT for one in alone]
@@ -40,29 +40,17 @@ def passages(sentences: Sequence[Sentence]) -> list[Passage]:
         and (first or second)
         and len(one.words) + len(two.words) <= LONGEST
     ]
-    return [*alone, *_read(pairs)]
+    return (*alone, *_read(pairs))
 
 
 def _read(groups: Sequence[tuple[Sentence, ...]]) -> list[Passage]:
-    """The groups read; what was read before is remembered by its text."""
-    known, names = _remembered(), _encoder().labels[0]
-    texts = [" ".join(one.text for one in group) for group in groups]
-    new = [text for text in dict.fromkeys(texts) if text not in known]
-    if len(known) + len(new) > KEPT:
-        known.clear()
-        new = list(dict.fromkeys(texts))
-    for text, scores in zip(new, _encoder().scores("shows", new), strict=True):
-        known[text] = np.reciprocal(1 + np.exp(-scores.reshape(-1, 2)))
+    names = _encoder().labels[0]
+    found = _encoder().scores("shows", [" ".join(one.text for one in group) for group in groups])
+    chances = [np.reciprocal(1 + np.exp(-scores.reshape(-1, 2))) for scores in found]  # (items, 2)
     return [
-        Passage(group, *(dict(zip(names, known[text][:, side].tolist(), strict=True)) for side in (0, 1)))
-        for group, text in zip(groups, texts, strict=True)
+        Passage(group, *(dict(zip(names, chance[:, side].tolist(), strict=True)) for side in (0, 1)))
+        for group, chance in zip(groups, chances, strict=True)
     ]
-
-
-@lru_cache(maxsize=1)
-def _remembered() -> dict[str, Array]:
-    """Probabilities (items, 2) by text."""
-    return {}
 
 
 @lru_cache(maxsize=1)

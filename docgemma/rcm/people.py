@@ -1,26 +1,16 @@
 """Whom a turn is about: by name and birth date, never by name alone where two match. What is unsure is asked."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
-from docgemma.ehr.base import PatientMatch, RecordStore
+from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm.records import Document, Identity
-from docgemma.rcm.scope import Named, beside_services
+from docgemma.rcm.scope import Named, Person, beside_services, person_of
+from docgemma.rcm.sentences import HEAD
 from docgemma.reading.patients import find_people
 from docgemma.text.births import fitting
 from docgemma.text.words import listed, plain
-
-HEAD = 600  # characters of a document in which a patient stands without a label
-
-
-class Person(TypedDict):
-    """A patient; `id` is "" where the record store has no chart of theirs."""
-
-    id: str
-    name: str
-    birth_date: str
-    label: str
 
 
 class Settled(NamedTuple):
@@ -43,17 +33,26 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
         StoreError: the record store cannot be reached.
     """
     told = [paper for paper in papers if paper["name"]]
+    settled = _settled(named, told, store, before)
+    for paper in papers:
+        if settled.person and not paper["name"] and differs(paper, settled.person):
+            said = f"The document speaks of a patient {shown(paper)}, the record of {settled.person['label']}."
+            return Settled(None, f"{said} Whom do you mean?", (settled.person,))
+    return settled
+
+
+def _settled(named: Sequence[Named], told: Sequence[Identity], store: RecordStore, before: Person | None) -> Settled:
     found = [one for one in named if one["candidates"] or any(_means(one["said"], paper) for paper in told)]
     named = found or named[:1]  # a code or a clinician that was read as a name has nobody behind it
     if len({plain(one["said"]) for one in named}) > 1:
-        meant = tuple(_person(match) for one in named for match in one["candidates"])
+        meant = tuple(person for one in named for person in one["candidates"])
         return Settled(None, "One patient at a time: whom do you mean?", meant)
     if named:
         return _named(named[0], told, store)
     on_paper = [_of_paper(one, store) for one in told]
     people = list({(one["name"], one["birth_date"]): one for one in on_paper}.values())
     if len(people) == 1:
-        twins = [_person(one) for one in find_people(told[0]["name"], store)] if not told[0]["birth_date"] else []
+        twins = [person_of(one) for one in find_people(told[0]["name"], store)] if not told[0]["birth_date"] else []
         if len(twins) > 1:
             return Settled(None, f"Several patients are called {told[0]['name']}, and the document does not say when "
                                  "the patient was born. Whom do you mean?", tuple(twins))  # fmt: skip
@@ -67,11 +66,8 @@ def settle(named: Sequence[Named], papers: Sequence[Identity], store: RecordStor
 
 def with_name(paper: Identity, document: Document, called: Sequence[str]) -> Identity:
     """Whom a document speaks of whose header labels no name: whom the question names, where its first lines do."""
-    page = next(iter(document["pages"]), None)
-    if paper["name"] or not page:
-        return paper
-    head = set(plain(page["text"][:HEAD]).replace(",", " ").split())
-    for name in called:
+    head = {word for page in document["pages"][:1] for word in plain(page["text"][:HEAD]).replace(",", " ").split()}
+    for name in called if not paper["name"] else ():
         if len(parts := plain(name).replace("'s", "").split()) > 1 and head.issuperset(parts):
             return {**paper, "name": name}
     return paper
@@ -86,13 +82,11 @@ def everyone(paper: Identity) -> list[Identity]:
 def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
     """Whether "his" or "she" of a question that names nobody can mean the open patient."""
     match = store.patient(person["id"]) if person["id"] else None
-    other = {"male": "female", "female": "male"}.get(match.sex if match else "", "")
+    other = {"male": "female", "female": "male"}.get(match.sex) if match else None
+    if not match or not other:
+        return True
     words = set(plain(question).replace("'s", "").split())
-    return (
-        not other
-        or not words & listed("request_words", other)
-        or bool(words & listed("request_words", match.sex if match else ""))
-    )
+    return not words & listed("request_words", other) or bool(words & listed("request_words", match.sex))
 
 
 def differs(paper: Identity, person: Person) -> bool:
@@ -109,19 +103,18 @@ def shown(paper: Identity) -> str:
 
 
 def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
-    people = [_person(match) for match in one["candidates"]]
-    mine = [
-        paper
-        for paper in told
-        if any(_same(paper["name"], p["name"]) for p in people)
-        or (_same(one["said"], paper["name"]) if people else _means(one["said"], paper))
-    ]
+    people = one["candidates"]
+    if people:
+        called = [one["said"], *(person["name"] for person in people)]
+        mine = [paper for paper in told if any(_same(paper["name"], name) for name in called)]
+    else:
+        mine = [paper for paper in told if _means(one["said"], paper)]
     days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
     if len(people) > 1 and days:  # the document says which of them
         people = [person for person in people if person["birth_date"] in days]
         if not people:
             said = f"No {one['said']} of the record was born on {days[0]}, as the document says. Whom do you mean?"
-            return Settled(None, said, tuple(_person(match) for match in one["candidates"]))
+            return Settled(None, said, tuple(one["candidates"]))
     if len(people) == 1 and mine and all(differs(paper, people[0]) for paper in mine):  # of that name, not that patient
         said = f"The document speaks of {shown(mine[0])}, the record of {people[0]['label']}. Whom do you mean?"
         return Settled(None, said, (people[0], _stranger(mine[0])))
@@ -143,25 +136,15 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
 
 def _of_paper(paper: Identity, store: RecordStore) -> Person:
     """The patient of the record whom a document names, by name and birth date; else one without a chart."""
-    found = [
-        match for match in find_people(paper["name"], store) if _same(paper["name"], match.name) and not match.guessed
-    ]
+    people = find_people(paper["name"], store)
+    found = [match for match in people if _same(paper["name"], match.name) and not match.guessed]
     if paper["birth_date"]:
         found = [match for match in fitting(found, [paper["birth_date"]]) if match.birth_date]
-    return _person(found[0]) if len(found) == 1 else _stranger(paper)
+    return person_of(found[0]) if len(found) == 1 else _stranger(paper)
 
 
 def _stranger(paper: Identity) -> Person:
     return Person(id="", name=paper["name"], birth_date=paper["birth_date"], label=shown(paper))
-
-
-def _person(match: PatientMatch | dict[str, Any]) -> Person:
-    held = (
-        match
-        if isinstance(match, dict)
-        else {key: getattr(match, key) for key in ("id", "name", "birth_date", "label")}
-    )
-    return Person(id=held["id"], name=held["name"], birth_date=held["birth_date"], label=held["label"])
 
 
 def _means(said: str, paper: Identity) -> bool:

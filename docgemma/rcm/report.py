@@ -9,10 +9,8 @@ from docgemma.rcm.turn import RcmState
 
 def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[str, Any]:
     """The turn as the contract's JSON."""
-    refused, asks = (
-        state["refused"],
-        state["pending_user_input"] and not state["refused"] if "pending_user_input" in state else False,
-    )
+    refused = state["refused"]
+    asks = not refused and state.get("pending_user_input", False)
     status = "refused" if refused else "needs_clarification" if asks else "answered"
     full = status == "answered"
     claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []

@@ -19,7 +19,7 @@ SHORT = frozenset(
 WRAPPED = 0.6  # of the longest line of its page: a shorter line was ended by its writer
 GLUED = "+%°<>≥≤"  # marks that are words
 MARGIN = 12  # words of a heading
-HEAD = 600  # characters of a document in which the visit is dated
+HEAD = 600  # characters of a document that say whose it is, of which visit, for which payer
 
 
 @dataclass(frozen=True)
@@ -121,11 +121,10 @@ def section_at(document: Document, page: Page, at: int) -> str:
 
 def shown(text: str) -> str:
     """A stretch of a page on one line; a word that the line's end cut is joined."""
-    return (
-        " ".join(text.replace("-\r\n", "-\n").replace("-\n", "\u00ad").replace("\u00ad", "").split())
-        if _cut(text)
-        else " ".join(text.split())
-    )
+    at = text.find("-\n")
+    if at > 0 and text[at - 1].isalpha() and text[at + 2 : at + 3].islower():
+        text = text.replace("-\r\n", "").replace("-\n", "").replace("\u00ad", "")
+    return " ".join(text.split())
 
 
 def spans(text: str, cuts: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
@@ -138,9 +137,8 @@ def spans(text: str, cuts: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
     start = 0
     for number, (at, line) in enumerate(lines):
         following = lines[number + 1][1].strip() if number + 1 < len(lines) else ""
-        for cut in sorted(
-            {*(at + end for end in _ends(line.rstrip())), *(one for one in cuts if at <= one < at + len(line))}
-        ):
+        ends = {at + end for end in _ends(line.rstrip())}
+        for cut in sorted(ends.union(one for one in cuts if at <= one < at + len(line))):
             yield from _kept(text, start, cut)
             start = cut
         if _broken(line.rstrip(), following, longest):
@@ -207,9 +205,8 @@ def _broken(line: str, following: str, longest: int) -> bool:
     """Whether a sentence ends with its line: before a blank line, a bullet, a heading, or where it was not wrapped."""
     if not line.strip() or not following or following[0] in BULLETS or line[-1] in ".:;?!":
         return not line.endswith("-") or not following[:1].islower()
-    return not following[0].islower() and (
-        len(line) < WRAPPED * longest or ":" in (following[:30] + line[:30]) or line.isupper()
-    )
+    ended = len(line) < WRAPPED * longest or ":" in (following[:30] + line[:30]) or line.isupper()
+    return ended and not following[0].islower()
 
 
 def _kept(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -219,8 +216,3 @@ def _kept(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         end -= 1
     if start < end:
         yield start, end
-
-
-def _cut(text: str) -> bool:
-    at = text.find("-\n")
-    return at > 0 and text[at - 1].isalpha() and text[at + 2 : at + 3].islower()

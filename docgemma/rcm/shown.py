@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from docgemma.rcm.assertion import Status, denied_outcomes, hits, status
+from docgemma.rcm.assertion import Status, denied_outcomes, hits, says, status
 from docgemma.rcm.measures import Holds, counted, dates, holds
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
@@ -18,6 +18,7 @@ from docgemma.rcm.sides import sides
 
 INHERITED = ("side", "refuted_by", "date_within_days", "planned")
 PARTS = frozenset(("either", "both"))
+Places = Sequence[Sequence[Sentence]]  # each as the sentences that show or refute something together
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,20 @@ def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
     if pattern.get("absent"):
         shows = [[one] for one in _stated(pattern, asked, "negated")]
         refutes = [*refutes, *_stated(pattern, asked, "affirmed")]
-    if shows and refutes and (newer := later(shows[0], refutes)) is not None:
+    return decided(shows, [[one] for one in refutes], "stated absence" if pattern.get("absent") else "stated")
+
+
+def decided(shows: Places, refutes: Places, why: str = "stated") -> Finding:
+    """The verdict of the places that show a criterion, for which `why` is the reason, and of those that refute it."""
+    if shows and refutes and (newer := _later(shows[0], [one for place in refutes for one in place])) is not None:
         shows, refutes = (shows, []) if newer else ([], refutes)
     if shows and refutes:
-        why = "stated and denied in different places; a person decides"
-        return Finding("NOT DOCUMENTED", why, tuple(shows[0]), tuple(refutes[:1]))
+        apart = "stated and denied in different places; a person decides"
+        return Finding("NOT DOCUMENTED", apart, tuple(shows[0]), tuple(refutes[0]))
     if shows:
-        return Finding("MET", "stated absence" if pattern.get("absent") else "stated", tuple(shows[0]))
+        return Finding("MET", why, tuple(shows[0]))
     if refutes:
-        return Finding("NOT MET", "the documents state the opposite", tuple(refutes[:1]))
+        return Finding("NOT MET", "the documents state the opposite", tuple(refutes[0]))
     return Finding("NOT DOCUMENTED", "nothing in the documents states it")
 
 
@@ -77,7 +83,7 @@ def passes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     """Whether a sentence that a language model chose may show a criterion: affirmed, of the right side and number."""
     if PARTS & set(pattern):
         return any(passes(sentence, part, asked) for part in leaves(pattern))
-    words, groups = sentence.words, [hits(map(str, group), sentence.words) for group in pattern.get("any", [])]
+    words, groups = sentence.words, [hits(group, sentence.words) for group in pattern.get("any", [])]
     beside = [*(spot for group in groups for spot in group), *denied_outcomes(words)]
     listed = bool(groups) and all(groups)
     spots = beside if listed else [(at, at + 1) for at in range(len(words))]  # in other words: all of them must stand
@@ -97,7 +103,7 @@ def opposes(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> boo
         return False
     wrong = "measure" in pattern and asked.holds(sentence, pattern["measure"], anywhere=True) == "no"
     denied = ("negated" in kinds) != bool(pattern.get("absent"))
-    return wrong or denied or _says(sentence, pattern.get("refuted_by", ()), ("affirmed",))
+    return wrong or denied or says(sentence, pattern.get("refuted_by", ()))
 
 
 def leaves(pattern: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -108,7 +114,7 @@ def leaves(pattern: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _shown(pattern: Mapping[str, Any], asked: Asked) -> list[list[Sentence]]:
     """The places that show a pattern, each as its sentences: of each group a term that stands, and the number."""
-    there = here(pattern, asked)
+    there = _here(pattern, asked)
     good = [{one for one in there if _stands(one, group, pattern)} for group in pattern.get("any", [])]
     if measure := pattern.get("measure"):
         named = [one for one in there if _stands(one, measure["name"], pattern)]
@@ -128,7 +134,7 @@ def considered(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     return [one for one in asked.sentences if pattern.get("planned") or one not in asked.requests]
 
 
-def here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+def _here(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     return [
         one for one in considered(pattern, asked) if right_side(one, pattern, asked) and recent(one, pattern, asked)
     ]
@@ -142,10 +148,10 @@ def title(sentence: Sentence) -> bool:
 def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
     there = [one for one in considered(pattern, asked) if right_side(one, pattern, asked, named=False)]
-    found = [one for one in there if _says(one, pattern.get("refuted_by", ()), ("affirmed",))]
+    found = [one for one in there if says(one, pattern.get("refuted_by", ()))]
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
-        near = [one for one in here(pattern, asked) if _stands(one, measure["name"], pattern)]
+        near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
         said = {one: asked.holds(one, measure) for one in near}
         if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
             found += [one for one, answer in said.items() if answer == "no"]
@@ -155,24 +161,17 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
 
 
 def _stated(pattern: Mapping[str, Any], asked: Asked, kind: Status) -> list[Sentence]:
-    there = here(pattern, asked)
-    return [one for one in there if all(_says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
+    there = _here(pattern, asked)
+    return [one for one in there if all(says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
 
 
 def _stands(
     sentence: Sentence, group: Iterable[Any], pattern: Mapping[str, Any], kinds: tuple[Status, ...] = ()
 ) -> bool:
-    if not hits(map(str, group), sentence.words):
+    if not hits(group, sentence.words):
         return False
-    beside = [spot for other in pattern.get("any", []) for spot in hits(map(str, other), sentence.words)]
-    return _says(sentence, group, kinds or _accepted(pattern), beside)
-
-
-def _says(
-    sentence: Sentence, terms: Iterable[Any], kinds: tuple[Status, ...], beside: Iterable[tuple[int, int]] = ()
-) -> bool:
-    found, around = hits(map(str, terms), sentence.words), list(beside)
-    return any(status(sentence.words, start, end, sentence.section, around) in kinds for start, end in found)
+    beside = [spot for other in pattern.get("any", []) for spot in hits(other, sentence.words)]
+    return says(sentence, group, kinds or _accepted(pattern), beside)
 
 
 def _accepted(pattern: Mapping[str, Any]) -> tuple[Status, ...]:
@@ -207,7 +206,7 @@ def recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     return day is not None and (asked.today - day).days <= int(pattern["date_within_days"])
 
 
-def later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
+def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
     """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown."""
     one, other = max(item.day for item in shows), max(item.day for item in refutes)
     return None if not one or not other or one == other else one > other

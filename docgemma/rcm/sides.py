@@ -34,23 +34,19 @@ def parts(text: str) -> frozenset[str]:
 
 def same_part(one: str, other: str) -> bool:
     """Whether two texts speak of one part; a "leg" may mean the knee, a hip never does."""
-    mine, theirs, fine = parts(one), parts(other), lists("sides")["finer"]
-    if mine & theirs:
-        return True
-    regions = {
-        name: region
-        for region, terms in lists("sides")["parts"].items()
-        for name in fine
-        if set(fine[name]) & set(terms)
-    }
-    return bool(
-        {regions.get(name) for name in mine} & (theirs - set(fine))
-        or {regions.get(name) for name in theirs} & (mine - set(fine))
-    )
+    mine, theirs = parts(one), parts(other)
+    return bool(mine & theirs or _regions(mine) & theirs or _regions(theirs) & mine)
+
+
+def _regions(named: frozenset[str]) -> set[str]:
+    """The coarser parts that those which are named so finely belong to."""
+    fine, data = {term for name in named for term in lists("sides")["finer"].get(name, ())}, lists("sides")["parts"]
+    return {region for region, terms in data.items() if fine & set(terms)}
 
 
 def _letter(words: Sequence[Word], at: int) -> bool:
-    """A capital L or R next to a part of the body: "L knee", "knee (R)"; not the 2 L of oxygen, not R/O."""
+    """A capital L or R next to a part of the body, or before a dash: "L knee", "knee (R)", "X-ray: R - bone on bone";
+    not the 2 L of oxygen, not R/O."""
     word = words[at]
     if word.text not in lists("sides")["letters"] or not word.capital:
         return False
@@ -62,4 +58,5 @@ def _letter(words: Sequence[Word], at: int) -> bool:
     behind = "(" in word.mark and any(
         end == at for _, end in hits(known, words[max(at - 3, 0) : at]) for end in [end + max(at - 3, 0)]
     )
-    return ahead or behind
+    first = at == 0 or word.mark.strip()[-1:] in (":", ".", ";")
+    return ahead or behind or (first and at + 1 < len(words) and words[at + 1].mark.strip() in ("-", "–", ":"))

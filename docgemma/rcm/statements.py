@@ -33,13 +33,13 @@ def kind_of(sentence: Sentence) -> Kind:
     data, text = lists("administrative"), sentence.text
     head, colon, rest = text.partition(":")
     label = words_of(head if colon or text == sentence.section else "")
-    if hits(data["requested"], words_of(sentence.section)) or hits([*data["requested"], *data["titles"]], label):
-        return "request"
-    if hits(data["codes"], sentence.words):
+    headed = hits(data["requested"], words_of(sentence.section)) or hits(data["requested"] + data["titles"], label)
+    if headed or hits(data["codes"], sentence.words):
         return "request"
     labelled = colon and is_label(head) and " ".join(word.text for word in label) not in data["stating"]
     margin = sentence.section.casefold() in data["margins"]
-    address = margin or text.endswith("?") or _signs(sentence) or (labelled and _proper(rest)) or _institution(sentence)
+    address = margin or text.endswith("?") or _signs(sentence) or (labelled and _proper(rest))
+    address = address or (bool(hits(data["organisations"], sentence.words)) and _proper(text))
     return "address" if address else "statement"
 
 
@@ -49,10 +49,6 @@ def _signs(sentence: Sentence) -> bool:
         return True
     degree = "," in sentence.text and fold(said[-1].strip(".")) in words()["staff"] - {"pt"}  # "naproxen, PT"
     return _proper(sentence.text) and (fold(said[0].strip(".,")) in words()["doctors"] or degree)
-
-
-def _institution(sentence: Sentence) -> bool:
-    return bool(hits(lists("administrative")["organisations"], sentence.words)) and _proper(sentence.text)
 
 
 def _proper(text: str) -> bool:

@@ -10,15 +10,18 @@ from docgemma.rcm.chart import chart_document
 from docgemma.rcm.evidence import Reading, Shelf
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.people import Person
 from docgemma.rcm.records import Claim, Contradiction, Document, Identity, Intent, Judged, Policy, Risk
-from docgemma.rcm.scope import Wanted
+from docgemma.rcm.scope import Person, Wanted
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
 
 if TYPE_CHECKING:
     from docgemma.rcm.ledger import Ledger
 
+AFTER = {  # what is left to do once a clarification is answered
+    "patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"],
+    "service": ["policy", "gate"],
+}  # fmt: skip
 WIDTHS = 3  # what the criteria are judged on: the documents; the chart too; what the conversation read before too
 
 
@@ -100,15 +103,7 @@ class Surroundings:
 
 def asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmState:
     return {"routing_decision": "ambiguous", "asked_for": what, "clarification_needed": question,
-            "options": list(options),
-            "told": f"asks for the {what}", "todo": _after(what)}  # fmt: skip
-
-
-def _after(what: str) -> list[str]:
-    """What is left to do once a clarification is answered."""
-    left = {"patient": ["identify", "chart", "policy", "gate"], "payer": ["policy", "gate"], "side": ["policy"],
-            "service": ["policy", "gate"]}  # fmt: skip
-    return left.get(what, [])
+            "options": list(options), "told": f"asks for the {what}", "todo": AFTER.get(what, [])}  # fmt: skip
 
 
 def asked_identity(state: RcmState) -> Identity | None:

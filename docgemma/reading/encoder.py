@@ -16,7 +16,7 @@ from docgemma.errors import ConfigError
 Array = NDArray[np.float32]
 HEADS, LAYERS = 12, 6
 MAX_PIECES = 250  # of a text; what is longer is cut
-TOGETHER = 2_000  # tokens that are computed at a time
+TOGETHER = 32  # texts that are computed at a time
 UNKNOWN, START, SEPARATOR = 100, 101, 102
 
 
@@ -109,15 +109,12 @@ class Encoder:
 
     def states_of(self, texts: Sequence[str], layers: int = LAYERS) -> list[Array]:
         """The states of several texts, computed together: the weights are read from memory once for all of them."""
-        coded, found, at = [[START, *self.pieces(text).ids, SEPARATOR] for text in texts], list[Array](), 0
-        while at < len(coded):
-            end, count = at + 1, len(coded[at])
-            while end < len(coded) and count + len(coded[end]) <= TOGETHER:
-                count, end = count + len(coded[end]), end + 1
-            ids, lengths = np.concatenate(coded[at:end]), [len(one) for one in coded[at:end]]
-            states = self._states(ids, np.zeros(count, dtype=int), layers, lengths)
+        found = list[Array]()
+        for at in range(0, len(texts), TOGETHER):
+            coded = [[START, *self.pieces(text).ids, SEPARATOR] for text in texts[at : at + TOGETHER]]
+            ids, lengths = np.concatenate(coded), [len(one) for one in coded]
+            states = self._states(ids, np.zeros(len(ids), dtype=int), layers, lengths)
             found += np.split(states, np.cumsum(lengths)[:-1])
-            at = end
         return found
 
     def head(self, name: str, states: Array) -> Array:
@@ -187,10 +184,5 @@ def _dense(stored: Any, name: str) -> Any:
 
 def _gelu(values: Array) -> Array:
     """The tanh form; off by less than 0.001."""
-    inner = values * (values * values * 0.044715 + 1)
-    inner *= 0.7978845608
-    np.tanh(inner, out=inner)
-    inner += 1
-    inner *= values
-    inner *= 0.5
-    return inner
+    inner: Array = np.tanh(0.7978845608 * values * (values * values * 0.044715 + 1))
+    return 0.5 * values * (1 + inner)

@@ -123,8 +123,8 @@ def read_allergies(marked: Marked) -> list[dict[str, str]]:
 
 def _severity(marked: Marked, reactions: Sequence[str]) -> str:
     spans = marked.reading.spans.get("severity", [])
-    denied = any("not" in marked.message.casefold()[: span.start].split()[-1:] for span in spans)
-    said = "" if denied else closed(marked.best("severity"), "severities")
+    told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else ""
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
 
 

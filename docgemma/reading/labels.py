@@ -10,6 +10,7 @@ ASKS = (
     "fix",  # corrects or completes the message before
     "ok", "cancel",  # of an entry that waits
     "gk", "chat", "oos",
+    "cohort",  # which patients have or take something: no tool can
 )  # fmt: skip
 POLARITY = ("ordered", "asked", "refused")
 CHANNELS = (

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
-from docgemma.ehr.identifiers import LABELS, Span, look_up, overlap, read_codes, trimmed
+from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
+from docgemma.reading.terms import given_names
 from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, read_births
 from docgemma.text.words import plain
 
+BEGINNING = 6  # letters and digits of an id that tell namesakes apart
 STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
@@ -139,14 +141,25 @@ def _links(
     births = [birth for birth in births if not _meets((birth.start, birth.end), codes)]
     taken = [*codes, *((birth.start, birth.end) for birth in births)]
     words = [word for word in read_words(text) if not _meets((word.start, word.end), taken)]
-    marks = [part for span in (*names, *ids) if not _meets(span, codes) for part in _parts(text, words, span)]
+    parts = [part for span in (*names, *ids) if not _meets(span, codes) for part in _parts(text, words, span)]
+    marks = [part for part in parts if any(len(word.key) > 1 for word in part)]
     named = _by_name(text, words, store, marks, ordinary)
-    owners = [min([*coded, *named], key=lambda link: _gap(link, birth), default=None) for birth in births]
+    owners = [
+        min([*coded, *named], key=lambda link: max(birth.start - link.end, link.start - birth.end), default=None)
+        for birth in births
+    ]
     narrowed = [
         _narrowed(text, link, [birth for birth, owner in zip(births, owners, strict=True) if owner is link], store)
         for link in named
     ]
-    return sorted([*coded, *narrowed], key=lambda link: link.start)
+    keys = tuple(
+        key for span in read_codes(text, (), ()) if len(key := identifier_key(text[slice(*span)])) >= BEGINNING
+    )
+    links = [_begun(link, keys) for link in [*coded, *narrowed]]
+    meant = {identifier_key(match.id) for link in links for match in link.candidates}
+    begun = tuple(key for key in keys if any(other.startswith(key) for other in meant))
+    left = [link for link in links if link.candidates or identifier_key(link.text) not in begun]
+    return sorted(left, key=lambda link: link.start)
 
 
 def _by_code(
@@ -162,6 +175,12 @@ def _by_code(
         if (found[span] or nobody) and not _meets(span, taken):
             taken.append(span)
             yield PatientLink(*span, text[slice(*span)], "id", tuple(found[span]), bool(found[span]))
+
+
+def _begun(link: PatientLink, codes: tuple[str, ...]) -> PatientLink:
+    """One of several namesakes by the beginning of an id: "wilson (5dff2ce3)"."""
+    fit = [match for match in link.candidates if identifier_key(match.id).startswith(codes)] if codes else []
+    return replace(link, candidates=tuple(fit), kind="id") if fit and len(link.candidates) > 1 else link
 
 
 def _parts(text: str, words: Sequence[Word], mark: Span) -> list[Sequence[Word]]:
@@ -200,7 +219,8 @@ def _as_recorded(
     for first, behind in runs(words):
         name = words[first:behind]
         marked = _meets((name[0].start, name[-1].end), marks)
-        if marked or telling(words, first, behind, ordinary):
+        letter = len(name) == 1 and len(name[0].key) == 1  # "Shevchenko O." is one person
+        if not letter and (marked or telling(words, first, behind, ordinary)):
             first_asked = not marked, not any(word.capital for word in name)  # a server asks for the first only
             tried += [(first_asked, _named(text, name, spelt)) for spelt in spellings(name)]
     asked = [link for _, link in sorted(tried, key=lambda item: item[0])]
@@ -220,7 +240,8 @@ def _named(
 def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:
     """Whether this word of a mark belongs to the name, or the mark is slightly off: "John Smith labs"."""
     cased = whole.text[0].isupper() and word.text.islower()
-    return whole.start <= word.start < whole.end or cased or word.is_plain(ordinary)
+    beside = cased or (word.is_plain(ordinary) and word.key not in given_names())  # "anna volkov" is not Dmitri
+    return whole.start <= word.start < whole.end or beside
 
 
 def _searched(text: str, mark: Sequence[Word], store: RecordStore) -> PatientLink:
@@ -263,7 +284,7 @@ def _merged(links: Sequence[PatientLink]) -> list[PatientLink]:
             nobody = not known and link.kind == "name" and set(query_tokens(link.text)) <= set(query_tokens(other.text))
             if nobody or (ids and known and (ids <= known or known <= ids)):
                 if not nobody and len(ids) < len(known):
-                    kept[at] = replace(other, candidates=link.candidates, exact=link.exact, by_birth=link.by_birth)
+                    kept[at] = replace(link, start=other.start, end=other.end, text=other.text, spelt=other.spelt)
                 break
         else:
             kept.append(link)
@@ -278,7 +299,8 @@ def _by_surnames(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> l
     people = {part: store.named([[part]])[0] for part in words if len(part) > 2}
     known, rest = [part for part in people if people[part]], [part for part in people if not people[part]]
     several = "," in link.text and (len(known) > 1 or bool(rest) or len(people) == 1)
-    if known and (several or (len(known) == 1 and "," not in link.text)) and all(map(ordinary, rest)):
+    other = any(part in given_names() for part in rest)
+    if known and (several or (len(known) == 1 and "," not in link.text)) and all(map(ordinary, rest)) and not other:
         return [PatientLink(*link.place, part, "name", tuple(people[part]), True) for part in known]
     namesakes = people.get(words[-1], []) if len(words) > 1 else []
     alike = [match for match in namesakes if any(part[:2] == words[0][:2] for part in plain(match.name).split()[:-1])]
@@ -292,10 +314,6 @@ def _apart(links: Iterable[PatientLink]) -> list[PatientLink]:
         if not _meets(link.place, [other.place for other in kept]):
             kept.append(link)
     return kept
-
-
-def _gap(link: PatientLink, birth: Birth) -> int:
-    return max(birth.start - link.end, link.start - birth.end)
 
 
 def _meets(span: Span, others: Iterable[Span]) -> bool:

@@ -65,7 +65,7 @@ def read_request(
         meant=_meant(reading),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
-        drugs=[_drug(link) for link in linked],
+        drugs=[_drug(link, drugs) for link in linked],
         orders=read_orders(marked, drugs),
         allergies=read_allergies(marked),
         notes=[read_note(marked, span) for span in notes[:1]],
@@ -142,9 +142,10 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
     return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
-def _drug(link: DrugLink) -> dict[str, Any]:
+def _drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
     members = said_for("groups")[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
-    return {"said": link.text, "name": link.name, "how": link.how, "members": members}
+    generic = drugs.generic(link.name) or link.name
+    return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}
 
 
 def _meant(reading: Reading) -> str:

@@ -6,6 +6,7 @@ Data decides; no topic is named in code.
 from functools import lru_cache
 from typing import Any
 
+from docgemma.paths import data_file
 from docgemma.text.words import clinical, fits, listed, phrases_in, plain
 
 Entry = dict[str, Any]
@@ -17,7 +18,8 @@ def measures_in(text: str, *, sure: bool = False) -> list[str]:
     Args:
         sure: leave out words that may mean something else ("vs"), as they do outside of a marked measure.
     """
-    entries = said_in(text, "measures" if sure else "any measures")
+    single = [word.removesuffix("s") if len(word) > 3 else word for word in text.casefold().split()]  # "A1cs"
+    entries = said_in(f"{text} ; {' '.join(single)}", "measures" if sure else "any measures")
     return list(dict.fromkeys(name for entry in entries for name in entry.get("group") or [entry["name"]]))
 
 
@@ -56,6 +58,12 @@ def everyday() -> frozenset[str]:
     lists = [entry for kind in ("any measures", "topics", "label_topics", *topics) for entry in _entries(kind)]
     said = (plain(str(word)) for entry in lists for word in entry.get("said") or [])
     return frozenset(word for word in said if " " not in word)
+
+
+@lru_cache(maxsize=1)
+def given_names() -> frozenset[str]:
+    """Given names, folded: beside a surname that only somebody else has, one is somebody who is not known."""
+    return frozenset(data_file("rcm", "pii", "given.txt").read_text(encoding="utf-8").split())
 
 
 def said_in(text: str, kind: str) -> list[Entry]:

@@ -6,6 +6,10 @@ from docgemma.reading.labels import TOPICS
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
 from docgemma.state import PendingWrite, Request
 
+NOT_UNDERSTOOD = (
+    "The entry below is unchanged: what to change was not understood. Say the whole dose, reaction or note text, or "
+    "edit the card."
+)
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
 
@@ -18,19 +22,24 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
         pending: the card.
 
     Returns:
-        {"decision": "reject" | "amend" | "hold", "args": {...}}. "hold": another question, which is answered first.
+        {"decision": "reject" | "amend" | "hold", "args": {...}, "beside": a line above the card}. "hold": another
+        question, which is answered first.
     """
     asks = set(request["asks"])
     refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
     if ("cancel" in asks or refused) and not asks & LOOKS_UP:  # "hold on, what's his GFR": the card stays
-        return {"decision": "reject", "args": {}}
+        return _decision("reject")
     if asks <= {"ok", "chat"} and "ok" in asks:
-        return {"decision": "amend", "args": {}}  # the card is shown again: a person approves it
+        return _decision("amend")  # the card is shown again: a person approves it
     now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
     changed = {name: value for name, value in now.items() if value and value != before.get(name)}
-    return (
-        {"decision": "amend", "args": changed} if request["corrects"] and changed else {"decision": "hold", "args": {}}
-    )
+    if not request["corrects"]:
+        return _decision("hold")
+    return _decision("amend", changed) if changed else _decision("amend", beside=NOT_UNDERSTOOD)
+
+
+def _decision(what: str, args: dict[str, Any] | None = None, beside: str = "") -> dict[str, Any]:
+    return {"decision": what, "args": args or {}} | ({"beside": beside} if beside else {})
 
 
 def _entry(request: Request, tool: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
-from docgemma.rules.chart_entries import age, lines_of, overview, weighed
+from docgemma.rules.chart_entries import age, lines_of, overview, to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.grounding import split
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
@@ -27,6 +27,7 @@ from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import names, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
+NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = (
     "I cannot do that. I can look up patients' charts, drug labels and interactions, literature and "
@@ -37,11 +38,16 @@ NOT_JUDGED = "Whether this patient is eligible was not judged: compare the crite
 UNNAMED = "no entry of the chart has this name"
 NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
+BEYOND = (
+    "outside what this assistant does: it cannot call, book, refer, order tests, send or print; it can look up, check, "
+    "and prepare a note that asks for it"
+)
 LETTERS = 3  # of a word that tells something
 WORDS = {
     "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
     "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
     "chart": "chart", "gk": "general question", "oos": "other request", "img": "image",
+    "cohort": "list of patients",
 }  # fmt: skip
 
 
@@ -75,15 +81,16 @@ def compose(
     lead, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     blocks = unique([fact for fact in block if fact != gone] for block in blocks)
     told = plain(Answer(lead, blocks, []).plain)
-    missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item["ask"], told)]
+    missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item, told)]
     lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in missing]
     return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 
 
-def _told(ask: str, told: str) -> bool:
-    """Whether a telling word of what seems unanswered stands in the answer after all."""
-    words = [word for word in plain(ask).split() if len(word) > LETTERS]
-    return not words or any(f" {word}" in f" {told}" for word in words)
+def _told(item: Mapping[str, str], told: str) -> bool:
+    """Whether a telling word of what was named and not found stands in the answer after all."""
+    words = [word for word in plain(item["ask"]).split() if len(word) > LETTERS]
+    named = item["ask"] not in WORDS.values()
+    return named and (not words or any(f" {word}" in f" {told}" for word in words))
 
 
 def _notices(state: AgentState, request: Request) -> list[str]:
@@ -95,8 +102,10 @@ def _notices(state: AgentState, request: Request) -> list[str]:
         elif drug["how"] == "group":
             members = ", ".join(drug["members"])
             lines.append(f"{drug['said']}: looked up for {members}; other drugs of this group were not.")
-    unchecked = "may" in request["asks"] and not known.people(state) and known.drugs(state)
-    return [*lines, *([NOBODY_CHECKED] if unchecked else [])]
+    may = "may" in request["asks"]
+    lines += [NOBODY_CHECKED] if may and not known.people(state) and known.drugs(state) else []
+    dosed = request["details"].keys() & {"dose", "frequency", "route"} and not (request["drugs"] or request["orders"])
+    return [*lines, *([NO_DRUG] if may and dosed else [])]
 
 
 def _patient(
@@ -171,7 +180,8 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
     allergies, problems = (
         [line.text for line in lines_of(chart, ask) if line.item["active"]] for ask in ("alg", "prob")
     )
-    results = [line.text for line in lines_of(chart, "labs") if weighed(line.item)]
+    weighed = to_weigh(chart)
+    results = [line.text for line in lines_of(chart, "labs") if line.item in weighed]
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
         *taken,
@@ -279,7 +289,8 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
     chart, searched = "get_patient_chart" in read, "search_patient" in read
     reasons = {
         "gk": "general medical knowledge is not in the offline sources" if read and not defined else "",
-        "oos": "outside what this assistant does" if read else "",
+        "oos": BEYOND if read else "",
+        "cohort": "one chart at a time" if read else "",
         "img": "no image is attached" if "analyze_medical_image" not in read else "",
     }
     if chart and not known.charts(state):

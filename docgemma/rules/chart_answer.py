@@ -7,6 +7,7 @@ Every sentence is composed from the chart's own entries. Which entries are meant
 from collections.abc import Iterable, Sequence
 from datetime import date
 
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measures_in, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
@@ -79,6 +80,8 @@ def _said_elsewhere(request: Request, chart: Chart) -> list[str]:
 def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
     """What the chart says of one measure, drug, vaccine, problem or the like, and the asks that are served by it."""
     named = measures_in(measure)
+    if not named and (spelt := said_for("conditions").get(plain(measure))):  # "PE"
+        measure = spelt["name"]
     recorded = {measure_named(line.name) for line in lines_of(chart, "labs", "vit")}
     if not recorded & set(named):
         if drugs.find(measure) and not (RESULTS & set(asks) and named):
@@ -126,7 +129,9 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     results = [(measure_named(line.name), line.text) for line in lines_of(chart, "labs", "vit", "soc")]
     lines = [text for name in wanted for measure, text in results if measure == name]
     missing = [name for name in wanted if name not in {measure for measure, _ in results}]
-    told = [line.text for name in missing for line in _anywhere(name, chart)] if not lines else []
+    written = {name: _anywhere(name, chart, "notes") for name in missing}  # "QTc 438 ms" of a note
+    told = [line.text for found in written.values() for line in found]
+    missing = [name for name in missing if not written[name]]
     many = bool(lines) and len(missing) > FEW  # of a group, what there is
     return [*lines, *told, *([f"Not among the results: {', '.join(missing)}."] if missing and not many else [])]
 
@@ -152,10 +157,10 @@ def _conflict(measure: str, chart: Chart, drugs: DrugNames) -> list[str]:
     return [finding.text for finding in found if finding.rank != UNCHECKED][:1]
 
 
-def _anywhere(measure: str, chart: Chart) -> list[Line]:
-    """Entries that have every telling word of a measure."""
+def _anywhere(measure: str, chart: Chart, *asks: str) -> list[Line]:
+    """Entries, of these topics or of any, that have every telling word of a measure."""
     words = _telling(measure)
-    listed = lines_of(chart, "soc", "labs", "vit", "prob", "meds", "alg", "notes") if words else []
+    listed = lines_of(chart, *(asks or ("soc", "labs", "vit", "prob", "meds", "alg", "notes"))) if words else []
     return [line for line in listed if all(names([word], _words_of(line)) for word in words)][:4]
 
 

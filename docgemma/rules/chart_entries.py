@@ -78,9 +78,11 @@ def overview(chart: Chart) -> list[str]:
     return [line for ask in SECTIONS for line in section(ask, chart, date.today())]
 
 
-def weighed(item: Entry) -> bool:
-    """Whether an order is read with this result: kidney function, potassium, INR and whatever is abnormal."""
-    return measure_named(item["name"]) in WEIGHED or item["flag"] not in UNREMARKABLE
+def to_weigh(chart: Chart) -> list[Entry]:
+    """The results that an order is read with: eGFR, potassium, INR and whatever is abnormal; else the creatinine."""
+    named = [(measure_named(item["name"]), item) for item in chart["labs"]]
+    weighed = [item for name, item in named if name in WEIGHED or item["flag"] not in UNREMARKABLE]
+    return weighed or [item for name, item in named if name == "creatinine"]
 
 
 def brief(item: Entry) -> str:
@@ -91,7 +93,7 @@ def brief(item: Entry) -> str:
 
 def results_to_weigh(chart: Chart) -> str:
     """The results that an order is read with, on one line."""
-    told = [brief(item) for item in chart["labs"] if weighed(item)]
+    told = [brief(item) for item in to_weigh(chart)]
     return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
 
 

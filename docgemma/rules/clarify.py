@@ -7,6 +7,7 @@ from rapidfuzz import fuzz
 
 from docgemma.state import Clarification, Request
 from docgemma.text.births import read_births
+from docgemma.text.drugs import DrugNames
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import clinical, listed, names, plain
 
@@ -16,6 +17,7 @@ TYPO_LEAD = 8  # points by which it must be nearer to one option than to all oth
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
 OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
+MODIFIERS = 3  # words before a name that may describe
 DESCRIBED = 8  # words of a description
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
@@ -79,9 +81,24 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
     return scores[0][1] if len(scores) == 1 or scores[0][0] - scores[1][0] >= TYPO_LEAD else None
 
 
-def described(text: str, clarification: Clarification, charts: dict[str, dict[str, Any]]) -> str | None:
+def description(message: str, name: str) -> str:
+    """How a message tells somebody from their namesakes: "the warfarin Wilson", "Wilson, the one with HFrEF"."""
+    before, found, after = message.partition(name)
+    words = before.split()[-MODIFIERS:]
+    lower = [word.casefold() for word in words]
+    told = words[len(lower) - lower[::-1].index("the") :] if "the" in lower else []
+    told += [words[-1].removesuffix("-")] if words and words[-1].endswith("-") and not told else []  # "HFrEF-wilson"
+    behind = after.lstrip(" ,")
+    if found and behind.startswith(("the one", "(")):
+        for end in ").;?!":
+            behind = behind.partition(end)[0]
+        told += behind.strip("(").split()
+    return " ".join(told)
+
+
+def described(text: str, charts: dict[str, dict[str, Any]], drugs: DrugNames | None = None) -> str | None:
     """The id of the one option whose chart has what a short answer says: "the older one with AF"."""
-    words = _telling(text)
+    words = [(drugs and drugs.generic(word)) or word for word in _telling(text)]
     telling = [word for word in words if any(_in_chart(word, chart) for chart in charts.values())]
     fitting = [option for option in charts if all(_in_chart(word, charts[option]) for word in telling)]
     if len(words) > DESCRIBED:

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
-from docgemma.rules.refusal import REFUSED, UNCHANGED
+from docgemma.rules.answer import BEYOND, NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
+from docgemma.rules.refusal import NO_COHORT, REFUSED, UNCHANGED
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 
@@ -45,6 +45,8 @@ def direct_reply(request: Request, question: str) -> Reply:
     asks = set(request["asks"])
     if "change" in asks:
         return Reply(UNCHANGED, settled=True, refused=True)
+    if "cohort" in asks:
+        return Reply(NO_COHORT, settled=True, unanswered=[{"ask": WORDS["cohort"], "reason": "one chart at a time"}])
     if request["meant"] == "refused":
         return Reply(REFUSED, settled=True)
     if asks & {"ok", "cancel"}:
@@ -56,9 +58,7 @@ def direct_reply(request: Request, question: str) -> Reply:
         sources = [{"title": item["reference"], "url": "", "id": item["term"]} for item in found]
         return Reply(text, settled=True, definition=text, sources=sources)
     if asks == {"oos"}:
-        return Reply(
-            OUT_OF_SCOPE, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": "outside what this assistant does"}]
-        )
+        return Reply(OUT_OF_SCOPE, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": BEYOND}])
     if asks == {"chat"}:
         return Reply(GREETING if set(plain(question).split()) & GREETS else THANKS)
     if asks & {"find", "may"} or not asks - {"fix"}:

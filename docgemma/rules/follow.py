@@ -127,7 +127,21 @@ def corrected(request: Request, last: Request) -> Request:
         given = request["allergies"][0] if request["allergies"] else {"substance": drug["said"] if drug else ""}
         given = {name: value for name, value in given.items() if value}
         new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
+    if last["notes"] and "note" in last["asks"] and not request["notes"]:
+        note = last["notes"][-1]
+        new["notes"] = [*last["notes"][:-1], {**note, "note_text": _reworded(note["note_text"], request["said"])}]
     return replaced(last, **new)
+
+
+def _reworded(text: str, said: str) -> str:
+    """A note's text with one word in the place of another: "sats were 90 not 91"."""
+    edges, parts = ",.;:!?", text.split(" ")
+    words = [word.strip(edges) for word in said.replace("instead of", "not").split()]
+    for new, denial, old in zip(words, words[1:], words[2:], strict=False):
+        places = [at for at, part in enumerate(parts) if part.strip(edges) == old]
+        if denial == "not" and len(places) == 1:
+            parts[places[0]] = parts[places[0]].replace(old, new)
+    return " ".join(parts)
 
 
 def _changed_order(order: OrderRef, request: Request) -> OrderRef:

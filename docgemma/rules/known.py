@@ -69,6 +69,12 @@ def chart_medications(state: AgentState) -> list[str]:
     return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
 
 
+def chart_problems(state: AgentState) -> list[str]:
+    """Active problems of the charts read in this turn."""
+    listed = [entry for item in charts(state) for entry in item["result"].get("conditions") or []]
+    return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
+
+
 def replaced(request: Request, **changes: Any) -> Request:
     """The request with some of its parts otherwise."""
     return cast(Request, {**request, **changes})

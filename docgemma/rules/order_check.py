@@ -150,9 +150,10 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
         theirs = ingredients(entry["name"], drugs)
         active = f"{entry['name']} is already active"
         if same := ordered & theirs:
+            dose = f" ({entry['dosage']})" if entry.get("dosage") else ""
             itself = plain(entry["name"]) == plain(medication)
             contains = "" if itself else f" and contains {', '.join(sorted(same))}"
-            yield Finding(MAJOR, f"Duplicate: {entry['name']} is already active{contains}.")
+            yield Finding(MAJOR, f"Duplicate: {active}{dose}{contains}.")
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)

@@ -44,7 +44,8 @@ class PatientState:
 
     @property
     def may_become_pregnant(self) -> bool:
-        return self.sex == "female" and self.age is not None and 12 <= self.age <= 50 and not self.named(BEYOND)
+        of_age = self.sex == "female" and self.age is not None and 12 <= self.age <= 50
+        return of_age and not self.named(BEYOND) and not self.has("pregnancy")
 
 
 UNKNOWN = PatientState(age=None, sex="", weight=None, problems=(), results={})

@@ -19,6 +19,7 @@ ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 NOT_SPECIFIED = "not specified"
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
+MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
 MAX_DRUGS = 6  # in one interaction check
 
 
@@ -146,7 +147,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
     names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
     checked = "may" in asks or bool(considered)
-    steps = [*_interactions(state, names, checked, asks), *_labels(state, request, names, checked)]
+    steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     if "lit" in asks:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "trial" in asks or request["trials"]:
@@ -156,12 +157,14 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     return steps
 
 
-def _interactions(state: AgentState, names: list[str], checked: bool, asks: set[str]) -> list[Step]:
+def _interactions(state: AgentState, request: Request, names: list[str], checked: bool) -> list[Step]:
     """Everything named with everything active; for a check, once the chart says what that is."""
+    asks = set(request["asks"])
     active = known.chart_medications(state)
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 and not asks - {"safe", "chat", "gk"}
-    together = known.unique([*names, *active])[:MAX_DRUGS]
+    generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
+    together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
     waits = checked and known.people(state) and not known.charts(state)
     if len(together) < 2 or waits or not ("ddi" in asks or (checked and names) or among or alone):
         return []
@@ -186,9 +189,12 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
     known_as = said_for("conditions")
     short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
-    wanted = request["trials"] or named or short or [_subject(state, request)]
-    steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     found = known.made(state, "find_clinical_trials")
+    problems = known.chart_problems(state)[:MAX_PROBLEMS]
+    wanted = request["trials"] or named or short or problems or [_subject(state, request)]
+    if found and all(item["empty"] for item in found):  # "uncontrolled on three drugs": trials of what the chart has
+        wanted = known.unique([*wanted, *problems])
+    steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     if request["status"] and any(item["empty"] for item in found):
         steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in wanted]
     return steps

@@ -11,6 +11,10 @@ UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
 )
+NO_COHORT = (
+    "I read one chart at a time and cannot list patients by a medicine, a problem or a result: the record system's "
+    "own search can. Name a patient, and I look there."
+)
 NOT_COVERED = (
     "How to treat this is not covered here: follow the local protocol. This is what the chart holds; drug labels, "
     "interactions, literature and trials can be looked up."
@@ -31,6 +35,7 @@ def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
     asks = set(request["asks"])
     lines = [UNCHANGED] if "change" in asks else []
+    lines += [NO_COHORT] if "cohort" in asks else []
     lines += [NOT_COVERED] if "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) else []
     if request["meant"] == "refused":
         lines.append(REFUSED)

@@ -21,7 +21,10 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
     """A line for each thing that was typed and that the chart has otherwise."""
     lines = []
     results = lines_of(dict(chart), "labs", "vit")
+    ids = {patient["id"] for patient in request["patients"]}
     for name, typed in typed_values(request["said"]):
+        if typed in ids:  # "pt 555" is no prothrombin time
+            continue
         latest = next((line.item for line in results if measure_named(line.name) == name), None)
         if latest is None:
             lines.append(NONE.format(you=YOU_WROTE, name=name, typed=typed))

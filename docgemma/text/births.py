@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from docgemma.ehr.base import PatientMatch
 
-PART = re.compile(r"\bd\.\s?o\.\s?b|\d+|[^\W\d_]+", re.IGNORECASE)
+PART = re.compile(r"\bd\.\s?o\.\s?b|\b(?-i:b)\.(?=\s?\d)|\d+|[^\W\d_]+", re.IGNORECASE)
 MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
-STATES = frozenset("born dob d.o.b birth birthdate birthday bday".split())
+STATES = frozenset("born dob d.o.b b. birth birthdate birthday bday".split())
 LEADS = frozenset({"date", "year"})  # date of birth
 FILLERS = frozenset("on in is was the a".split()) | LEADS
 ORDINALS = frozenset("st nd rd th of".split())  # no words of a date: 11th of Feb

@@ -1,5 +1,6 @@
 """The two drug tools: label safety, and interactions of every pair."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
+from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
 # gravest first; a curated source uses the single words, a label its own
@@ -112,6 +114,19 @@ def interactions_of_known(names: list[str], knowledge: Knowledge) -> tuple[Answe
                 raise
             names.remove(name)
             unknown.append(name)
+
+
+def between(
+    records: Iterable[Interaction], taken: Sequence[frozenset[str]], drugs: DrugNames | None
+) -> list[Interaction]:
+    """Of each two medicines, by their ingredients, the gravest interaction: a combination has none with itself."""
+    found: dict[tuple[frozenset[str], ...], Interaction] = {}
+    for item in sorted(records, key=lambda item: gravity(item.severity)):
+        one, other = (ingredients(name, drugs) for name in item.drugs[:2])
+        for pair in combinations(taken, 2):
+            if any(one & mine and other & theirs for mine, theirs in (pair, pair[::-1])):
+                found.setdefault(pair, item)
+    return [item for at, item in enumerate(found.values()) if item not in list(found.values())[:at]]
 
 
 def _none_listed(drugs: list[str], found: list[Interaction], context: ToolContext) -> list[list[str]]:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from docgemma.knowledge.base import Answer, Article, Trial
+from docgemma.knowledge.search import known_part
 from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -20,8 +21,8 @@ def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) 
     Raises:
         ToolError: an outage.
     """
-    answer = _in_either_wording(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
-    return _output({"query": args.query}, "articles", answer)
+    answer, part = _found(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
+    return _output({"query": args.query, "part": part}, "articles", answer)
 
 
 def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> ToolOutput:
@@ -32,17 +33,22 @@ def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> Tool
     Raises:
         ToolError: `invalid_args` for a status that is none, or an outage.
     """
-    answer = _in_either_wording(
-        args.condition, lambda text: context.knowledge.trials(text, status=args.status, limit=SHOWN)
-    )
-    return _output({"condition": args.condition, "status": args.status}, "trials", answer)
+    answer, part = _found(args.condition, lambda text: context.knowledge.trials(text, status=args.status, limit=SHOWN))
+    return _output({"condition": args.condition, "status": args.status, "part": part}, "trials", answer)
 
 
-def _in_either_wording(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
-    """Search as asked, then with abbreviations in words: "abx in CAP"."""
+def _found(text: str, find: Callable[[str], Answer[Any]]) -> tuple[Answer[Any], str | None]:
+    """Search as asked, then with abbreviations in words ("abx in CAP"), then for the conditions and drugs in it alone.
+
+    Returns:
+        The answer, and the part of the text that it is for where nothing matched the whole.
+    """
     answer = find(text)
-    plain = text if answer.records else spelt_out(text)
-    return answer if plain == text else find(plain)
+    if not answer.records and (plain := spelt_out(text)) != text:
+        answer = find(plain)
+    if not answer.records and (part := known_part(text)) and (of_part := find(part)).records:
+        return of_part, part
+    return answer, None
 
 
 def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[Trial]) -> ToolOutput:
@@ -67,8 +73,10 @@ def format_trials(data: dict[str, Any]) -> str:
 def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
     each = max(180, 1150 // len(items))
     invented = any(item["demonstration"] for item in items)
+    partly = f"Nothing matches all of “{data.get('query') or data.get('condition')}”; these match “{data.get('part')}”."
     notice = f"Demonstration records are invented examples{warning}." if invented else ""
-    return bound([line(item, each) for item in items], closing=[notice, fallback_line(data)])
+    first = [partly] if data.get("part") else []
+    return bound([*first, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
 
 
 def _article_line(item: dict[str, Any], limit: int) -> str:
@@ -99,7 +107,7 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     no_answer="The literature service did not respond. Nothing was searched.",
-    data={"query": str, "articles": [Article], "fell_back": str | None},
+    data={"query": str, "part": str | None, "articles": [Article], "fell_back": str | None},
     needs="no patient",
     outside=True,
 )
@@ -118,7 +126,7 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     no_answer="The trial registry did not respond. Nothing was searched.",
-    data={"condition": str, "status": str | None, "trials": [Trial], "fell_back": str | None},
+    data={"condition": str, "status": str | None, "part": str | None, "trials": [Trial], "fell_back": str | None},
     needs="no patient",
     outside=True,
 )

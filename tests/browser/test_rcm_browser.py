@@ -55,8 +55,9 @@ def test_each_quote_of_the_checklist_is_highlighted_on_its_page(visit, width: st
     person.clicks("Run")
     person.page.locator("#dg-rcm").get_by_text("Working:").wait_for()
     text = answered(person)
-    assert text.index("Verdict") < text.index(" of 5 criteria are met") < text.index("Checklist")
-    assert "MET" in text and "NOT DOCUMENTED" in text and "A person decides" in text and "Confidence " in text
+    # one too many: the strict xfail in tests/test_rcm_criteria.py says which; both figures fall when it is mended
+    assert text.index("Verdict") < text.index("3 of 5 criteria are met") < text.index("Checklist")
+    assert "MET" in text and "NOT DOCUMENTED" in text and "A person decides" in text and "Confidence 92 %" in text
     assert "not given by this model" in text and "Evidence ledger" in text and "not replace" in text
     person.page.wait_for_function(DRAWN)
     assert "highlighted: “Mr. Abernathy is a" in person.page.locator(".dg-page > img").get_attribute("alt")
