@@ -53,6 +53,13 @@ def settings(home: Path) -> Settings:
     return Settings(home=home, sources="offline")
 
 
+@pytest.fixture(scope="module")
+def offline_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """The edge agent offline, one for all tests of a file."""
+    with Agent(Settings(home=tmp_path_factory.mktemp("agent"), sources="offline"), model="edge") as made:
+        yield made
+
+
 @pytest.fixture
 def scripted() -> ScriptedLLM:
     return ScriptedLLM()

@@ -1,25 +1,15 @@
 """What a clinician in a hurry types: values, emergencies, orders per kilogram, questions that stand alone."""
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 
-from docgemma.agent import Agent
 from docgemma.reading.terms import refers_back
 from docgemma.rules.follow import carried
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.typed import typed_lines, typed_values
-from docgemma.settings import Settings
 
 SMITH, RAHMAN = "abc-123", "ghi-789"
-
-
-@pytest.fixture(scope="module")
-def agent(tmp_path_factory):
-    home: Path = tmp_path_factory.mktemp("hurry")
-    with Agent(Settings(home=home, sources="offline"), model="edge") as made:
-        yield made
 
 
 @pytest.mark.parametrize(
@@ -53,55 +43,55 @@ def test_only_a_message_that_leans_takes_the_drug_of_the_one_before():
 
 
 @pytest.mark.parametrize("question", ["pt k 6.8 on gas, what do i do", "hyperkalaemia management"])
-def test_treatment_is_said_not_to_be_covered_beside_what_the_chart_holds(agent, question):
-    done = agent.ask(question, patient=SMITH)
+def test_treatment_is_said_not_to_be_covered_beside_what_the_chart_holds(offline_agent, question):
+    done = offline_agent.ask(question, patient=SMITH)
     assert done["status"] == "answered" and done["pending_write"] is None
     assert "not covered here" in done["answer"] and "5.0" in done["answer"]
     assert [item["ask"] for item in done["unanswered"]] == ["general question"]
 
 
-def test_without_a_patient_it_is_one_line(agent):
-    done = agent.ask("pt k 6.8 on gas, what do i do")
+def test_without_a_patient_it_is_one_line(offline_agent):
+    done = offline_agent.ask("pt k 6.8 on gas, what do i do")
     assert done["tools"] == [] and "protocol" in done["answer"] and done["unanswered"]
 
 
-def test_a_raised_dose_is_a_change_and_its_dose_is_checked(agent):
-    done = agent.ask("increase lisinopril to 40mg od", patient=SMITH)
+def test_a_raised_dose_is_a_change_and_its_dose_is_checked(offline_agent):
+    done = offline_agent.ask("increase lisinopril to 40mg od", patient=SMITH)
     assert done["pending_write"] is None and "cannot remove, stop or change" in done["answer"]
     assert "40 mg a day; the maximum is 80 mg a day" in done["answer"] and "lisinopril 20 mg" in done["answer"]
 
 
-def test_a_dose_per_kilogram_is_computed_from_the_chart(agent):
-    card = agent.ask("gent 5 mg/kg iv od", patient=SMITH)["pending_write"]
+def test_a_dose_per_kilogram_is_computed_from_the_chart(offline_agent):
+    card = offline_agent.ask("gent 5 mg/kg iv od", patient=SMITH)["pending_write"]
     assert card["args"]["medication_name"] == "gentamicin" and card["args"]["dosage"] == "455 mg"
     assert card["original"]["dosage"] == "5 mg/kg" and "91 kg" in card["args"]["notes"]
     assert list(card["args"])[:4] == ["patient_id", "medication_name", "dosage", "frequency"]
 
 
-def test_what_a_drug_is_given_in_is_no_order_of_its_own(agent):
-    card = agent.ask("give 10 units actrapid in 50ml 50% dextrose", patient=SMITH)["pending_write"]
+def test_what_a_drug_is_given_in_is_no_order_of_its_own(offline_agent):
+    card = offline_agent.ask("give 10 units actrapid in 50ml 50% dextrose", patient=SMITH)["pending_write"]
     assert card["args"]["medication_name"] == "actrapid" and "50ml 50%" in card["args"]["notes"]
 
 
-def test_an_order_is_one_whatever_was_said_before(agent):
-    thread = agent.ask("can I give metformin?", patient=SMITH)["thread"]
-    done = agent.ask("prescribe ibuprofen 400mg tds", thread=thread)
+def test_an_order_is_one_whatever_was_said_before(offline_agent):
+    thread = offline_agent.ask("can I give metformin?", patient=SMITH)["thread"]
+    done = offline_agent.ask("prescribe ibuprofen 400mg tds", thread=thread)
     assert done["pending_write"]["args"]["medication_name"] == "ibuprofen"
 
 
-def test_nkda_is_held_against_the_chart_and_a_drug_is_spelt_right(agent):
-    done = agent.ask("nkda. start ceftriaxon 1g iv od", patient=RAHMAN)
+def test_nkda_is_held_against_the_chart_and_a_drug_is_spelt_right(offline_agent):
+    done = offline_agent.ask("nkda. start ceftriaxon 1g iv od", patient=RAHMAN)
     assert done["pending_write"]["args"]["medication_name"] == "ceftriaxone"
     assert "You wrote NKDA; the chart has: penicillin" in done["answer"]
 
 
-def test_a_pregnant_patient_is_no_man_and_the_woman_spoken_of_is_offered(agent):
-    assert agent.ask("pregnant pt, is doxy ok", patient=SMITH)["status"] == "needs_clarification"
-    thread = agent.ask("show chart", patient=RAHMAN)["thread"]
-    asked = agent.ask("her crp", thread=thread, patient=SMITH)
+def test_a_pregnant_patient_is_no_man_and_the_woman_spoken_of_is_offered(offline_agent):
+    assert offline_agent.ask("pregnant pt, is doxy ok", patient=SMITH)["status"] == "needs_clarification"
+    thread = offline_agent.ask("show chart", patient=RAHMAN)["thread"]
+    asked = offline_agent.ask("her crp", thread=thread, patient=SMITH)
     assert [option["id"] for option in asked["options"]] == [RAHMAN, SMITH]
 
 
-def test_a_duration_before_its_reason_is_read(agent):
-    card = agent.ask("nitrofurantoin 100mg bd 5/7 for uti", patient=RAHMAN)["pending_write"]
+def test_a_duration_before_its_reason_is_read(offline_agent):
+    card = offline_agent.ask("nitrofurantoin 100mg bd 5/7 for uti", patient=RAHMAN)["pending_write"]
     assert card["args"]["notes"] == "for 5 days; for uti"

@@ -278,7 +278,8 @@ def test_a_question_that_names_no_service_is_judged_by_what_the_document_request
     told = ask("Does the request meet the criteria?", NOTES / "maddox_knee_mri.pdf")
     verdicts = [one["verdict"] for one in told["criteria"]]
     assert told["policy"]["id"] == "NHP-IMG-001" and verdicts.count("NOT MET") == 4 and verdicts.count("MET") == 1
-    assert not told["escalate"] and not told["insufficient"]  # each criterion is decided by a quote
+    assert not told["insufficient"]  # each criterion is decided by a quote
+    assert told["escalate"] and told["answer"].count("A denial is a person's to make.") == 4
 
 
 def test_a_requested_drug_is_held_against_the_allergies(ask) -> None:

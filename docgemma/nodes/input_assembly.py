@@ -22,14 +22,13 @@ from docgemma.state import (
     Clarification,
     ImageRef,
     Option,
-    OrderRef,
     PatientRef,
     Request,
 )
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, plain
 from docgemma.tools.images import describe_image
-from docgemma.tools.records import chart_data
+from docgemma.tools.records import active_ingredients, chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
@@ -103,7 +102,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if waiting and bare:
         request = known.replaced(request, asks=["fix"])
     if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
-        waits = [{"said": order["said"], "name": order["drug"], "how": order["how"]} for order in _ordered(state)]
+        waits = known.ordered(known.request(state))
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
     if not waiting and "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
         return known.replaced(request, asks=["change"])
@@ -122,13 +121,8 @@ def _new_beside_taken(request: Request, context: Context) -> bool:
     if "meds" not in request["asks"] or "may" in request["asks"] or len(named) < 2 or len(patients) != 1:
         return False
     stored = context.store.chart(patients[0]["id"])
-    listed = chart_data(stored)["medications"] if stored else []
-    taken = [ingredients(item["name"], context.drugs) for item in listed if item["active"]]
-    return len({any(parts & other for other in taken) for parts in named}) == 2
-
-
-def _ordered(state: AgentState) -> list[OrderRef]:
-    return known.request(state)["orders"]
+    taken = active_ingredients(chart_data(stored), context.drugs) if stored else frozenset[str]()
+    return len({bool(parts & taken) for parts in named}) == 2
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:

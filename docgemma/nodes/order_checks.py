@@ -9,6 +9,7 @@ from docgemma.rules import known
 from docgemma.rules.order_check import Finding
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
+from docgemma.tools.records import active_ingredients
 
 Considered = tuple[str, str, str]  # drug, dose, frequency
 
@@ -30,9 +31,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
 
 def _new(orders: list[Considered], chart: dict[str, Any], context: Context) -> list[Considered]:
     """What is not taken already; where all of it is, all of it."""
-    active = {
-        part for item in chart["medications"] if item["active"] for part in ingredients(item["name"], context.drugs)
-    }
+    active = active_ingredients(chart, context.drugs)
     return [order for order in orders if not ingredients(order[0], context.drugs) <= active] or orders
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from docgemma.rcm.assertion import status
 from docgemma.rcm.header import identity_of
-from docgemma.rcm.records import CONFIDENT, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
+from docgemma.rcm.records import CONFIDENT, LEADS, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
 from docgemma.text.characters import fold
@@ -104,6 +104,8 @@ def escalation(
     grave = {"contraindicated", "major", "high"} & {rank.casefold() for rank in gate_ranks}
     why = [f"{REVIEW}: a grave safety finding stops this request."] if grave else []
     why += [f"Contradiction: {one['what']}. Both quotes are given; a person decides." for one in contradictions]
+    why += [f"Not met: {one['id']}: {one['text']} A denial is a person's to make."
+            for one in judged if one["verdict"] == "NOT MET"]  # fmt: skip
     why += insufficient(judged)
     why += [f"Confidence is {confidence:.0%}, below {CONFIDENT:.0%}."] if confidence < CONFIDENT else []
     return why + (["The result is partial: not everything could be read or checked."] if partial else [])
@@ -176,7 +178,8 @@ def _agrees(claim: str, quote: str, around: str, section: str) -> bool:
     Where nothing that is affirmed is shared, a quote that is denied or planned bears out no plain statement.
     """
     mine, theirs, quoted = words_of(claim), words_of(around), {word.text for word in words_of(quote)}
-    claimed, stands = _kinds(mine), _kinds(theirs, section)
+    told = claim.startswith(LEADS)  # that it is denied or planned is what is claimed
+    claimed, stands = _kinds(mine, section if told else ""), _kinds(theirs, section)
     small = {term for kind in ("negators", "outcomes") for term in lists("negation")["denied_outcome"][kind]}
     shared = {text for text in claimed if len(text) >= LETTERS and text in quoted and text in stands}
     compared = shared - small - set(lists("negation")["small_words"])

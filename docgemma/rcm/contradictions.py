@@ -5,14 +5,13 @@ from datetime import date
 from itertools import combinations
 
 from docgemma.rcm.assertion import hits, says
-from docgemma.rcm.records import Claim, Contradiction, Document
+from docgemma.rcm.records import AGAINST, Claim, Contradiction, Document
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
 from docgemma.rcm.sides import parts, same_part, sides
 from docgemma.text.drugs import DrugNames
 
 VISITS_APART = 14  # days
 ALLERGY = ["allergy", "allergies", "allergic", "anaphylaxis", "hypersensitivity"]
-AGAINST = "Against "  # begins a claim that speaks against its criterion
 
 
 def contradictions(

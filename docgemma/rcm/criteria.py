@@ -17,11 +17,11 @@ from pydantic import create_model
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.rcm.assertion import hits, in_plan
 from docgemma.rcm.audit import verify
-from docgemma.rcm.contradictions import AGAINST, claim_of
+from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.meaning import embed
 from docgemma.rcm.passages import passages
 from docgemma.rcm.read_by import judge_read
-from docgemma.rcm.records import Claim, Criterion, Document, Identity, Judged, Policy, Verdict
+from docgemma.rcm.records import AGAINST, PLANNED, Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
 from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
 from docgemma.rcm.sides import parts, same_part, sides
@@ -32,7 +32,6 @@ CANDIDATES = 12  # sentences that a language model chooses among
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
 NEAR = 0.75  # cosine from which a sentence is about a criterion: 1 in 150 sentences about something else is above it
-PLANNED = "Planned: "  # begins a claim of what a plan shows
 APART = "judged differently by code and model; a person decides"
 LETTERS = 4  # of a word that tells what a criterion is about
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as it was published

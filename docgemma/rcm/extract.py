@@ -156,8 +156,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     asked = looked_for(state["input_query"], requested, state["want"], around.reader)
     index = policy_index(around.settings.qdrant_url or "")
     policy = next(filter(None, (index.search(state["payer"], one) for one in asked)), None)
-    unclear = policy is None and documents and not requested
-    if unclear and not names_service(state["input_query"], state["want"], around.reader):
+    if not (policy or requested) and not names_service(state["input_query"], state["want"], around.reader):
         choices = [{"id": key, "label": one["title"]} for key, one in load_policies().items()
                    if one["payer"] == state["payer"]]  # fmt: skip
         return asking("service", f"Which service is asked for? {state['payer']} has policies for these.", choices)

@@ -6,6 +6,7 @@ from re import Match
 
 from docgemma.knowledge.drug_names import DrugNames, load_drug_names
 from docgemma.paths import data_file, data_yaml
+from docgemma.reading.terms import given_names
 from docgemma.text.drugs import WORD, fold
 
 Span = tuple[int, int]
@@ -25,14 +26,10 @@ class Words:
     @classmethod
     def load(cls, dictionary: Collection[str]) -> "Words":
         """The lists, with a dictionary of English words to tell "Patient Denied" from a name."""
-
-        def read(name: str) -> str:
-            return data_file("rcm", "pii", name).read_text("utf-8")
-
-        given, surnames = frozenset(read("given.txt").split()), frozenset(read("surnames.txt").split())
+        surnames = frozenset(data_file("rcm", "pii", "surnames.txt").read_text("utf-8").split())
         lists = data_yaml("rcm", "pii", "recognizers.yaml")["names"] | data_yaml("rcm", "pii", "eponyms.yaml")
         sets = {name: frozenset(fold(str(word)) for word in words) for name, words in lists.items()}
-        return cls(given, surnames, frozenset(dictionary), sets, load_drug_names())
+        return cls(given_names(), surnames, frozenset(dictionary), sets, load_drug_names())
 
     def is_name(self, word: str) -> bool:
         return word in self.given or word in self.surnames

@@ -9,7 +9,7 @@ from docgemma.rcm.records import Document, Identity
 from docgemma.rcm.scope import Named, Person, beside_services, person_of
 from docgemma.rcm.sentences import HEAD
 from docgemma.reading.patients import find_people
-from docgemma.text.births import fitting
+from docgemma.text.births import fitting, read_births
 from docgemma.text.words import listed, plain
 
 
@@ -66,10 +66,11 @@ def _settled(named: Sequence[Named], told: Sequence[Identity], store: RecordStor
 
 def with_name(paper: Identity, document: Document, called: Sequence[str]) -> Identity:
     """Whom a document speaks of whose header labels no name: whom the question names, where its first lines do."""
-    head = {word for page in document["pages"][:1] for word in plain(page["text"][:HEAD]).replace(",", " ").split()}
-    for name in called if not paper["name"] else ():
-        if len(parts := plain(name).replace("'s", "").split()) > 1 and head.issuperset(parts):
-            return {**paper, "name": name}
+    head = document["pages"][0]["text"][:HEAD] if document["pages"] else ""
+    there, days = set(plain(head).replace(",", " ").split()), {day for one in read_births(head) for day in one.days}
+    for name, _, born in (one.partition(", born ") for one in called if not paper["name"]):
+        if len(parts := plain(name).replace("'s", "").split()) > 1 and there.issuperset(parts):
+            return {**paper, "name": name, "birth_date": paper["birth_date"] or (born if born in days else "")}
     return paper
 
 

@@ -19,6 +19,7 @@ DISCLAIMER = (
 )
 NO_POLICY = "Policy Not Found"
 REVIEW = "Physician Review Required"
+LEADS = AGAINST, PLANNED = "Against ", "Planned: "  # begin a claim that speaks against its criterion, or of a plan
 CONFIDENT = 0.90  # below it a person decides
 MAX_LOOPS = 3  # reviews of one answer
 

@@ -5,6 +5,7 @@ A clinical question is never refused by accident: where nothing is sure it is GE
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, TypedDict, cast, get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from docgemma.errors import ModelError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.paths import data_file
+from docgemma.rcm.header import words as header_words
 from docgemma.rcm.meaning import embed
 from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.policy_names import words
@@ -33,7 +35,7 @@ from docgemma.text.words import names, plain
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 GENERATION = GenConfig(temperature=0.0, max_tokens=32)
-REFUSED_BY = 0.15  # by so much OUT_OF_SCOPE leads; with both, 133 of 144 held questions are refused, 0 of 219 wrongly
+REFUSED_BY = 0.15  # by so much OUT_OF_SCOPE leads; with both, 132 of 144 held questions are refused, 0 of 219 wrongly
 SURELY = 0.6  # where a payer is named or something of a chart is asked
 LEAST = 0.25  # of an intent that is taken in its place
 PLAINLY = 0.8
@@ -110,8 +112,8 @@ def nearest(question: str, reader: Reader) -> Intent:
     scores = meaning([question], reader)[0] @ _weights()
     best = INTENTS[int(scores.argmax())]
     second = scores[:-1].max()  # OUT_OF_SCOPE is the last
-    ours = _payers_named(question) or clinical(question, reader)
-    if scores[-1] - second >= (SURELY if ours else REFUSED_BY) and not _names_procedure(question):
+    payers, told = _payers_named(question), clinical(question, reader)
+    if scores[-1] - second >= (SURELY if payers or told else REFUSED_BY) and not (payers and told):
         return "OUT_OF_SCOPE"
     if _payers_named(question) and best not in PAYERS:  # whoever names a payer asks of its policy or its denials
         best = max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
@@ -128,12 +130,8 @@ def nearest(question: str, reader: Reader) -> Intent:
 
 def clinical(question: str, reader: Reader) -> bool:
     """Whether a question plainly speaks of health care: a part of the body, a procedure, a payer, an ask of a chart."""
-    asks = set(reader.read(question).asked(PLAINLY)) & CLINICAL
-    return bool(asks or parts(question)) or _names_procedure(question)
-
-
-def _names_procedure(question: str) -> bool:
-    """Whether it names a procedure of a policy, or a payer in full."""
+    if set(reader.read(question).asked(PLAINLY)) & CLINICAL or parts(question):
+        return True
     policies = load_policies().values()
     offered = [one for policy in policies for one in policy["procedures"]]
     known = [name for one in offered for name in (one["name"], *one["also"])]
@@ -206,8 +204,9 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
 
 
 def _too_little(said: str) -> bool:
-    """Whether a name is but letters and particles: "y" or "de los" of another language opens nobody's chart."""
-    return all(word in PARTICLES or (len(word) == 1 and word.isalpha()) for word in query_tokens(said))
+    """Whether a name is but a year, letters or particles: "y" or "de los" of another language opens nobody's chart."""
+    year = said.isdigit() and len(said) == 4 and said[:2] in ("19", "20")
+    return year or all(word in PARTICLES or (len(word) == 1 and word.isalpha()) for word in query_tokens(said))
 
 
 def _policy_named(question: str) -> Policy | None:
@@ -281,7 +280,9 @@ def names_service(question: str, want: Wanted, reader: Reader) -> bool:
 def _telling(question: str, want: Wanted) -> set[str]:
     """The words of a question beside its patient, its payer and what every such question says."""
     beside = [*(one["said"] for one in want["patients"]), want["payer"], *lists("questions")["general"]]
-    words = set(plain(question).replace("'s", "").replace("-", " ").split()) - set(plain(" ".join(beside)).split())
+    said = plain(question).replace("'s", "").replace("-", " ").split()
+    doctors = {name for title, name in pairwise(said) if title.rstrip(".") in header_words()["doctors"]}
+    words = set(said) - set(plain(" ".join(beside)).split()) - doctors
     return {word for word in words if word.isalpha() and len(word) > 2}
 
 

@@ -157,10 +157,12 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
             section, said = section_at(document, page, start), words_of(text)
             heading = f" {' '.join(word.text for word in said)} "
             first = page["number"] == 1 and start < HEAD  # "Harborview Benefit Trust // Office visit 11/12/2026"
-            if len(said) <= MARGIN and any(
+            told = any(
                 heading.startswith(f" {cue} ") or ((first or text.isupper()) and f" {cue} " in heading)
                 for cue in lists("opposites")["dated"]
-            ):
+            )
+            led = first and not day and any(one.start == 0 and one.kind == "date" for one in read_births(text, today))
+            if len(said) <= MARGIN and (told or led):  # "11/10/2026   S. Marchetti, PA-C"
                 day = day_of(text, today) or day
             yield Sentence(
                 text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said

@@ -5,7 +5,7 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
-from docgemma.rules.known import replaced, unique
+from docgemma.rules.known import ordered, replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
 
@@ -70,8 +70,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
     leans = refers_back(request["said"]) or not _own_subject(request)
     if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
-        ordered = [{"said": item["said"], "name": item["drug"], "how": item["how"]} for item in last["orders"]]
-        new["drugs"] = last["drugs"] or ordered
+        new["drugs"] = last["drugs"] or ordered(last)
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):

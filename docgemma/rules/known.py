@@ -21,6 +21,11 @@ def made(state: AgentState, tool: str) -> list[ToolResult]:
     return [item for item in state.get("tool_results") or [] if item["tool_name"] == tool and not item["error"]]
 
 
+def ordered(request: Request) -> list[dict[str, Any]]:
+    """The drugs of a request's orders, as drugs that are named."""
+    return [{"said": item["said"], "name": item["drug"], "how": item["how"]} for item in request["orders"]]
+
+
 def charts(state: AgentState) -> list[ToolResult]:
     return made(state, "get_patient_chart")
 

@@ -60,16 +60,7 @@ def _moved(facts: Sequence[Fact], start: str) -> Led:
 def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     """The gravest finding on a drug for the patient; of several as grave, one that rests on a result."""
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
-    told = [item.text for item, _ in found if item.text.startswith("Possible duplicate therapy: ")]
-    replaced = {text.partition(": ")[2].partition(" is already")[0] for text in told}  # warfarin, for a switch from it
-    found.sort(
-        key=lambda pair: (
-            pair[0].rank,
-            any(f"interaction with {name}" in pair[0].text for name in replaced) or pair[0].text in told,
-            not pair[0].first.startswith("latest"),
-            bool(replaced) and not pair[0].first,
-        )
-    )
+    found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.startswith("latest")))
     shown = {fact.text: fact for fact in facts}
     worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))
     if not worst:

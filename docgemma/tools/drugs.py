@@ -126,7 +126,7 @@ def between(
         for pair in combinations(taken, 2):
             if any(one & mine and other & theirs for mine, theirs in (pair, pair[::-1])):
                 found.setdefault(pair, item)
-    return [item for at, item in enumerate(found.values()) if item not in list(found.values())[:at]]
+    return list(dict.fromkeys(found.values()))
 
 
 def _none_listed(drugs: list[str], found: list[Interaction], context: ToolContext) -> list[list[str]]:

@@ -73,10 +73,10 @@ def format_trials(data: dict[str, Any]) -> str:
 def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
     each = max(180, 1150 // len(items))
     invented = any(item["demonstration"] for item in items)
-    partly = f"Nothing matches all of “{data.get('query') or data.get('condition')}”; these match “{data.get('part')}”."
+    whole, part = data.get("query") or data.get("condition"), data.get("part")
+    partly = f"Nothing matches all of “{whole}”; these match “{part}”." if part else ""
     notice = f"Demonstration records are invented examples{warning}." if invented else ""
-    first = [partly] if data.get("part") else []
-    return bound([*first, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
+    return bound([partly, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
 
 
 def _article_line(item: dict[str, Any], limit: int) -> str:

@@ -9,6 +9,7 @@ from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
+from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.quoted import as_recorded
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 from docgemma.tools.untrusted import clean
@@ -68,6 +69,12 @@ def get_patient_chart(args: PatientChartArgs, context: ToolContext) -> ToolOutpu
     if chart is None:
         raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args.patient_id)
     return ToolOutput(chart_data(chart), context.store.name)
+
+
+def active_ingredients(chart: dict[str, Any], drugs: DrugNames | None) -> frozenset[str]:
+    """What is in the active medicines of a chart, as `chart_data` gives it."""
+    active = [item["name"] for item in chart["medications"] if item["active"]]
+    return frozenset(part for name in active for part in ingredients(name, drugs))
 
 
 def chart_data(chart: Chart) -> dict[str, Any]:
