@@ -15,6 +15,9 @@ from docgemma.text.numbers import NUMBER_WORDS, ROMAN
 
 NEAR = 8  # words between a name and its number
 NEARLY = frozenset({"about", "around", "approximately", "early", "mid", "late"})  # "since about summer 2025"
+BEGAN = ("in", "on", "around", "about")  # before a day: "began in spring 2024 and ever since"
+THROUGH = frozenset({"to", "through", "until", "thru"})  # between the first day and the last
+MONTH, YEAR = 30, 365  # days
 FIRST_YEAR = 1950  # of a bare year
 SHORT_RANGE = re.compile(r"\b(\d{1,2})/(\d{1,2})\s*(?:-|–|to|through|thru|until)\s*(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b")
 ENDLESS = Decimal("Infinity")
@@ -98,6 +101,7 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
         if inside and one.kind in ("date", "stated") and len(one.days[-1]) == len("2026-01-01"):
             found.append((inside[0], inside[-1] + 1, date.fromisoformat(one.days[-1])))
     months = [month[:3] for month in lists("units")["months"]]
+    names = {*lists("units")["months"], *months, "sept"}
     for at in range(len(words) - 1):
         year, month = words[at + 1].text, words[at].text
         if month in lists("units")["seasons"]:  # "spring 2024", "spring of 2024"
@@ -105,11 +109,27 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
             if behind < len(words) and words[behind].text.isdigit() and len(words[behind].text) == len("2026"):
                 day = date(int(words[behind].text), lists("units")["seasons"][month], 1)
                 found.append((at - (words[at - 1].text == "the"), behind + 1, day))
-        known = month in lists("units")["months"] or (len(month) == len("jan") and month in months)
-        known = known and len(year) == len("2026") and year.isdigit()
+        behind = at + 1 + (words[at + 1].text == "of")
+        year = words[behind].text if behind < len(words) else ""
+        known = month in names and len(year) == len("2026") and year.isdigit()
         if known and not any(start <= at < end for start, end, _ in found):
-            found.append((at, at + 2, date(int(year), months.index(month[:3]) + 1, 1)))
+            found.append((at, behind + 1, date(int(year), months.index(month[:3]) + 1, 1)))
+    for start, _, last in list(found):  # "Feb-May 2026", "from Jan through Sept 2026"
+        at = start - 1 - (start > 1 and words[start - 1].text in THROUGH)
+        joined = words[start - 1].text in THROUGH or _dash(words[start]) if start else False
+        month = words[at].text if joined and at >= 0 else ""
+        if last.day == 1 and month in names:
+            number_of = months.index(month[:3]) + 1
+            found.append((at, at + 1, date(last.year - (number_of > last.month), number_of, 1)))
     return sorted(found)
+
+
+def long_ago(sentence: Sentence, today: date) -> bool:
+    """Whether a sentence dates itself, and more than a year back: "BMI was 41 at the 5/2023 visit"."""
+    years = [int(word.text) for word in sentence.words if word.text.isdigit() and len(word.text) == len("2026")]
+    last = [day for _, _, day in dates(sentence, today)]
+    last += [date(year, 12, 31) for year in years if FIRST_YEAR <= year <= today.year]
+    return bool(last) and (today - max(last)).days > YEAR
 
 
 def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: bool, today: date) -> list[Value]:
@@ -117,13 +137,16 @@ def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: boo
     `ago`, the time since."""
     words, found = sentence.words, list[Value]()
     until = date.fromisoformat(sentence.day) if sentence.day and not ago else today
+    lasts = hits(lists("units")["lasting"], words) and any(word.text in lists("units")["onset"] for word in words)
     for number, (start, end, day) in enumerate(days):
         lead = next((word.text for word in reversed(words[:start]) if word.text not in NEARLY), "")
         following = days[number + 1] if number + 1 < len(days) else None
         gap = {word.text for word in words[end : following[0]]} if following else set()
-        if following and following[0] - end <= 1 and (gap <= {"to", "through", "until", "thru"}) and not ago:
-            length, stop = (following[2] - day).days, following[1]
-        elif ago or lead == "since":
+        if following and following[0] - end <= 1 and gap <= THROUGH and not ago:
+            months = 12 * (following[2].year - day.year) + following[2].month - day.month
+            whole = MONTH * months if day.day == following[2].day == 1 else 0  # "Feb to May 2026": 3 months
+            length, stop = max((following[2] - day).days, whole), following[1]
+        elif ago or lead == "since" or (lead in BEGAN and lasts):
             length, stop = (until - day).days, end
         else:
             continue
@@ -137,7 +160,8 @@ def _years(words: Sequence[Word], days: Sequence[tuple[int, int, date]], ago: bo
     for at, word in enumerate(words):
         year = int(word.text) if len(word.text) == len("2026") and word.text.isdigit() else 0
         known = FIRST_YEAR <= year <= until.year and not any(start <= at < end for start, end, _ in days)
-        if known and (ago or (at and words[at - 1].text == "since")):
+        lead = next((one.text for one in reversed(words[:at]) if one.text not in NEARLY), "")
+        if known and (ago or lead == "since"):
             low = max((until - date(year, 12, 31)).days, 0)
             yield Value(Decimal(low), Decimal((until - date(year, 1, 1)).days), at, at + 1, True)
 

@@ -20,6 +20,7 @@ from docgemma.rcm.shown import (
     joined,
     judge_pattern,
     leaves,
+    newest,
     recent,
     right_side,
     title,
@@ -45,11 +46,11 @@ def judge_read(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: A
 
 
 def _aged(years: int, asked: Asked) -> Finding:
-    """Whether the birth date of a header line makes the patient so many years old."""
-    for one in asked.heads:
+    """Whether the labelled birth date, of a header line first, makes the patient so many years old."""
+    for one in [*asked.heads, *asked.sentences]:
         for birth in read_births(one.text, asked.today):
             days = {day for day in birth.days if len(day) == len("2026-11-23")}
-            if birth.kind == "stated" and days:
+            if birth.kind == "stated" and days and not _of_a_relative(one):
                 limit = asked.today.replace(year=asked.today.year - years, day=min(asked.today.day, 28)).isoformat()
                 old = {day <= limit for day in days}
                 if len(old) == 1:
@@ -73,7 +74,7 @@ def _found(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: Asked
         if answer == "yes" and _recent(one, pattern, asked)
     ]
     few = [one.sentences for one, answer in zip(shown, answers, strict=True) if answer == "no"]
-    few = [] if shows and measure and counted(measure["unit"]) else few  # 6 weeks, then 14: enough was done
+    few = [one for one in few if newest(one, measure, asked)] if shows and measure else few
     opposed = [one for one in mine if one.opposes[item] > one.shows[item]]
     return shows, [*(one.sentences for one in opposed), *few]
 

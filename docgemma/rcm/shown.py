@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from docgemma.rcm.assertion import Status, denied_outcomes, hits, says, status
-from docgemma.rcm.measures import Holds, counted, dates, holds
+from docgemma.rcm.measures import Holds, counted, dates, holds, long_ago
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
@@ -153,11 +153,17 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     if measure:
         near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
         said = {one: asked.holds(one, measure) for one in near}
-        if not (counted(measure["unit"]) and "yes" in said.values()):  # 6 weeks, then 14: enough was done
-            found += [one for one, answer in said.items() if answer == "no"]
+        few = [one for one, answer in said.items() if answer == "no"]
+        found += newest(few, measure, asked) if "yes" in said.values() else few
     if first and not pattern.get("absent") and not any(_stands(one, first, pattern) for one in there):
         found += [one for one in there if _stands(one, first, pattern, ("negated",))]
     return found
+
+
+def newest(few: Sequence[Sentence], measure: Mapping[str, Any], asked: Asked) -> list[Sentence]:
+    """Of the sentences with too low a number those that still count, where another has enough: 6 weeks, then 14 are
+    enough of a course; a BMI of years ago is not the one of now."""
+    return [] if counted(measure["unit"]) else [one for one in few if not long_ago(one, asked.today)]
 
 
 def _stated(pattern: Mapping[str, Any], asked: Asked, kind: Status) -> list[Sentence]:
