@@ -9,7 +9,7 @@ from docgemma.paths import data_file
 from docgemma.rcm.criteria import _either, judge
 from docgemma.rcm.header import identity_of
 from docgemma.rcm.measures import holds
-from docgemma.rcm.people import _means, settle
+from docgemma.rcm.people import _means, settle, with_name
 from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Identity
 from docgemma.rcm.scope import Named, Person, Wanted, intent_of, names_service, nearest, payer_in
@@ -113,11 +113,36 @@ def test_a_letter_before_an_abbreviated_operation_is_its_side():
         ("Pain since 2023.", PAIN, "yes"),
         ("Pain since 2026.", PAIN, "unknown"),
         ("Pain since about summer 2025.", PAIN, "yes"),
+        ("PT from Jan through Sept 2026: still 6/10.", THERAPY, "yes"),
+        ("PT Nov-Feb 2026.", THERAPY, "yes"),
+        ("PT in Sept 2025 and in May 2026.", THERAPY, "unknown"),
+        ("Pain since early 2023.", PAIN, "yes"),
+        ("The pain began in spring 2024 and has been there ever since.", PAIN, "yes"),
+        ("The pain began in spring 2024.", PAIN, "unknown"),
         ("A 45-year-old man with chronic pain.", PAIN, "unknown"),
     ],
 )
 def test_durations_as_they_are_written(text, measure, wanted):
     assert holds(sentences_of([document(text)], TODAY)[0], measure, TODAY, anywhere=True) == wanted
+
+
+@pytest.mark.parametrize(("old", "verdict"), [("2014", "MET"), ("2026", "NOT DOCUMENTED")])
+def test_a_number_of_years_ago_is_not_the_one_of_now(old, verdict):
+    note = document(f"HISTORY\nStudy of {old}: AHI 4/h.\nHome sleep test: AHI 22/h, mostly obstructive.")
+    judged, _ = judge(load_policies()["PCC-SLEEP-001"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["PCC-SLEEP-001.3"] == verdict
+
+
+def test_the_columns_of_a_first_line_name_the_patient_whom_the_question_means():
+    note = document("Surgery clinic\nDenise HOLLOWAY    10/14/1980    Cedar Mutual\nHeavy since 2010.")
+    found = with_name(identity_of(note), note, ["Denise Holloway, born 1980-10-14"])
+    assert (found["name"], found["birth_date"]) == ("Denise Holloway", "1980-10-14")
+    assert with_name(identity_of(note), note, ["Denise Hollis, born 1980-10-14"])["name"] == ""
+
+
+def test_the_visit_is_of_the_day_with_which_a_first_line_begins():
+    note = document("KIM, Grace    DOB 03/12/1967\n\n11/10/2026    S. Marchetti, PA-C\nHere for a diabetes visit.")
+    assert {one.day for one in sentences_of([note], TODAY)} >= {"2026-11-10"}
 
 
 @pytest.mark.parametrize(("born", "verdict"), [("09/03/1971", "MET"), ("09/03/2012", "NOT MET")])
@@ -141,6 +166,7 @@ def test_what_a_plan_shows_passes_the_audit_where_a_plan_counts():
         ("does her right knee meet the criteria? we would like to send the request today", False),
         ("is botox covered?", True),
         ("27447, ok?", True),
+        ("Dr. Keane wants to get something authorized for her right knee. Does she meet the criteria?", False),
     ],
 )
 def test_whether_a_question_names_a_service(question, named):

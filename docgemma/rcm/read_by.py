@@ -7,7 +7,6 @@ in data/rcm/policies/README.md. Silence is never met, and never not met.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docgemma.rcm.assertion import status
 from docgemma.rcm.measures import Holds, counted, dates
 from docgemma.rcm.passages import Passage
 from docgemma.rcm.sentences import Sentence
@@ -21,6 +20,7 @@ from docgemma.rcm.shown import (
     judge_pattern,
     leaves,
     newest,
+    of_a_relative,
     recent,
     right_side,
     title,
@@ -50,7 +50,7 @@ def _aged(years: int, asked: Asked) -> Finding:
     for one in [*asked.heads, *asked.sentences]:
         for birth in read_births(one.text, asked.today):
             days = {day for day in birth.days if len(day) == len("2026-11-23")}
-            if birth.kind == "stated" and days and not _of_a_relative(one):
+            if birth.kind == "stated" and days and not of_a_relative(one):
                 limit = asked.today.replace(year=asked.today.year - years, day=min(asked.today.day, 28)).isoformat()
                 old = {day <= limit for day in days}
                 if len(old) == 1:
@@ -95,16 +95,9 @@ def _fits(passage: Passage, pattern: Mapping[str, Any], asked: Asked) -> bool:
     if any(one not in asked.known for one in parts) or not all(right_side(one, pattern, asked, False) for one in parts):
         return False
     asks = not pattern.get("planned") and any(one in asked.requests for one in parts)
-    if not pattern.get("family") and any(_of_a_relative(one) for one in parts):
+    if not pattern.get("family") and any(of_a_relative(one) for one in parts):
         return False
     return not asks and any(right_side(one, pattern, asked) for one in parts)
-
-
-def _of_a_relative(sentence: Sentence) -> bool:
-    """Whether more than half of a sentence speaks of a relative."""
-    words = sentence.words
-    told = sum(status(words, at, at + 1, sentence.section) == "family" for at in range(len(words)))
-    return told > len(words) / 2
 
 
 def _number(passage: Passage, measure: Mapping[str, Any], asked: Asked) -> Holds:

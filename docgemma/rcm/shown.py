@@ -4,7 +4,7 @@ The pattern's keys are told in data/rcm/policies/README.md. Silence is never met
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from itertools import groupby
@@ -61,7 +61,7 @@ def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
     shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
     if pattern.get("absent"):
         shows = [[one] for one in _stated(pattern, asked, "negated")]
-        refutes = [*refutes, *_stated(pattern, asked, "affirmed")]
+        refutes = [*refutes, *_stated(pattern, asked, "affirmed", *(["family"] if pattern.get("family") else []))]
     return decided(shows, [[one] for one in refutes], "stated absence" if pattern.get("absent") else "stated")
 
 
@@ -166,9 +166,10 @@ def newest(few: Sequence[Sentence], measure: Mapping[str, Any], asked: Asked) ->
     return [] if counted(measure["unit"]) else [one for one in few if not long_ago(one, asked.today)]
 
 
-def _stated(pattern: Mapping[str, Any], asked: Asked, kind: Status) -> list[Sentence]:
-    there = _here(pattern, asked)
-    return [one for one in there if all(says(one, group, (kind,)) for group in pattern.get("any", [[]]))]
+def _stated(pattern: Mapping[str, Any], asked: Asked, *kinds: Status) -> list[Sentence]:
+    """The sentences that say it so; where relatives count, a heading "Family history" makes no difference."""
+    plain = [(one, replace(one, section="") if pattern.get("family") else one) for one in _here(pattern, asked)]
+    return [one for one, said in plain if all(says(said, group, kinds) for group in pattern.get("any", [[]]))]
 
 
 def _stands(
@@ -212,8 +213,20 @@ def recent(sentence: Sentence, pattern: Mapping[str, Any], asked: Asked) -> bool
     return day is not None and (asked.today - day).days <= int(pattern["date_within_days"])
 
 
+def of_a_relative(sentence: Sentence, share: float = 0.5) -> bool:
+    """Whether more than a share of a sentence speaks of a relative."""
+    words = sentence.words
+    told = sum(status(words, at, at + 1, sentence.section) == "family" for at in range(len(words)))
+    return told > share * len(words)
+
+
 def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | None:
-    """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown."""
+    """True where what shows is of a later visit than all that refutes, False where it is older, None where unknown.
+
+    What a relative had no later visit undoes.
+    """
+    if any(of_a_relative(one, share=0) for one in refutes):
+        return None
     one, other = max(item.day for item in shows), max(item.day for item in refutes)
     return None if not one or not other or one == other else one > other
 
@@ -221,7 +234,7 @@ def _later(shows: Sequence[Sentence], refutes: Sequence[Sentence]) -> bool | Non
 def joined(key: str, parts: Sequence[Finding]) -> Finding:
     good, bad = ([one for one in parts if one.verdict == verdict] for verdict in ("MET", "NOT MET"))
     if key == "either":
-        return [*good, *bad, *parts][0]
+        return [*good, *(one for one in parts if one.against and one.quotes and one not in bad), *bad, *parts][0]
     if len(good) < len(parts):
         return [*bad, *(one for one in parts if one.verdict != "MET")][0]
     return Finding("MET", "stated, each part", tuple(quote for one in good for quote in one.quotes))
