@@ -7,6 +7,7 @@ import pytest
 
 from docgemma.paths import data_file
 from docgemma.rcm.criteria import _either, judge
+from docgemma.rcm.extract import policy_index
 from docgemma.rcm.header import identity_of
 from docgemma.rcm.measures import holds
 from docgemma.rcm.people import _means, settle, with_name
@@ -140,6 +141,29 @@ def test_the_columns_of_a_first_line_name_the_patient_whom_the_question_means():
     assert with_name(identity_of(note), note, ["Denise Hollis, born 1980-10-14"])["name"] == ""
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["Patient: Ottilie Brandvold     DOB: 06/22/1955     Seen: 11/12/2026", "James WILSON  DOB 02/11/1949  11/12/2026"],
+)
+def test_the_visit_is_of_the_other_day_beside_the_birth_date(head):
+    assert {one.day for one in sentences_of([document(f"{head}\n\nStent in place.")], TODAY)} >= {"2026-11-12"}
+
+
+@pytest.mark.parametrize(("father", "verdict"), [("MTC", "NOT DOCUMENTED"), ("hypertension", "MET")])
+def test_what_a_relative_had_is_not_undone_by_a_later_visit(father, verdict):
+    first = f"VISIT OF AUGUST 19, 2026\nFAMILY HISTORY\nHer father had {father}, was operated in 2011."
+    second = "VISIT OF NOVEMBER 16, 2026\nHISTORY\nNo family history of medullary thyroid carcinoma."
+    note = document(first, second)
+    note["pages"][0]["sections"] = [{"title": "FAMILY HISTORY", "start": 25, "end": len(first)}]
+    judged, _ = judge(load_policies()["HBT-DRUG-003"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["HBT-DRUG-003.5"] == verdict
+
+
+def test_a_drug_is_found_whatever_pt_stands_beside_it():
+    assert policy_index("").search("Northgate Health Plan", "pt hfref, cards wants entresto")["id"] == "NHP-DRUG-002"
+    assert policy_index("").search("Prairie Community Care", "pt needs more PT visits")["id"] == "PCC-REHAB-001"
+
+
 def test_the_visit_is_of_the_day_with_which_a_first_line_begins():
     note = document("KIM, Grace    DOB 03/12/1967\n\n11/10/2026    S. Marchetti, PA-C\nHere for a diabetes visit.")
     assert {one.day for one in sentences_of([note], TODAY)} >= {"2026-11-10"}
@@ -170,7 +194,7 @@ def test_what_a_plan_shows_passes_the_audit_where_a_plan_counts():
     ],
 )
 def test_whether_a_question_names_a_service(question, named):
-    want = Wanted(patients=[], payer="", drugs=[], side="")
+    want = Wanted(patients=[], payer="", drugs=[], lists=[], side="")
     assert names_service(question, want, load_reader(data_file("edge", "reader.npz"))) is named
 
 

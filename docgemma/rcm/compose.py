@@ -52,7 +52,10 @@ def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
         drugs = ", ".join(state["want"]["drugs"])
         found = f"No grave finding against {drugs} among what could be checked."
         return [found if drugs else "No drug is named in the question.", *_listed(claims)]
-    return _listed(claims) or [NONE.get(intent, "Nothing about this is recorded.")]
+    there = {claim["kind"] for claim in claims}
+    lists = state["want"]["lists"] if intent in state["want"]["lists"] else []
+    lacking = [NONE[one] for one in lists if not there & set(CHART_KINDS[one])]
+    return [*_listed(claims), *lacking] or [NONE.get(intent, "Nothing about this is recorded.")]
 
 
 def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:

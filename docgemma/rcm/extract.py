@@ -122,7 +122,8 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         notes.append(f"Live data unavailable: the chart could not be read ({error}).")
     if chart:
         trace.append({"name": "get_patient_chart", "ok": True, "source": around.store.name})
-        claims = chart_claims(chart, CHART_KINDS[intent])
+        also = want["lists"] if intent in want["lists"] else []
+        claims = chart_claims(chart, [kind for one in dict.fromkeys([intent, *also]) for kind in CHART_KINDS[one]])
     elif person and not person["id"] and around.store.fault:  # whoever could not be looked up is not unknown
         notes.append(f"Live data unavailable: the record could not be searched ({around.store.fault}).")
     elif person and not person["id"]:

@@ -78,6 +78,7 @@ class Wanted(TypedDict):
     patients: list[Named]
     payer: str
     drugs: list[str]
+    lists: list[Intent]  # medicines or allergies, each where it is plainly asked for
     side: Literal["", "left", "right", "both"]
 
 
@@ -199,6 +200,7 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
         patients=[Named(said=said, candidates=[person_of(one) for one in found if one]) for said, found in sure],
         payer=called[0] if len(called) == 1 else "",
         drugs=[drug["name"] for drug in request["drugs"]],
+        lists=[ASKED[ask] for ask in ("meds", "alg") if ask in reader.read(question).asked()],
         side="both" if len(named) > 1 else cast(Any, next(iter(named), "")),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from docgemma.paths import data_yaml
 from docgemma.rcm.records import Document, Page
-from docgemma.text.births import read_births
+from docgemma.text.births import Birth, read_births
 from docgemma.text.characters import fold
 
 UNTITLED = "(no heading)"  # the section of what stands under no heading
@@ -18,7 +18,7 @@ SHORT = frozenset(
 )  # no end
 WRAPPED = 0.6  # of the longest line of its page: a shorter line was ended by its writer
 GLUED = "+%°<>≥≤"  # marks that are words
-MARGIN = 12  # words of a heading
+MARGIN, HEADING = 12, 20  # words of a heading; of a line at the head of a document, where dates have three
 HEAD = 600  # characters of a document that say whose it is, of which visit, for which payer
 
 
@@ -97,8 +97,13 @@ def _patient(words: Sequence[Word], at: int, text: str) -> Word:
 
 def day_of(text: str, today: date) -> str:
     """The latest date in a text, ISO, month first where it can be read in two ways; "" where there is none."""
-    found = [birth.days[-1] for birth in read_births(text, today) if birth.kind == "date" and len(birth.days[-1]) == 10]
-    return max(found, default="")
+    days = [one.days[-1] for one in _dates(text, today) if one.kind == "date"]
+    return max((day for day in days if len(day) == len("2026-01-01") and day <= today.isoformat()), default="")
+
+
+def _dates(text: str, today: date) -> list[Birth]:
+    """The dates of a text, those to come too: 11/12/2026 may be the eleventh of December."""
+    return read_births(text, today.replace(year=today.year + 5, day=1))
 
 
 def sentences_of(documents: Sequence[Document], today: date | None = None) -> list[Sentence]:
@@ -161,8 +166,10 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
                 heading.startswith(f" {cue} ") or ((first or text.isupper()) and f" {cue} " in heading)
                 for cue in lists("opposites")["dated"]
             )
-            led = first and not day and any(one.start == 0 and one.kind == "date" for one in read_births(text, today))
-            if len(said) <= MARGIN and (told or led):  # "11/10/2026   S. Marchetti, PA-C"
+            # "11/10/2026   S. Marchetti, PA-C", "Grace Kim   DOB 3/12/1967   11/10/2026"
+            kinds = {one.kind: one.start for one in reversed(_dates(text, today))} if first and not day else {}
+            led = "date" in kinds and (kinds["date"] == 0 or "stated" in kinds)
+            if len(said) <= (HEADING if first else MARGIN) and (told or led):
                 day = day_of(text, today) or day
             yield Sentence(
                 text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said

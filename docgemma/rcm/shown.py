@@ -17,6 +17,7 @@ from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
 
 INHERITED = ("side", "refuted_by", "date_within_days", "planned")
+FAMILY: tuple[Status, ...] = ("family",)
 PARTS = frozenset(("either", "both"))
 Places = Sequence[Sequence[Sentence]]  # each as the sentences that show or refute something together
 
@@ -61,7 +62,7 @@ def judge_pattern(pattern: Mapping[str, Any], asked: Asked) -> Finding:
     shows, refutes = _shown(pattern, asked), _refuted(pattern, asked)
     if pattern.get("absent"):
         shows = [[one] for one in _stated(pattern, asked, "negated")]
-        refutes = [*refutes, *_stated(pattern, asked, "affirmed", *(["family"] if pattern.get("family") else []))]
+        refutes = [*refutes, *_stated(pattern, asked, "affirmed", *FAMILY[: bool(pattern.get("family"))])]
     return decided(shows, [[one] for one in refutes], "stated absence" if pattern.get("absent") else "stated")
 
 
