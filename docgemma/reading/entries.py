@@ -10,11 +10,12 @@ from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.drugs import DrugNames
 from docgemma.text.frequency import said_frequencies
-from docgemma.text.words import clinical, plain
+from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
+SEVERITIES = ("mild", "moderate", "severe")
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -34,6 +35,8 @@ class Marked:
             others = tuple(clinical("request_words")["no_dose"])
             # "5 mg/kg" is a dose
             free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
+        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug
+            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures")]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
@@ -92,12 +95,24 @@ def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> lis
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
-    route, notes = (", ".join(span.text for span in mine[field]) for field in ("route", "notes"))
+    route, notes = ", ".join(span.text for span in mine["route"]), _instructions(message, mine["notes"])
     return OrderRef(
         said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=route,
         frequency=_frequency(message, mine["frequency"]), notes=notes,
     )  # fmt: skip
+
+
+def _instructions(message: str, spans: Sequence[Span]) -> str:
+    """What else was said of an order: "3 days as part" of the "protocol" is one, and "24 h. rx it" is 24 h."""
+    told, end = "", 0
+    for span in spans:
+        head, _, tail = span.text.rpartition(". ")
+        between = message[end : span.start] if told else ""
+        of = between.strip() and set(between.split()) <= listed("request_words", "stop")
+        ordered = head and set(plain(tail).split()) <= listed("request_words", "commands")
+        told, end = told + (between if of else ", " if told else "") + (head if ordered else span.text), span.end
+    return told
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -110,21 +125,36 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
     return ", ".join(told)
 
 
-def read_allergies(marked: Marked) -> list[dict[str, str]]:
-    """Each substance with the reactions that stand behind it; a single one with all of them."""
-    substances, reactions = marked.spans("alg.subst"), marked.spans("alg.react")
+def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
+    """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
+    reactions, marks = _reactions(marked), marked.spans("alg.subst")
+    keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
+    found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
+    leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
+    for place, text in reactions if marks else []:
+        behind = sum(span.start < place for span in marks)  # the first mark behind it
+        found[keys[min(behind, len(keys) - 1) if leading else max(behind - 1, 0)]][1].append(text)
+    told = [found[key] for key in dict.fromkeys(keys)]
+    return [{"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of)} for said, of in told]
+
+
+def _reactions(marked: Marked) -> list[tuple[int, str]]:
+    """Where each reaction stands and its words, with those that complete it ("rash all" over); an enzyme is none."""
     found = []
-    for at, span in enumerate(substances):
-        until = substances[at + 1].start if at + 1 < len(substances) else len(marked.message)
-        mine = [item.text for item in reactions if len(substances) == 1 or span.start < item.start < until]
-        found.append({"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(marked, mine)})
+    for span in marked.spans("alg.react"):
+        rest = " ".join(word.strip(".,;") for word in marked.message[span.end :].split()) + " "
+        more = [end for end in listed("request_words", "reaction_ends") if rest.startswith(f"{end} ")]
+        if not listed("request_words", "mechanisms") & set(plain(span.text).split()):
+            found.append((span.start, " ".join([span.text, *sorted(more, key=len)[-1:]])))
     return found
 
 
 def _severity(marked: Marked, reactions: Sequence[str]) -> str:
     spans = marked.reading.spans.get("severity", [])
     told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
-    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else ""
+    bracketed = (word.strip("().,;") for word in marked.message.casefold().split() if word[0] == "(" and ")" in word)
+    short = next((full for word in bracketed for full in SEVERITIES if word and full.startswith(word)), "")  # "(mod)"
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else short
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
 
 
@@ -134,7 +164,7 @@ def loose_details(marked: Marked) -> dict[str, str]:
     if not marked.spans("rx.drug"):
         found = {field: " ".join(span.text for span in marked.spans(channel)) for field, channel in DETAILS.items()}
     if not marked.spans("alg.subst"):
-        reactions = [span.text for span in marked.spans("alg.react")]
+        reactions = [text for _, text in _reactions(marked)]
         found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}
     return {name: value for name, value in found.items() if value}
 
@@ -150,7 +180,8 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
-    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(' \t\n"“”:;,-–—')}
+    edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
+    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(edges)}
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:

@@ -2,7 +2,7 @@
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
@@ -22,6 +22,7 @@ MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
+SHORT: tuple[Literal["abbreviations", "conditions"], ...] = ("abbreviations", "conditions")  # no surname by itself
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
@@ -67,7 +68,7 @@ def read_request(
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[_drug(link, drugs) for link in linked],
         orders=read_orders(marked, drugs),
-        allergies=read_allergies(marked),
+        allergies=read_allergies(marked, drugs),
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=loose_details(marked),
@@ -100,7 +101,9 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
-        return reader.common(word) or word in drugs or word in said_for("abbreviations") or word in everyday()
+        return (
+            reader.common(word) or word in drugs or word in everyday() or any(word in said_for(kind) for kind in SHORT)
+        )
 
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
