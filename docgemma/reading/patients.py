@@ -261,7 +261,8 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
         before = text[: birth.start].split()[-STATED:]
-        told = behind or before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        told = before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
         if not link.candidates or (birth.kind == "year" and not told):  # "labs 2001" is no birth
             continue
         everybody: Sequence[PatientMatch] = link.candidates
