@@ -164,12 +164,8 @@ class Snapshot:
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
             near: dict[str, str] = {}  # one spelling of each drug
-            meant = [
-                str(item)
-                for entry in clinical("drug_abbreviations")["ambiguous"]
-                if entry["said"] == name
-                for item in entry["readings"]
-            ]
+            short = clinical("drug_abbreviations")["ambiguous"]
+            meant = [reading for entry in short if name in entry["said"] for reading in entry["readings"]]
             for item in (*meant, *self._own_names.suggest(name), *self.names.suggest(name)):
                 if listed := self._listed(item):
                     near.setdefault(listed, item)

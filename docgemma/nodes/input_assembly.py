@@ -231,7 +231,10 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
         return {**update, "tool_results": [chosen], "last_result_classification": "success_rich", "next_node": "router"}
     if question["kind"] == "drug":
         field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
-        update["request"] = _named(known.request(state), question, answer["choice"])
+        unclear = question["args"].get("drug_name")
+        chosen: dict[str, Any] = {"name": answer["choice"], "how": "named"}
+        drugs = [drug | chosen if drug["said"] == unclear else drug for drug in known.request(state)["drugs"]]
+        update["request"] = known.replaced(known.request(state), drugs=drugs)
         answer = {field: _replaced(question, question["args"].get(field), answer["choice"])}
     args = {**question["args"], **answer}
     return {**update, "current_tool": question["tool"], "current_args": args, "next_node": "tool_execute"}
@@ -244,16 +247,6 @@ def _settled(state: AgentState, question: Clarification, active: ActivePatient, 
     unclear = [item for item in request["unclear"] if item.casefold() not in said]
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
     return known.replaced(request, patients=[*request["patients"], patient], unclear=unclear)
-
-
-def _named(request: Request, question: Clarification, choice: str) -> Request:
-    """The request with the chosen drug: all that was asked is looked up for it."""
-    unclear = plain(question.get("entity") or str(question["args"].get("drug_name") or ""))
-    chosen = [
-        {**drug, "name": choice, "how": "named", "generic": choice} if plain(drug["said"]) == unclear else drug
-        for drug in request["drugs"]
-    ]
-    return known.replaced(request, drugs=chosen)
 
 
 def _replaced(question: Clarification, before: Any, choice: str) -> Any:

@@ -109,18 +109,13 @@ def said_for(kind: Literal["abbreviations", "ambiguous", "groups", "foods", "con
         kind: ward abbreviations and common misspellings of drugs (no ambiguous ones); groups of drugs, with their
             members in `drugs`; foods and habits, with the drugs that they matter for; abbreviations of conditions.
     """
-    files = {"abbreviations": ("drug_abbreviations", "drugs"), "conditions": ("conditions", "conditions"),
-             "ambiguous": ("drug_abbreviations", "ambiguous")}  # fmt: skip
-    file, part = files.get(kind, ("drug_groups", kind))
+    part = "drugs" if kind == "abbreviations" else kind
+    file = {"groups": "drug_groups", "foods": "drug_groups", "conditions": kind}.get(kind, "drug_abbreviations")
     named = kind in ("groups", "foods")  # these are asked for by their own name too
     return {
         plain(str(said)): entry
         for entry in clinical(file)[part]
-        for said in [
-            *([entry["name"]] if named else []),
-            *([entry["said"]] if kind == "ambiguous" else entry.get("said") or []),
-            *(entry.get("misspelt") or []),
-        ]
+        for said in [*([entry["name"]] if named else []), *(entry.get("said") or []), *(entry.get("misspelt") or [])]
     }
 
 

@@ -10,12 +10,12 @@ from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.drugs import DrugNames
 from docgemma.text.frequency import said_frequencies
+from docgemma.text.said import bracketed, closed, instructions, reaction
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
-SEVERITIES = ("mild", "moderate", "severe")
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -46,12 +46,6 @@ class Marked:
         """The surest span of a channel, quoted or not; "" where there is none."""
         spans = self.reading.spans.get(channel, [])
         return max(spans, key=lambda span: span.score).text if spans else ""
-
-
-def closed(text: str, kind: str) -> str:
-    """A text as one of few values, `severities` or `statuses`, by the beginnings of its words."""
-    known = clinical("request_words")[kind]
-    return next((value for word in plain(text).split() for value in known if word[:3] in known[value]), "")
 
 
 def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
@@ -95,24 +89,13 @@ def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> lis
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
-    route, notes = ", ".join(span.text for span in mine["route"]), _instructions(message, mine["notes"])
+    route = ", ".join(span.text for span in mine["route"])
+    notes = instructions(message, [(span.start, span.end) for span in mine["notes"]])
     return OrderRef(
         said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=route,
         frequency=_frequency(message, mine["frequency"]), notes=notes,
     )  # fmt: skip
-
-
-def _instructions(message: str, spans: Sequence[Span]) -> str:
-    """What else was said of an order: "3 days as part" of the "protocol" is one, and "24 h. rx it" is 24 h."""
-    told, end = "", 0
-    for span in spans:
-        head, _, tail = span.text.rpartition(". ")
-        between = message[end : span.start] if told else ""
-        of = between.strip() and set(between.split()) <= listed("request_words", "stop")
-        ordered = head and set(plain(tail).split()) <= listed("request_words", "commands")
-        told, end = told + (between if of else ", " if told else "") + (head if ordered else span.text), span.end
-    return told
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -139,22 +122,14 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
 
 
 def _reactions(marked: Marked) -> list[tuple[int, str]]:
-    """Where each reaction stands and its words, with those that complete it ("rash all" over); an enzyme is none."""
-    found = []
-    for span in marked.spans("alg.react"):
-        rest = " ".join(word.strip(".,;") for word in marked.message[span.end :].split()) + " "
-        more = [end for end in listed("request_words", "reaction_ends") if rest.startswith(f"{end} ")]
-        if not listed("request_words", "mechanisms") & set(plain(span.text).split()):
-            found.append((span.start, " ".join([span.text, *sorted(more, key=len)[-1:]])))
-    return found
+    spans = marked.spans("alg.react")
+    return [(span.start, said) for span in spans if (said := reaction(span.text, marked.message[span.end :]))]
 
 
 def _severity(marked: Marked, reactions: Sequence[str]) -> str:
     spans = marked.reading.spans.get("severity", [])
     told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
-    bracketed = (word.strip("().,;") for word in marked.message.casefold().split() if word[0] == "(" and ")" in word)
-    short = next((full for word in bracketed for full in SEVERITIES if word and full.startswith(word)), "")  # "(mod)"
-    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else short
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(marked.message)
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
 
 

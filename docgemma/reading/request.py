@@ -2,11 +2,11 @@
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import Marked, closed, loose_details, owners, read_allergies, read_note, read_orders
+from docgemma.reading.entries import Marked, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
@@ -14,6 +14,7 @@ from docgemma.reading.terms import everyday, refers_back
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
+from docgemma.text.said import closed
 from docgemma.text.words import plain
 
 SURE = 0.5
@@ -22,7 +23,6 @@ MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
-SHORT: tuple[Literal["abbreviations", "conditions"], ...] = ("abbreviations", "conditions")  # no surname by itself
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
@@ -99,11 +99,11 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     if store is None:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
+    short = {*everyday(), *said_for("abbreviations"), *said_for("conditions")}
+
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
-        return (
-            reader.common(word) or word in drugs or word in everyday() or any(word in said_for(kind) for kind in SHORT)
-        )
+        return reader.common(word) or word in drugs or word in short
 
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]

@@ -5,6 +5,7 @@ from typing import Any
 from docgemma.reading.labels import TOPICS
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
 from docgemma.state import PendingWrite, Request
+from docgemma.text.words import listed, names
 
 NOT_UNDERSTOOD = (
     "The entry below is unchanged: what to change was not understood. Say the whole dose, reaction or note text, or "
@@ -27,7 +28,9 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
     """
     asks = set(request["asks"])
     refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
-    if ("cancel" in asks or refused) and not asks & LOOKS_UP:  # "hold on, what's his GFR": the card stays
+    named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
+    dropped = not named and names(listed("request_words", "dropping"), request["said"])  # "drop it. what's her Hb"
+    if dropped or (("cancel" in asks or refused) and not asks & LOOKS_UP):  # "hold on, what's his GFR": the card stays
         return _decision("reject")
     if asks <= {"ok", "chat"} and "ok" in asks:
         return _decision("amend")  # the card is shown again: a person approves it

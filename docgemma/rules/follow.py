@@ -100,6 +100,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
+    if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
+        return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes

@@ -180,19 +180,14 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
     asks = set(request["asks"])
     alone = "ddi" in asks and len(names) < 2
     only_named = not asks - {"chat"} and not request["patients"]
-    doubtful = [
-        drug["said"]
-        for drug in request["drugs"]
-        if drug["how"] == "unknown" and plain(drug["said"]) in said_for("ambiguous")
-    ]
-    if doubtful and checked:  # "dex": which drug is meant is asked first
+    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
+    if checked and (doubtful := [said for said in unknown if plain(said) in said_for("ambiguous")]):  # "dex" is asked
         return [Step("check_drug_safety", {"drug_name": doubtful[0]}, "safe")]
     if names:
         asked = "safe" in asks or checked or alone or only_named
         return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names if asked]
     if "safe" not in asks or (known.people(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
         return []
-    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     return [Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe")]
 
 

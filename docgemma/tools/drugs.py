@@ -222,7 +222,8 @@ DRUG_SAFETY = Tool(
     data={
         "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
         "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
-        "max_daily_dose": str, "max_doses": [str], "reference": str, "effective": str | None, "basis": str, "fell_back": str | None,
+        "max_daily_dose": str, "max_doses": [str], "reference": str, "effective": str | None,
+        "basis": str, "fell_back": str | None,
     },
 )  # fmt: skip
 
