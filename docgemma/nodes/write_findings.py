@@ -50,11 +50,7 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def judge(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The safety findings for an order or an allergy; none for a note.
-
-    Args:
-        args: valid arguments of the write.
-    """
+    """The safety findings for an order or an allergy; none for a note."""
     if not is_checked(args):
         return []
     try:
@@ -123,12 +119,7 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
-    """What speaks against an order.
-
-    Args:
-        args: of `prescribe_medication`.
-        chart: data of `get_patient_chart`; None if it could not be read.
-    """
+    """What speaks against an order."""
     drug = args["medication_name"]
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN

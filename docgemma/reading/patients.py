@@ -49,12 +49,7 @@ def read_people(
     ordinary: Ordinary,
     beside: Sequence[Span],
 ) -> list[PatientLink]:
-    """The patients of a message, each once; a name that nobody has stays one without candidates.
-
-    Args:
-        names, ids: as the reader marked them.
-        beside: places that name nobody: a note's text, a query.
-    """
+    """The patients of a message, each once; a name that nobody has stays one without candidates."""
     found = link_patients(message, store, names, ids, ordinary)
     free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
     links = [link for whole in free for link in _by_surnames(whole, store, ordinary)]

@@ -17,11 +17,6 @@ LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "im
 def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[str, Any]:
     """How the waiting card goes on.
 
-    Args:
-        request: the message, completed from the conversation (`rules.follow`).
-        last: the request before it.
-        pending: the card.
-
     Returns:
         {"decision": "reject" | "amend" | "hold", "args": {...}, "beside": a line above the card}. "hold": another
         question, which is answered first.

@@ -60,14 +60,7 @@ def compose(
     definition: str = "",
     effects: Mapping[str, Sequence[str]] | None = None,
 ) -> Answer:
-    """The answer, led by what can be concluded, and what it does not serve.
-
-    Args:
-        state: of the turn.
-        checks: (patient id, drug) -> findings of the order check.
-        effects: patient id -> lines beside the chart: labels that bear on what is asked, interactions of what is taken.
-        definition: what a curated definition says to a general question.
-    """
+    """The answer, led by what can be concluded, and what it does not serve."""
     request = known.request(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     blocks = [

@@ -114,13 +114,7 @@ def described(text: str, charts: dict[str, dict[str, Any]], drugs: DrugNames | N
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
-    """The missing arguments that a message supplies; {} if it is a new question.
-
-    Args:
-        request: the message as read.
-        clarification: what was asked for.
-        ask: the ask that its tool serves; a message with another one is a question of its own.
-    """
+    """The missing arguments that a message supplies; {} if it is a new question."""
     if set(request["asks"]) - {ask, *BESIDE}:
         return {}
     order: Mapping[str, Any] = request["orders"][0] if request["orders"] else {}

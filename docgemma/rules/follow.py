@@ -16,13 +16,7 @@ ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
 def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
-    """The request, completed from the last one.
-
-    Args:
-        request: of this message.
-        last: of the message before, completed itself; None in a new conversation.
-        patient_open: whether a patient is open.
-    """
+    """The request, completed from the last one."""
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
     if "fix" in asks and last:
