@@ -232,8 +232,8 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
     if question["kind"] == "drug":
         field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
         unclear = question["args"].get("drug_name")
-        chosen: dict[str, Any] = {"name": answer["choice"], "how": "named"}
-        drugs = [drug | chosen if drug["said"] == unclear else drug for drug in known.request(state)["drugs"]]
+        meant: dict[str, Any] = {"name": answer["choice"], "how": "named"}
+        drugs = [drug | meant if drug["said"] == unclear else drug for drug in known.request(state)["drugs"]]
         update["request"] = known.replaced(known.request(state), drugs=drugs)
         answer = {field: _replaced(question, question["args"].get(field), answer["choice"])}
     args = {**question["args"], **answer}
