@@ -21,7 +21,7 @@ from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import match_expression, statuses
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import listed
+from docgemma.text.words import clinical, listed
 
 T = TypeVar("T")
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
@@ -164,7 +164,9 @@ class Snapshot:
             return found
         if self.names and name not in self.names:  # a real drug that is not listed is not another drug misspelt
             near: dict[str, str] = {}  # one spelling of each drug
-            for item in (*self._own_names.suggest(name), *self.names.suggest(name)):
+            short = clinical("drug_abbreviations")["ambiguous"]
+            meant = [reading for entry in short if name in entry["said"] for reading in entry["readings"]]
+            for item in (*meant, *self._own_names.suggest(name), *self.names.suggest(name)):
                 if listed := self._listed(item):
                     near.setdefault(listed, item)
             if near:

@@ -97,7 +97,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=state["message"] if waiting else history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
-    request = _told_apart(request, message, context)
+    request = _told_apart(request, message, state, context)
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:
         request = known.replaced(request, asks=["fix"])
@@ -192,11 +192,14 @@ def _charts(patients: Sequence[str], context: Context) -> dict[str, dict[str, An
     return {patient: chart_data(chart) for patient, chart in found.items() if chart}
 
 
-def _told_apart(request: Request, message: str, context: Context) -> Request:
-    """The request with each of several namesakes whom the message describes by what only their chart has."""
-    for name in request["unclear"]:
+def _told_apart(request: Request, message: str, state: AgentState, context: Context) -> Request:
+    """The request with each of several namesakes whom the message describes by what only their chart has; where nobody
+    is named ("and the sertraline one?"), of those who were asked about, or of the open patient's namesakes."""
+    active, question = state.get("active_patient"), state.get("clarification")
+    asked = (question and question["args"].get("name")) or (active["name"] if active else "")
+    for name in request["unclear"] or ([] if request["patients"] else [""]):
         said = clarify.description(message, name)
-        people = find_people(name, context.store) if said else []
+        people = find_people(name or asked, context.store) if said and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
         if who := clarify.described(said, charts, context.drugs):
             person = next(person for person in people if person.id == who)
@@ -228,6 +231,10 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
         return {**update, "tool_results": [chosen], "last_result_classification": "success_rich", "next_node": "router"}
     if question["kind"] == "drug":
         field = question["missing"][0] if question["missing"] else context.toolbox[question["tool"]].entity
+        unclear = question["args"].get("drug_name")
+        meant: dict[str, Any] = {"name": answer["choice"], "how": "named"}
+        drugs = [drug | meant if drug["said"] == unclear else drug for drug in known.request(state)["drugs"]]
+        update["request"] = known.replaced(known.request(state), drugs=drugs)
         answer = {field: _replaced(question, question["args"].get(field), answer["choice"])}
     args = {**question["args"], **answer}
     return {**update, "current_tool": question["tool"], "current_args": args, "next_node": "tool_execute"}

@@ -1,5 +1,6 @@
 """Check each drug that is considered for each patient of the turn: the same code as before an order."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from docgemma.nodes.context import Context
@@ -11,7 +12,7 @@ from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.tools.records import active_ingredients
 
-Considered = tuple[str, str, str]  # drug, dose, frequency
+Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[Finding]]:
@@ -23,8 +24,8 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
-        for drug, dose, frequency in _new(_considered(request, known.drugs(state), context), item["result"], context):
-            args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": frequency}
+        for drug, dose, often, said in _new(_considered(request, known.drugs(state), context), item["result"], context):
+            args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
             found[patient, drug] = order_findings(args, item["result"], context)
     return found
 
@@ -41,9 +42,12 @@ def _considered(request: Request, names: list[str], context: Context) -> list[Co
     A loose dose is that of the only drug named; one without a unit that is no usual dose is not judged.
     """
     details = request["details"] if len(names) == 1 else {}
-    dose = with_unit(details.get("dose", ""), names[0], context) if details else ""
+    ordered = [_told(order["drug"], order, context) for order in request["orders"]]
+    said = {item[0].casefold() for item in ordered}
+    return [*ordered, *(_told(name, details, context) for name in names if name.casefold() not in said)]
+
+
+def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:
+    dose = with_unit(told.get("dose", ""), drug, context)
     dose = "" if is_bare(dose) else dose
-    ordered = [(order["drug"], order["dose"], order["frequency"]) for order in request["orders"]]
-    said = {drug.casefold() for drug, _, _ in ordered}
-    named = [(name, dose, details.get("frequency", "")) for name in names]
-    return [*ordered, *(item for item in named if item[0].casefold() not in said)]
+    return drug, dose, told.get("frequency", ""), f"{told.get('route', '')} {told.get('notes', '')}"

@@ -30,10 +30,11 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.text.drugs import ingredients, ingredients_in_order
-from docgemma.tools.base import ToolContext
+from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import chart_data
 
 NO_FREQUENCY = "No frequency is given: say how often, or once."
+BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
 
@@ -49,11 +50,7 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def judge(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The safety findings for an order or an allergy; none for a note.
-
-    Args:
-        args: valid arguments of the write.
-    """
+    """The safety findings for an order or an allergy; none for a note."""
     if not is_checked(args):
         return []
     try:
@@ -62,11 +59,21 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
         stored = None  # the rules then say that nothing could be checked
     chart = chart_data(stored) if stored else None
     if "medication_name" in args:
-        judged = order_findings(args, chart, context)
+        judged = [*order_findings(args, chart, context), *_boxed(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
     return [died, *judged] if chart and chart["deceased"] else judged
+
+
+def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:
+    """The boxed warning of the ordered drug, but where it is of another form: tablets of phenytoin have none."""
+    label = label_of(args["medication_name"], context)
+    box = clip(label.boxed_warning.rstrip("."), BOX) if label else ""
+    form, route = (route_of(text) for text in (box.partition(":")[0], " ".join(map(str, args.values()))))
+    if not label or not box or ("no boxed warning" in box and form != (route or "oral")):
+        return []
+    return [Finding(MODERATE, f"Boxed warning of {label.name}: {box.rstrip('.')}.", basis=label.basis)]
 
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
@@ -112,12 +119,7 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: Context) -> list[Finding]:
-    """What speaks against an order.
-
-    Args:
-        args: of `prescribe_medication`.
-        chart: data of `get_patient_chart`; None if it could not be read.
-    """
+    """What speaks against an order."""
     drug = args["medication_name"]
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN

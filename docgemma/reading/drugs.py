@@ -46,7 +46,8 @@ def link_drugs(
         inside = {drugs.ingredients(item.name) for item in drugs.find(span.text)}
         several = len(inside) > 1 and span.text not in drugs  # "warfarin ibuprofen": each is found below
         link = link_drug(span.text, drugs, span.start)
-        unsure = link.how == "unknown" and (span.score <= SURE or len(link.text) < MIN_CHARS)
+        short = len(link.text) < MIN_CHARS and plain(link.text) not in said_for("ambiguous")  # "dex" is asked about
+        unsure = link.how == "unknown" and (span.score <= SURE or short)
         if not several and not unsure and not _inside(span.start, span.end, beside):
             found.append(link)
     for item in drugs.find(text):
@@ -101,15 +102,15 @@ def spelt_out(query: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def said_for(kind: Literal["abbreviations", "groups", "foods", "conditions"]) -> dict[str, dict[str, Any]]:
+def said_for(kind: Literal["abbreviations", "ambiguous", "groups", "foods", "conditions"]) -> dict[str, dict[str, Any]]:
     """What is said -> its entry in `data/clinical`, by the `name` that dictionaries and registries use.
 
     Args:
         kind: ward abbreviations and common misspellings of drugs (no ambiguous ones); groups of drugs, with their
             members in `drugs`; foods and habits, with the drugs that they matter for; abbreviations of conditions.
     """
-    files = {"abbreviations": ("drug_abbreviations", "drugs"), "conditions": ("conditions", "conditions")}
-    file, part = files.get(kind, ("drug_groups", kind))
+    part = "drugs" if kind == "abbreviations" else kind
+    file = {"groups": "drug_groups", "foods": "drug_groups", "conditions": kind}.get(kind, "drug_abbreviations")
     named = kind in ("groups", "foods")  # these are asked for by their own name too
     return {
         plain(str(said)): entry

@@ -10,7 +10,8 @@ from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.drugs import DrugNames
 from docgemma.text.frequency import said_frequencies
-from docgemma.text.words import clinical, plain
+from docgemma.text.said import bracketed, closed, instructions, reaction
+from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
@@ -34,6 +35,8 @@ class Marked:
             others = tuple(clinical("request_words")["no_dose"])
             # "5 mg/kg" is a dose
             free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
+        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug
+            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures")]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
@@ -43,12 +46,6 @@ class Marked:
         """The surest span of a channel, quoted or not; "" where there is none."""
         spans = self.reading.spans.get(channel, [])
         return max(spans, key=lambda span: span.score).text if spans else ""
-
-
-def closed(text: str, kind: str) -> str:
-    """A text as one of few values, `severities` or `statuses`, by the beginnings of its words."""
-    known = clinical("request_words")[kind]
-    return next((value for word in plain(text).split() for value in known if word[:3] in known[value]), "")
 
 
 def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
@@ -92,7 +89,8 @@ def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> lis
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
-    route, notes = (", ".join(span.text for span in mine[field]) for field in ("route", "notes"))
+    route = ", ".join(span.text for span in mine["route"])
+    notes = instructions(message, [(span.start, span.end) for span in mine["notes"]])
     return OrderRef(
         said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=route,
@@ -110,21 +108,28 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
     return ", ".join(told)
 
 
-def read_allergies(marked: Marked) -> list[dict[str, str]]:
-    """Each substance with the reactions that stand behind it; a single one with all of them."""
-    substances, reactions = marked.spans("alg.subst"), marked.spans("alg.react")
-    found = []
-    for at, span in enumerate(substances):
-        until = substances[at + 1].start if at + 1 < len(substances) else len(marked.message)
-        mine = [item.text for item in reactions if len(substances) == 1 or span.start < item.start < until]
-        found.append({"substance": span.text, "reaction": ", ".join(mine), "severity": _severity(marked, mine)})
-    return found
+def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
+    """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
+    reactions, marks = _reactions(marked), marked.spans("alg.subst")
+    keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
+    found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
+    leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
+    for place, text in reactions if marks else []:
+        behind = sum(span.start < place for span in marks)  # the first mark behind it
+        found[keys[min(behind, len(keys) - 1) if leading else max(behind - 1, 0)]][1].append(text)
+    told = [found[key] for key in dict.fromkeys(keys)]
+    return [{"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of)} for said, of in told]
+
+
+def _reactions(marked: Marked) -> list[tuple[int, str]]:
+    spans = marked.spans("alg.react")
+    return [(span.start, said) for span in spans if (said := reaction(span.text, marked.message[span.end :]))]
 
 
 def _severity(marked: Marked, reactions: Sequence[str]) -> str:
     spans = marked.reading.spans.get("severity", [])
     told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
-    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else ""
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(marked.message)
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
 
 
@@ -134,7 +139,7 @@ def loose_details(marked: Marked) -> dict[str, str]:
     if not marked.spans("rx.drug"):
         found = {field: " ".join(span.text for span in marked.spans(channel)) for field, channel in DETAILS.items()}
     if not marked.spans("alg.subst"):
-        reactions = [span.text for span in marked.spans("alg.react")]
+        reactions = [text for _, text in _reactions(marked)]
         found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}
     return {name: value for name, value in found.items() if value}
 
@@ -150,7 +155,8 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
-    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(' \t\n"“”:;,-–—')}
+    edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
+    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(edges)}
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:

@@ -49,12 +49,7 @@ def read_people(
     ordinary: Ordinary,
     beside: Sequence[Span],
 ) -> list[PatientLink]:
-    """The patients of a message, each once; a name that nobody has stays one without candidates.
-
-    Args:
-        names, ids: as the reader marked them.
-        beside: places that name nobody: a note's text, a query.
-    """
+    """The patients of a message, each once; a name that nobody has stays one without candidates."""
     found = link_patients(message, store, names, ids, ordinary)
     free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
     links = [link for whole in free for link in _by_surnames(whole, store, ordinary)]
@@ -261,7 +256,8 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
         before = text[: birth.start].split()[-STATED:]
-        told = behind or before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        told = before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
         if not link.candidates or (birth.kind == "year" and not told):  # "labs 2001" is no birth
             continue
         everybody: Sequence[PatientMatch] = link.candidates

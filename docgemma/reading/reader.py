@@ -55,13 +55,7 @@ class Reader:
         return self.encoder.pieces.ids.get(word, rank) < rank
 
     def read(self, text: str, *, before: str = "", patient: str = "") -> Reading:
-        """Read one message.
-
-        Args:
-            text: as typed.
-            before: the clinician's message before it.
-            patient: name of the patient who is open.
-        """
+        """Read one message."""
         second = "; ".join(part for part in (f"patient {patient}" if patient else "", " ".join(before.split())) if part)
         with self._lock:  # threads would only take the cores from one another
             sentence, tags, pieces = self.encoder(text, second)

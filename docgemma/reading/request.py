@@ -6,7 +6,7 @@ from typing import Any
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import Marked, closed, loose_details, owners, read_allergies, read_note, read_orders
+from docgemma.reading.entries import Marked, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
@@ -14,6 +14,7 @@ from docgemma.reading.terms import everyday, refers_back
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
+from docgemma.text.said import closed
 from docgemma.text.words import plain
 
 SURE = 0.5
@@ -67,7 +68,7 @@ def read_request(
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[_drug(link, drugs) for link in linked],
         orders=read_orders(marked, drugs),
-        allergies=read_allergies(marked),
+        allergies=read_allergies(marked, drugs),
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=loose_details(marked),
@@ -98,9 +99,11 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     if store is None:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
+    short = {*everyday(), *said_for("abbreviations"), *said_for("conditions")}
+
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
-        return reader.common(word) or word in drugs or word in said_for("abbreviations") or word in everyday()
+        return reader.common(word) or word in drugs or word in short
 
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]

@@ -5,6 +5,7 @@ from typing import Any
 from docgemma.reading.labels import TOPICS
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
 from docgemma.state import PendingWrite, Request
+from docgemma.text.words import listed, names
 
 NOT_UNDERSTOOD = (
     "The entry below is unchanged: what to change was not understood. Say the whole dose, reaction or note text, or "
@@ -16,18 +17,15 @@ LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "im
 def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[str, Any]:
     """How the waiting card goes on.
 
-    Args:
-        request: the message, completed from the conversation (`rules.follow`).
-        last: the request before it.
-        pending: the card.
-
     Returns:
         {"decision": "reject" | "amend" | "hold", "args": {...}, "beside": a line above the card}. "hold": another
         question, which is answered first.
     """
     asks = set(request["asks"])
     refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
-    if ("cancel" in asks or refused) and not asks & LOOKS_UP:  # "hold on, what's his GFR": the card stays
+    named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
+    dropped = not named and names(listed("request_words", "dropping"), request["said"])  # "drop it. what's her Hb"
+    if dropped or (("cancel" in asks or refused) and not asks & LOOKS_UP):  # "hold on, what's his GFR": the card stays
         return _decision("reject")
     if asks <= {"ok", "chat"} and "ok" in asks:
         return _decision("amend")  # the card is shown again: a person approves it

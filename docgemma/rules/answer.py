@@ -15,6 +15,7 @@ from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, to_weigh
+from docgemma.rules.dosing import route_of
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.grounding import split
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
@@ -24,6 +25,7 @@ from docgemma.rules.refusal import refusals
 from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
@@ -58,14 +60,7 @@ def compose(
     definition: str = "",
     effects: Mapping[str, Sequence[str]] | None = None,
 ) -> Answer:
-    """The answer, led by what can be concluded, and what it does not serve.
-
-    Args:
-        state: of the turn.
-        checks: (patient id, drug) -> findings of the order check.
-        effects: patient id -> lines beside the chart: labels that bear on what is asked, interactions of what is taken.
-        definition: what a curated definition says to a general question.
-    """
+    """The answer, led by what can be concluded, and what it does not serve."""
     request = known.request(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     blocks = [
@@ -246,18 +241,23 @@ def label_facts(item: ToolResult, request: Request, brief: bool) -> list[Fact]:
     facts = against or sentences([f"{name}: no contraindications are listed in this source."])
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
-    more = more or sentences([f"No maximum daily dose of {drug} is in this source."])
+    title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
+    held = [text for text in data.get("max_doses", []) if not route or text.startswith(route)]
+    limits = [Fact(f"{text}.", title) for text in held or data.get("max_doses", [])]
+    if not most:
+        more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
     told: list[Fact] = []
     for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
-        found = [fact for fact in [*facts, *more] if names(topic["match"], fact.sentence)]
+        found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
         absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
         boxed = any(names(topic["match"], fact.sentence) for fact in box)
         told += found or ([] if boxed else sentences([absent]))
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
     first = [fact for fact in told if not fact.title or fact == more[0]]  # one plain answer to what was asked
-    return [*first, *box, *told, *facts, *([] if brief or told else more), *sentences(fallback)]
+    general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
+    return [*first, *box, *told, *facts, *([] if brief or told else general), *sentences(fallback)]
 
 
 def unavailable(state: AgentState) -> list[str]:

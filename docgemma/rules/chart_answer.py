@@ -27,14 +27,7 @@ KINDS = {
 
 
 def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | None = None) -> list[str]:
-    """The answer from one chart, a sentence a line, the asked-for first.
-
-    Args:
-        request: what is asked.
-        chart: data of `get_patient_chart`.
-        drugs: knows brand and generic of one drug as the same.
-        today: for ages; None takes the present day.
-    """
+    """The answer from one chart, a sentence a line, the asked-for first."""
     asks = [ask for ask in request["asks"] if ask in TOPICS]
     lines: list[str] = []
     served: set[str] = set()

@@ -82,14 +82,15 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
 
 
 def description(message: str, name: str) -> str:
-    """How a message tells somebody from their namesakes: "the warfarin Wilson", "Wilson, the one with HFrEF"."""
-    before, found, after = message.partition(name)
+    """How a message tells somebody from their namesakes: "the warfarin Wilson", "Wilson, the one with HFrEF";
+    without a name "the sertraline one"."""
+    before, found, after = message.partition(name or " one")
     words = before.split()[-MODIFIERS:]
     lower = [word.casefold() for word in words]
     told = words[len(lower) - lower[::-1].index("the") :] if "the" in lower else []
     told += [words[-1].removesuffix("-")] if words and words[-1].endswith("-") and not told else []  # "HFrEF-wilson"
     behind = after.lstrip(" ,")
-    if found and behind.startswith(("the one", "(")):
+    if name and found and behind.startswith(("the one", "(")):
         for end in ").;?!":
             behind = behind.partition(end)[0]
         told += behind.strip("(").split()
@@ -113,13 +114,7 @@ def described(text: str, charts: dict[str, dict[str, Any]], drugs: DrugNames | N
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
-    """The missing arguments that a message supplies; {} if it is a new question.
-
-    Args:
-        request: the message as read.
-        clarification: what was asked for.
-        ask: the ask that its tool serves; a message with another one is a question of its own.
-    """
+    """The missing arguments that a message supplies; {} if it is a new question."""
     if set(request["asks"]) - {ask, *BESIDE}:
         return {}
     order: Mapping[str, Any] = request["orders"][0] if request["orders"] else {}
@@ -153,7 +148,8 @@ def _in_chart(word: str, chart: dict[str, Any]) -> bool:
     """Whether a medicine or a problem of the chart is called so, by a synonym of `data/clinical` too."""
     entries = [item["name"] for item in [*chart["medications"], *chart["conditions"]] if item["active"]]
     synonyms = [entry["chart"] for entry in clinical("problems")["problems"] if word in entry["chart"]]
-    return any(names([word], name) or any(names(said, name) for said in synonyms) for name in entries)
+    born = word == chart["patient"]["birth_date"][:4]  # "the 1985 one"
+    return born or any(names([word], name) or any(names(said, name) for said in synonyms) for name in entries)
 
 
 def _place(words: list[str], count: int) -> int:

@@ -36,12 +36,7 @@ class Reply:
 
 
 def direct_reply(request: Request, question: str) -> Reply:
-    """What code says to a request that needs no tool.
-
-    Args:
-        request: as read.
-        question: as typed; a definition has to answer all of it.
-    """
+    """What code says to a request that needs no tool."""
     asks = set(request["asks"])
     if "change" in asks:
         return Reply(UNCHANGED, settled=True, refused=True)

@@ -61,15 +61,7 @@ def error_message(
     entity_field: str,
     details: Mapping[str, Any],
 ) -> str:
-    """The clinician-friendly text of a failure, always one line, never anything of the raw error.
-
-    Args:
-        error_type: a value of `ErrorType`; anything else gets the generic text.
-        tool_label: what a clinician calls the tool, "Drug Safety Report".
-        args: the arguments of the call; may be incomplete.
-        entity_field: the argument that says what was looked for.
-        details: of the `ToolError`: missing_fields, suggestions, options, entity, reason, header_text.
-    """
+    """The clinician-friendly text of a failure, always one line, never anything of the raw error."""
     missing, options, suggestions = (
         list(details.get(key) or []) for key in ("missing_fields", "options", "suggestions")
     )
@@ -96,14 +88,7 @@ def error_message(
 
 
 def handle_error(result: ToolResult, retry_count: int, total_retries: int, most: int = MAX_RETRIES) -> ErrorDecision:
-    """Decide about a failed call, in the order of the spec: ask first, then skip, then retry.
-
-    Args:
-        result: the failed call; its `error` is the text that `error_message` made.
-        retry_count: retries of this tool so far.
-        total_retries: retries of all tools in this turn so far.
-        most: retries of one tool.
-    """
+    """Decide about a failed call, in the order of the spec: ask first, then skip, then retry."""
     kind, message = result["error_type"] or "", result["error"] or ""
     if clarification := _clarification(result):
         return ErrorDecision("ask_user", message, clarification)

@@ -16,13 +16,7 @@ ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
 def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
-    """The request, completed from the last one.
-
-    Args:
-        request: of this message.
-        last: of the message before, completed itself; None in a new conversation.
-        patient_open: whether a patient is open.
-    """
+    """The request, completed from the last one."""
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
     if "fix" in asks and last:
@@ -100,6 +94,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
+    if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
+        return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes

@@ -68,12 +68,7 @@ class Checked:
 
 
 def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
-    """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`.
-
-    Args:
-        medication: as ordered.
-        chart: data of `get_patient_chart`; None if it could not be read.
-    """
+    """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`."""
     findings = []
     if not drugs.find(medication):  # without class, ingredients and interactions
         near = drugs.suggest(medication)

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 from docgemma.text.births import read_births
+from docgemma.text.words import names as named_in
 from docgemma.text.words import plain
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
@@ -130,7 +132,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     """The chart is the default: one patient and anything asked beyond finding them."""
     asks, named, drugs = set(request["asks"]), bool(request["patients"]), known.drugs(state)
     about = bool(asks & set(TOPICS) or (drugs and asks & {"safe", "ddi"}) or ("change" in asks and people))
-    about |= "may" in asks and (bool(people) or not drugs)
+    about |= ("may" in asks and (bool(people) or not drugs)) or ("safe" in asks and bool(people))
     about |= not asks and bool(people)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
     considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
@@ -147,6 +149,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
     names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
     checked = "may" in asks or bool(considered)
+    if not names and "safe" in asks:  # "what is she anticoagulated with, and its boxed warning?"
+        kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
+        names = [name for name in known.chart_medications(state) if any(named_in(kind, name) for kind in kinds)]
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     if "lit" in asks:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
@@ -175,12 +180,14 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
     asks = set(request["asks"])
     alone = "ddi" in asks and len(names) < 2
     only_named = not asks - {"chat"} and not request["patients"]
+    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
+    if checked and (doubtful := [said for said in unknown if plain(said) in said_for("ambiguous")]):  # "dex" is asked
+        return [Step("check_drug_safety", {"drug_name": doubtful[0]}, "safe")]
     if names:
         asked = "safe" in asks or checked or alone or only_named
         return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names if asked]
-    if "safe" not in asks or (asks & {*TOPICS, "may"} and known.people(state)):
+    if "safe" not in asks or (known.people(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
         return []
-    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     return [Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe")]
 
 

@@ -39,6 +39,8 @@ def refusals(request: Request) -> list[str]:
     lines += [NOT_COVERED] if "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) else []
     if request["meant"] == "refused":
         lines.append(REFUSED)
+    elif request["meant"] == "asked" and "may" in asks:
+        pass  # "can he have 15 mg iv ketorolac?": nobody expects an entry
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
         lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
     return lines

@@ -7,6 +7,7 @@ from typing import Any
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
+from docgemma.knowledge.drug_rules import doses_of, product_of
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -18,6 +19,11 @@ GRAVITY = (
     ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
     ("minor", "monitor", "caution", "increase", "risk"),
 )
+# of a row of doses: whom it is for, and its maxima
+WHOM = {"route": "{}", "form": "{}", "for": "for {}", "age_from": "{} years and older", "age_below": "below {} years",
+        "egfr_below": "eGFR below {}", "weight_below_kg": "below {} kg"}  # fmt: skip
+MOST = {"max_day": "{} a day", "max_day_per_kg": "{}/kg a day", "max_single": "{} in one dose",
+        "max_single_per_kg": "{}/kg in one dose"}  # fmt: skip
 LABEL_FACTS = (
     "brand_names", "drug_classes", "boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose",
     "reference", "effective", "basis",
@@ -41,7 +47,18 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     label = answer.records[0]
     data = {"drug": label.name, "asked": args.drug_name} | {name: getattr(label, name) for name in LABEL_FACTS}
     data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
+    data["max_doses"] = _maxima(label.name)
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
+
+
+def _maxima(drug: str) -> list[str]:
+    """Every maximum of the dose data: "injection, 65 years and older: 60 mg a day, 15 mg in one dose"."""
+    lines = []
+    for row in doses_of(product_of(drug.split(" and "))):
+        whom, most = ([words[key].format(row[key]) for key in words if key in row] for words in (WHOM, MOST))
+        note = f" ({row['note']})" if "note" in row else ""
+        lines += [f"{', '.join(whom)}: {', '.join(most)}{note}"] if most else []
+    return list(dict.fromkeys(lines))
 
 
 def format_safety(data: dict[str, Any]) -> str:
@@ -205,7 +222,8 @@ DRUG_SAFETY = Tool(
     data={
         "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
         "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
-        "max_daily_dose": str, "reference": str, "effective": str | None, "basis": str, "fell_back": str | None,
+        "max_daily_dose": str, "max_doses": [str], "reference": str, "effective": str | None,
+        "basis": str, "fell_back": str | None,
     },
 )  # fmt: skip
 

@@ -1,0 +1,76 @@
+"""What the sixth sealed round showed, each in words of its own: cards, names, doses."""
+
+import pytest
+
+from docgemma.text.said import bracketed, instructions, reaction
+
+
+@pytest.mark.parametrize(
+    ("ordered", "boxed"),
+    [
+        ("prescribe midazolam 1 mg IV once for Haddad", "Respiratory depression"),
+        ("prescribe morphine 5 mg po every 4 hours for Haddad", "Addiction"),
+        ("prescribe paracetamol 1 g po qds for Haddad", ""),  # its box is of the injection
+    ],
+)
+def test_a_card_says_the_boxed_warning_of_its_form(offline_agent, ordered, boxed) -> None:
+    findings = offline_agent.ask(ordered)["pending_write"]["findings"]
+    told = [line for line in findings if line.startswith("Boxed warning")]
+    assert bool(told) == bool(boxed)
+    assert boxed in "".join(told)
+
+
+def test_a_procedure_is_no_drug(offline_agent) -> None:
+    answer = offline_agent.ask(
+        "Wiśniewska is down for an epidural. what blood thinner is she on, and its boxed warning?"
+    )
+    assert "apixaban" in answer["answer"].lower() and "hematoma" in answer["answer"]
+    assert "not found in the drug database" not in answer["answer"]
+
+
+def test_an_ambiguous_abbreviation_is_asked_and_then_checked(offline_agent) -> None:
+    first = offline_agent.ask("dex 8 mg ok in Haddad?")
+    assert "Did you mean dexamethasone" in first["answer"]
+    then = offline_agent.ask("dexamethasone", thread=first["thread"])
+    assert "dexamethasone for Mohammed Haddad" in then["answer"]
+
+
+@pytest.mark.parametrize(("said", "born"), [("wilson 1949 INR?", "1949-02-11"), ("bloods wilson 2001", "2001-12-05")])
+def test_a_year_behind_a_name_tells_namesakes_apart(offline_agent, said, born) -> None:
+    assert born in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize("said", ["the warfarin one. meds?", "the 1949 one, meds please?"])
+def test_one_of_several_who_were_asked_about(offline_agent, said) -> None:
+    first = offline_agent.ask("Wilson allergies?")
+    assert "Which one" in first["answer"]
+    assert "born 1949-02-11" in offline_agent.ask(said, thread=first["thread"])["answer"]
+
+
+def test_doses_of_route_and_age_are_told(offline_agent) -> None:
+    told = offline_agent.ask("max dose of IV ketorolac over 65?")["answer"]
+    assert "injection, 65 years and older: 60 mg a day, 15 mg in one dose" in told
+    assert "nasal" not in told
+    assert "No maximum" not in offline_agent.ask("max dose of lithium?")["answer"]
+    assert "maximum single dose of 10 mg" not in offline_agent.ask("can Haddad have 15 mg iv ketorolac?")["answer"]
+
+
+def test_a_reaction_keeps_its_words_and_a_mechanism_is_none() -> None:
+    assert reaction("rash all", " over, last year") == "rash all over"
+    assert reaction("apnoea", " for hours after it") == "apnoea for hours"
+    assert reaction("pseudocholinesterase", " def") == ""
+    assert bracketed("chlorhexidine: hives (mod).") == "moderate"
+    assert bracketed("hives (minocycline)") == bracketed("hives (in theatre)") == ""
+
+
+def test_instructions_end_where_the_order_is_given() -> None:
+    text = "50 mg for 24 h. rx it; 3 days as part of the protocol"
+    first, second, third = (text.index(word) for word in ("24 h", "3 days", "protocol"))
+    assert instructions(text, [(first, first + 8)]) == "24 h"
+    assert instructions(text, [(second, second + 14), (third, len(text))]) == "3 days as part of the protocol"
+
+
+def test_an_entry_that_is_dropped_beside_a_question_does_not_wait_on(offline_agent) -> None:
+    first = offline_agent.ask("prescribe buspirone 5 mg bid for Deshmukh")
+    then = offline_agent.ask("scrap that, her GP objects. what's her Hb?", thread=first["thread"])
+    assert "10.9" in then["answer"] and not then["pending_write"]
