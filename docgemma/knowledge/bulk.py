@@ -169,7 +169,8 @@ def _fill_tables(db: sqlite3.Connection, files: list[BulkFile], home: Path) -> l
     _keep_old(db, [kind for kind in TABLES if kind not in read], home)
     boxed: list[Any] = []
     for kind in read:
-        as_of = _as_of([file for file in files if file.kind == kind and file.records])
+        these = [file for file in files if file.kind == kind and file.records]  # the oldest date that one states
+        as_of = min((file.stated for file in these if file.stated), default="") or max(file.newest for file in these)
         if kind == "drugs":
             drugs, boxed = bulk_labels.add_labels(db, SOURCES[kind], as_of, read_part("drugs"))
             _add_interactions(db, drugs)
@@ -203,8 +204,3 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
         add_basis(db, "interactions", [(fact_key({"drugs": sorted(record.drugs)}), text) for text in said])
         add_interaction(db, record)
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})
-
-
-def _as_of(files: list[BulkFile]) -> str:
-    """The oldest date that a file states for its data, else the newest record's; "" if neither is known."""
-    return min((file.stated for file in files if file.stated), default="") or max(file.newest for file in files)

@@ -196,7 +196,7 @@ def _finding(
         said = (0, "contraindicated")
     if not advice and denies(near) and (said is None or denies(sentence[match.end() :][:40])):
         return None
-    if said is None and not advice and _is_list(sentence):
+    if said is None and not advice and (sentence.count(",") >= 3 or "Table" in sentence):
         advice = [part for part in parts[:index] if grade(part) and _says("general", part)][-1:]
     grades = [item for item in (said, *map(grade, advice)) if item]
     rank, severity = min(grades, default=(len(label_words()["severities"]), UNGRADED))
@@ -243,7 +243,3 @@ def _row(sentence: str, match: re.Match[str]) -> str:
     ends = [row.start() for row in ROW.finditer(sentence, match.end())]
     left, right = (starts or [0])[-1], (ends or [len(sentence)])[0]
     return around(sentence[left:right], match.start() - left, match.end() - left, NEAR)
-
-
-def _is_list(sentence: str) -> bool:
-    return sentence.count(",") >= 3 or "Table" in sentence

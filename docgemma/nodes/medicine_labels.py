@@ -1,7 +1,5 @@
 """Read the labels of a patient's medicines, and set them beside the results asked for: what may move them."""
 
-from typing import Any
-
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
@@ -28,7 +26,8 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]
-        lines = [line for name in _active(chart) for line in _lines(name, fragments, context)] if fragments else []
+        active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
+        lines = [line for name in active for line in _lines(name, fragments, context)] if fragments else []
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
@@ -49,10 +48,6 @@ def _of_results(request: Request) -> list[str]:
     if (not asks or "may" in asks) and not request["drugs"]:  # "contrast CT ok?": what is taken may speak against it
         effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
     return [fragment for match in effects for fragment in match]
-
-
-def _active(chart: dict[str, Any]) -> list[str]:
-    return known.unique(entry["name"] for entry in chart["medications"] if entry["active"])[:MAX_MEDICINES]
 
 
 def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:

@@ -2,26 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from statistics import fmean
-from typing import Any, TypedDict
+from typing import Any
 
 from docgemma.errors import UsageError
 from docgemma.paths import data_yaml
 
 MILLION = 1_000_000
-
-
-class Row(TypedDict):
-    """One scale of Part 7, a month: `price_*` in US dollars a million tokens, the others in US dollars."""
-
-    scale: str
-    users: int
-    charts: int
-    price_low: float  # implied by the specification's month
-    price_high: float
-    low: float  # the measured tokens at these prices
-    high: float
-    spec_low: float  # as projected there
-    spec_high: float
 
 
 def tokens_per_chart(reports: Iterable[Mapping[str, Any]]) -> float:
@@ -36,8 +22,8 @@ def tokens_per_chart(reports: Iterable[Mapping[str, Any]]) -> float:
     return fmean(spent)
 
 
-def monthly_cost(tokens: float) -> list[Row]:
-    """Part 7 again, at each of its four scales.
+def monthly_cost(tokens: float) -> list[dict[str, Any]]:
+    """Part 7 again, at each of its four scales, a month: charts, prices a million tokens and cost, in US dollars.
 
     Args:
         tokens: measured a chart, read and written. 0 where no model was asked: what code and an encoder on this
@@ -46,15 +32,14 @@ def monthly_cost(tokens: float) -> list[Row]:
     Source: data/rcm/cost.yaml.
     """
     spec = data_yaml("rcm", "cost.yaml")
-    return [_row(scale, spec["tokens_per_chart"], tokens) for scale in spec["scales"]]
-
-
-def _row(scale: dict[str, Any], assumed: float, tokens: float) -> Row:
-    millions = scale["charts"] * assumed / MILLION  # of tokens a month, as assumed
-    part = tokens / assumed
-    return Row(
-        scale=scale["scale"], users=scale["users"], charts=scale["charts"],
-        price_low=round(scale["low"] / millions, 4), price_high=round(scale["high"] / millions, 4),
-        low=round(scale["low"] * part, 2), high=round(scale["high"] * part, 2),
-        spec_low=scale["low"], spec_high=scale["high"],
-    )  # fmt: skip
+    rows, assumed = [], spec["tokens_per_chart"]
+    for scale in spec["scales"]:
+        millions, row = (
+            scale["charts"] * assumed / MILLION,
+            {name: scale[name] for name in ("scale", "users", "charts")},
+        )
+        for end in ("low", "high"):  # the price that the specification's month implies, and the measured tokens at it
+            row |= {f"price_{end}": round(scale[end] / millions, 4), f"spec_{end}": scale[end]}
+            row[end] = round(scale[end] * tokens / assumed, 2)
+        rows.append(row)
+    return rows

@@ -5,7 +5,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any, cast
 
-from docgemma.ehr.base import Chart, RecordStore
+from docgemma.ehr.base import RecordStore
 from docgemma.ehr.facts import medication
 from docgemma.errors import ModelError, StoreError
 from docgemma.knowledge.drug_names import load_drug_names
@@ -133,8 +133,8 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         notes.append(f"Live data unavailable (chart as of {around.store.as_of}).")
     update = RcmState(as_of=around.store.as_of, told="chart read" if chart else "no chart")
     if intent in ("INTERACTIONS", "GENERAL_CLINICAL") and (chart or want["drugs"]):
-        active = _active(chart) if chart and not len(want["drugs"]) > 1 else []
-        drugs = [*want["drugs"], *active]
+        listed = map(medication, chart.medications) if chart and len(want["drugs"]) < 2 else []
+        drugs = [*want["drugs"], *(one["name"] for one in listed if one["active"])]
         document, update["grave"], update["open_checks"] = evidence.interactions(drugs, around.knowledge)
         papers.append(document)
         claims += evidence.claims_of(document, "interaction")
@@ -227,7 +227,3 @@ STEPS: dict[str, Callable[[RcmState, Surroundings], RcmState]] = {
 def policy_index(url: str) -> PolicyIndex:
     """The index of the policies, built once a process."""
     return PolicyIndex(url)
-
-
-def _active(chart: Chart) -> list[str]:
-    return [one["name"] for one in map(medication, chart.medications) if one["active"]]

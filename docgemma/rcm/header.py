@@ -135,8 +135,9 @@ def _values(field: str, text: str, beside: list[str]) -> Iterator[tuple[str, str
         births = [birth for birth in read_births(text) if birth.kind in ("stated", "date")]
         day = _day(f"born {text[births[0].start :].split('born')[-1]}") if births else ""
         said = text[: births[0].start] if births else text
-        # "Re:" may as well be followed by a subject
-        if (name := _name(said)) and not (said == text and _subject(text, beside)):
+        # "Re:" may as well be followed by a subject, whose words no name has, without a birth date
+        subject = said == text and "birth_date" not in beside and {"authorization", "request"} & {*fold(text).split()}
+        if (name := _name(said)) and not subject:
             yield field, name
             if day:
                 yield "birth_date", day
@@ -144,11 +145,6 @@ def _values(field: str, text: str, beside: list[str]) -> Iterator[tuple[str, str
         value = text.split()[0] if field == "member_id" else text.split("(")[0].split(",")[0].split(";")[0]
         if not _staff(value):  # "To: Dr. Strand"
             yield field, value.strip(" ,;|")
-
-
-def _subject(text: str, beside: list[str]) -> bool:
-    """Whether it has words that no name has, in a line without a birth date."""
-    return "birth_date" not in beside and any(mark in fold(text).split() for mark in ("authorization", "request"))
 
 
 def _day(text: str) -> str:

@@ -157,7 +157,9 @@ class PolicyIndex:
 
         counts = {word: spelled.count(word) for word in spelled}
         weights = {
-            _number(word): n * 2.2 / (n + 1.2 * (0.25 + 0.75 * len(spelled) / mean)) if mean else 1.0
+            uuid.uuid5(uuid.NAMESPACE_OID, word).int % 2**31: n * 2.2 / (n + 1.2 * (0.25 + 0.75 * len(spelled) / mean))
+            if mean
+            else 1.0
             for word, n in counts.items()
         }
         return models.SparseVector(indices=list(weights), values=list(weights.values()))
@@ -179,11 +181,6 @@ def _points(policies: Iterable[Policy]) -> Iterable[tuple[str, str]]:
         listed = [name for one in policy["procedures"] for name in (one["name"], *one["also"])]
         for text in dict.fromkeys([policy["title"], *listed, *(item["text"] for item in policy["criteria"])]):
             yield policy["id"], text
-
-
-def _number(word: str) -> int:
-    """A stable number of 31 bits for a word."""
-    return uuid.uuid5(uuid.NAMESPACE_OID, word).int % 2**31
 
 
 def _down() -> tuple[type[Exception], ...]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from docgemma.rcm.measures import Holds, counted, dates
 from docgemma.rcm.passages import Passage
-from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.shown import (
     PARTS,
     Asked,
@@ -69,7 +68,7 @@ def _found(pattern: Mapping[str, Any], passages: Sequence[Passage], asked: Asked
     if measure and measure.get("optional"):
         answers = ["yes" if answer == "unknown" else answer for answer in answers]
     shows = [
-        _without_titles(one)
+        tuple(said for said in one.sentences if not title(said)) or one.sentences
         for one, answer in zip(shown, answers, strict=True)
         if answer == "yes" and _recent(one, pattern, asked)
     ]
@@ -83,10 +82,6 @@ def _recent(passage: Passage, pattern: Mapping[str, Any], asked: Asked) -> bool:
     """Whether it is new enough: by the dates in its sentences, else by that of the visit."""
     dated = [one for one in passage.sentences if dates(one, asked.today)]
     return all(recent(one, pattern, asked) for one in dated or passage.sentences)
-
-
-def _without_titles(passage: Passage) -> tuple[Sentence, ...]:
-    return tuple(one for one in passage.sentences if not title(one)) or passage.sentences
 
 
 def _fits(passage: Passage, pattern: Mapping[str, Any], asked: Asked) -> bool:

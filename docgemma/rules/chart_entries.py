@@ -41,7 +41,9 @@ def lines_of(chart: Chart, *asks: str) -> list[Line]:
     found = []
     for ask in asks:
         key, sentence, _, heading = SECTIONS[ask]
-        for item in sorted(chart[key], key=lambda item: (not item.get("active", True), _mild(item))):
+        for item in sorted(
+            chart[key], key=lambda item: (not item.get("active", True), item.get("severity", "severe") != "severe")
+        ):
             name = item.get("substance") or item.get("name") or f"{item.get('type', '')} {item.get('author', '')}"
             past = "" if item.get("active", True) else f"Past {heading.removeprefix('Active ').casefold()}"
             title, short = past or heading, sentence(item)
@@ -185,10 +187,6 @@ def _last_seen(chart: Chart) -> list[str]:
         return [f"Last seen according to the notes: {latest['date']}{by} ({latest['type']}).", _note(latest)]
     dates = [item["date"] for item in [*chart["labs"], *chart["vitals"]] if item["date"]]
     return [f"No visit note is recorded; the latest result is of {max(dates)}." if dates else "No visit is recorded."]
-
-
-def _mild(item: Entry) -> bool:
-    return bool(item.get("severity", "severe") != "severe")
 
 
 def _joined(*parts: str) -> str:

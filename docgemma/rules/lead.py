@@ -94,7 +94,8 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
             break
         told = "; ".join(line.short.rstrip(".") for _, line in active)
         return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
-    severe = [(fact, line) for fact, line in shown if line.ask == "alg" and _is_severe(line)]
+    severe = [(fact, line) for fact, line in shown if line.ask == "alg" and line.item["active"]]
+    severe = [(fact, line) for fact, line in severe if line.item["severity"] == "severe"]
     least = "critical" if severe or "chart" in request["asks"] else ""
     off = [(fact, line) for fact, line in asked or results if line.item["flag"] not in UNREMARKABLE]
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
@@ -109,10 +110,6 @@ def _result(line: Line) -> str:
     if (days := days_since(line.item["date"], date.today())) > 1:
         told = f"{told.removesuffix(')')}, {days} days ago)"
     return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
-
-
-def _is_severe(line: Line) -> bool:
-    return bool(line.item["active"]) and line.item["severity"] == "severe"
 
 
 def _allergy(line: Line) -> str:
