@@ -159,6 +159,27 @@ def test_what_a_relative_had_is_not_undone_by_a_later_visit(father, verdict):
     assert {one["id"]: one["verdict"] for one in judged}["HBT-DRUG-003.5"] == verdict
 
 
+@pytest.mark.parametrize(
+    ("table", "read"),
+    [
+        ("Eye\tWithout glasses\tBest corrected\nRight\t20/200\t20/70", "Right 20/200 Best corrected 20/70"),
+        ("BP\tHR\tBMI\n134/78\t70\t33.7", "BP 134/78 HR 70 BMI 33.7"),
+        ("Test\t10/02/2026\t11/16/2026\nPotassium\t5.4\t5.1", "Potassium 5.1 5.4"),  # the latest first
+        ("Knee\tEffusion\tno\nRight\t20\t30", "Right 20 30"),  # a row of results titles nothing
+        ("CRP\t2 mg/L\nUA\tneg", "UA neg"),
+    ],
+)
+def test_the_rows_of_a_table_are_read_with_their_titles(table, read):
+    assert [one for one in sentences_of([document(f"Seen.\n\n{table}\n")], TODAY) if one.read.endswith(read)]
+
+
+def test_a_row_is_quoted_as_it_stands():
+    note = document("Seen 11/12/2026.\n\nTest\t03/02/2026\t11/10/2026\nHbA1c %\t7.9\t6.7\n")
+    judged, claims = judge(load_policies()["HBT-DRUG-003"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["HBT-DRUG-003.2"] == "NOT MET"
+    assert all(one["verified"] for one in claims if one["criterion"] == "HBT-DRUG-003.2")
+
+
 def test_a_drug_is_found_whatever_pt_stands_beside_it():
     assert policy_index("").search("Northgate Health Plan", "pt hfref, cards wants entresto")["id"] == "NHP-DRUG-002"
     assert policy_index("").search("Prairie Community Care", "pt needs more PT visits")["id"] == "PCC-REHAB-001"

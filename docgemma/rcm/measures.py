@@ -96,7 +96,7 @@ def _aimed(words: Sequence[Word], at: int) -> bool:
 def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
     """The dates in a sentence as words `start` to `end`, those to come too; "March 2026" is its first day."""
     words, found = sentence.words, list[tuple[int, int, date]]()
-    for one in read_births(sentence.text, date(today.year + 5, 12, 31)):
+    for one in read_births(sentence.read or sentence.text, date(today.year + 5, 12, 31)):
         inside = [at for at, word in enumerate(words) if one.start <= word.start < one.end]
         if inside and one.kind in ("date", "stated") and len(one.days[-1]) == len("2026-01-01"):
             found.append((inside[0], inside[-1] + 1, date.fromisoformat(one.days[-1])))
@@ -168,7 +168,7 @@ def _years(words: Sequence[Word], days: Sequence[tuple[int, int, date]], ago: bo
 
 def _short_ranges(sentence: Sentence, today: date) -> Iterator[Value]:
     """Durations whose first date has no year: "4/6-6/12/26", "9/2 to 10/28/26"."""
-    for one in SHORT_RANGE.finditer(sentence.text):
+    for one in SHORT_RANGE.finditer(sentence.read or sentence.text):
         month, day, last_month, last_day, year = (int(part) for part in one.groups())
         year += 2000 if year < 100 else 0
         with suppress(ValueError):  # no such day

@@ -1,13 +1,14 @@
 """Documents as sentences with their place, and sentences as words with offsets. Word lists: `data/rcm`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from docgemma.paths import data_yaml
 from docgemma.rcm.records import Document, Page
+from docgemma.rcm.tables import rows
 from docgemma.text.births import Birth, read_births
 from docgemma.text.characters import fold
 
@@ -45,6 +46,7 @@ class Sentence:
     end: int
     day: str = ""
     words: tuple[Word, ...] = field(default=(), compare=False, repr=False)
+    read: str = field(default="", compare=False, repr=False)  # the words are of it: a row of a table with its titles
 
 
 @lru_cache(maxsize=12)
@@ -157,9 +159,11 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
     for page in document["pages"]:
         if page["failed"]:
             continue
+        table = rows(page["text"], partial(day_of, today=today)) if "\t" in page["text"] else {}
         for start, end in spans(page["text"], [part["start"] for part in page["sections"]]):
             text = shown(page["text"][start:end])
-            section, said = section_at(document, page, start), words_of(text)
+            read = _read(page["text"], start, end, table) if "\t" in page["text"][start:end] else text
+            section, said = section_at(document, page, start), words_of(read)
             heading = f" {' '.join(word.text for word in said)} "
             first = page["number"] == 1 and start < HEAD  # "Harborview Benefit Trust // Office visit 11/12/2026"
             told = any(
@@ -172,8 +176,17 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
             if len(said) <= (HEADING if first else MARGIN) and (told or led):
                 day = day_of(text, today) or day
             yield Sentence(
-                text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said
+                text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said, read
             )
+
+
+def _read(text: str, start: int, end: int, table: Mapping[int, str]) -> str:
+    """A stretch of a page with the rows of tables as they are read."""
+    at, lines = text.rfind("\n", 0, start) + 1, list[str]()
+    for line in text[at:end].splitlines(keepends=True):
+        lines.append(table.get(at) or line[max(start - at, 0) :])
+        at += len(line)
+    return " ".join(" ".join(lines).split())
 
 
 def _inside(text: str, at: int) -> bool:
