@@ -124,7 +124,8 @@ def test_a_file_is_small_names_its_source_first_and_holds_lower_case_texts(name:
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_said_points_to_one_thing_unless_it_is_listed_as_ambiguous(name: str) -> None:
     data = load(name)
-    ambiguous = {item["said"] for item in data.get("ambiguous", [])}
+    said_of = [item["said"] for item in data.get("ambiguous", [])]
+    ambiguous = {said for one in said_of for said in ([one] if isinstance(one, str) else one)}
     means = defaultdict(set)
     for key in set(data) - {"source", "ambiguous", "dangerous", "dangerous_patterns"}:
         for where, entry in entries(data[key]):
