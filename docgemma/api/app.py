@@ -53,7 +53,7 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
     routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.PROBLEMS)
     routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
     routes.post("/resume", **docs.resume())(api.resume)
-    routes.get("/threads", **docs.threads())(api.threads)
+    routes.get("/threads", **docs.answers(docs.Threads, "threads"))(api.threads)
     routes.post("/forget", **docs.forget())(api.forget)
     app.include_router(routes)
     for others in (Hooks(agent), Ledger(agent)):

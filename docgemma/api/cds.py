@@ -52,7 +52,7 @@ class Hooks:
     def routes(self, **about: Any) -> APIRouter:
         """`about`: dependencies and problems, as the agent's routes have them."""
         routes = APIRouter(prefix="/cds-services", tags=["cds-hooks"], **about)
-        routes.get("", **docs.services())(self.discover)
+        routes.get("", **docs.answers(docs.Services, "services"))(self.discover)
         routes.post("/{service}", **docs.hook())(self.call)
         routes.post("/{service}/feedback", **docs.feedback())(self.feedback)
         return routes

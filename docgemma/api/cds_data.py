@@ -128,7 +128,8 @@ def _sent(given: HookRequest) -> tuple[dict[str, list[Resource]], list[str]]:
         if others := len(some) - len(found):
             unchecked.append(f"{others} of the {key} sent (not readable as FHIR R4)")
         links = (prefetch[key] or {}).get("link")
-        if key != "observations" and any(_is_next(link) for link in (links if isinstance(links, list) else [])):
+        told = [link.get("relation") for link in links if isinstance(link, dict)] if isinstance(links, list) else []
+        if key != "observations" and "next" in told:
             unchecked.append(f"further {key} (the list that was sent is one page of several)")
         sent[key] = [item for item in found if reference(item) not in drafted]
     return sent, unchecked
@@ -207,7 +208,3 @@ def kind(resource: Resource) -> str:
 
 def reference(resource: Resource) -> str:
     return f"{kind(resource)}/{resource.get('id')}"
-
-
-def _is_next(link: Any) -> bool:
-    return isinstance(link, dict) and link.get("relation") == "next"

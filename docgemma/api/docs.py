@@ -102,14 +102,14 @@ def health() -> dict[str, Any]:
     return {"responses": {200: answer, 503: answer, 403: PROBLEMS[403]}, "tags": ["server"]}
 
 
-def threads() -> dict[str, Any]:
-    return {"responses": {200: {"model": Threads, **_answer("threads")}}}
+def answers(model: type[BaseModel], example: str, code: int = 200, **extra: Any) -> dict[str, Any]:
+    """Of a route that answers with a model; `extra`: of its body."""
+    told = {"responses": {code: {"model": model, **_answer(example)}}, "status_code": code}
+    return told | ({"openapi_extra": extra} if extra else {})
 
 
 def forget() -> dict[str, Any]:
-    body = {"content": {"application/json": {"schema": Forget.model_json_schema(), "examples": _examples("forget")}}}
-    responses = {200: {"model": Forgotten, **_answer("forgotten")}}
-    return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, **body}}}
+    return answers(Forgotten, "forgotten", requestBody=_body(Forget.model_json_schema(), "forget"))
 
 
 def query(max_question: int) -> dict[str, Any]:
@@ -140,10 +140,6 @@ SERVICE = {
 }
 
 
-def services() -> dict[str, Any]:
-    return {"responses": {200: {"model": Services, **_answer("services")}}}
-
-
 def hook() -> dict[str, Any]:
     return _service(HookRequest, "hook", Cards, "cards")
 
@@ -155,23 +151,15 @@ def feedback() -> dict[str, Any]:
 def verify() -> dict[str, Any]:
     key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
            "description": "The same key writes the same quote once."}  # fmt: skip
-    content = {"application/json": {"schema": Verify.model_json_schema(), "examples": _examples("verify")}}
-    extra = {"requestBody": {"required": True, "content": content}, "parameters": [key]}
-    return {"responses": {200: {"model": Written, **_answer("written")}}, "openapi_extra": extra}
-
-
-def eval_run() -> dict[str, Any]:
-    return {"status_code": 202, "responses": {202: {"model": Running, **_answer("running")}}}
-
-
-def eval_results() -> dict[str, Any]:
-    return {"responses": {200: {"model": Results, **_answer("results")}}}
+    return answers(Written, "written", requestBody=_body(Verify.model_json_schema(), "verify"), parameters=[key])
 
 
 def _service(body: type[BaseModel], asked: str, answer: type[BaseModel], told: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": _whole(body), "examples": _examples(asked)}}
-    extra = {"requestBody": {"required": True, "content": content}, "parameters": [SERVICE]}
-    return {"responses": {200: {"model": answer, **_answer(told)}}, "openapi_extra": extra}
+    return answers(answer, told, requestBody=_body(_whole(body), asked), parameters=[SERVICE])
+
+
+def _body(schema: Any, examples: str) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": schema, "examples": _examples(examples)}}}
 
 
 def _whole(model: type[BaseModel]) -> Any:

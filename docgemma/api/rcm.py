@@ -75,8 +75,8 @@ class Ledger:
         """`about`: dependencies and problems, as the agent's routes have them."""
         routes = APIRouter(tags=["rcm"], **about)
         routes.post("/api/rcm/verify", **docs.verify())(self.verify)
-        routes.post("/eval/run", **docs.eval_run())(self.evaluate)
-        routes.get("/eval/results", **docs.eval_results())(self.results)
+        routes.post("/eval/run", **docs.answers(docs.Running, "running", 202))(self.evaluate)
+        routes.get("/eval/results", **docs.answers(docs.Results, "results"))(self.results)
         return routes
 
     async def verify(self, request: Request) -> Response:

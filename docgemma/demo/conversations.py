@@ -6,7 +6,6 @@ kept on purpose; a turn that runs and an entry that waits are shown again to a t
 
 import hashlib
 import json
-import logging
 import shutil
 import threading
 import time
@@ -18,8 +17,7 @@ from markupsafe import Markup
 
 from docgemma.agent import Agent
 from docgemma.api.access import owns, prefix
-from docgemma.demo.screen import Screen, Session, problem
-from docgemma.errors import UnknownThreadError, kind_and_place
+from docgemma.demo.screen import Screen, Session, forget
 from docgemma.forget import FEEDBACK, image_folder, written_at
 from docgemma.memory import last_checkpoints
 from docgemma.paths import private_file, private_folder
@@ -28,7 +26,6 @@ from docgemma.turns import Turns
 RETURN_S = 15 * 60  # a page that was left may come back so long
 SHOWN = 100  # conversations in a list
 NAME = 80  # characters
-log = logging.getLogger(__name__)
 
 
 class Conversations:
@@ -79,14 +76,7 @@ class Conversations:
         """Forget a conversation with its name, thumbs and export; the error in one line, if any."""
         self.screen.waiting.pop(thread, None)
         shutil.rmtree(self.screen.export_folder(thread), ignore_errors=True)
-        try:
-            self.agent.forget(thread)
-        except UnknownThreadError:  # nothing was asked yet
-            shutil.rmtree(image_folder(self.agent.settings, thread), ignore_errors=True)
-        except Exception as error:
-            log.error("a conversation could not be forgotten: %s", kind_and_place(error))
-            return problem(error)
-        return ""
+        return forget(self.agent, thread)
 
     def note(self, thread: str, **changes: Any) -> None:
         """Note something about a conversation; it is forgotten with it."""

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import logging
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -12,8 +11,8 @@ from typing import Any
 
 from docgemma.agent import Agent
 from docgemma.demo import view
-from docgemma.demo.screen import problem
-from docgemma.errors import DocGemmaError, StoppedError, UnknownThreadError, kind_and_place
+from docgemma.demo.screen import forget, problem
+from docgemma.errors import DocGemmaError, StoppedError
 from docgemma.forget import image_folder
 from docgemma.graphs.rcm import PREFIX, parts_of, run
 from docgemma.paths import private_folder
@@ -29,7 +28,6 @@ SHOWN_APART = (
     "Ledger: ",
     "For a human reviewer:",
 )
-log = logging.getLogger(__name__)
 
 
 class Case:
@@ -108,14 +106,7 @@ class Case:
 
     def remove(self) -> str:
         """Remove the conversation with its documents; why that failed, or ""."""
-        try:
-            self.agent.forget(self.thread)
-        except UnknownThreadError:  # nothing was asked yet
-            shutil.rmtree(image_folder(self.agent.settings, self.thread), ignore_errors=True)
-        except DocGemmaError as error:
-            log.error("a conversation could not be forgotten: %s", kind_and_place(error))
-            return problem(error)
-        return ""
+        return forget(self.agent, self.thread)
 
 
 def cited(told: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import secrets
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from docgemma.demo import view
 from docgemma.demo.patients import FOUND
 from docgemma.demo.scenarios import PLAYED, Scenario, Step, load_trace
 from docgemma.ehr.base import PatientMatch
-from docgemma.errors import DocGemmaError, kind_and_place
+from docgemma.errors import DocGemmaError, UnknownThreadError, kind_and_place
 from docgemma.forget import image_folder
 from docgemma.nodes.context import CLINICIAN, Actor
 from docgemma.rules.override import red
@@ -112,6 +113,18 @@ def problem(error: BaseException | None) -> str:
     where = kind_and_place(error or RuntimeError())
     log.error("a turn failed: %s", where)
     return f"Something went wrong that should not ({where}). Ask again, or report it."
+
+
+def forget(agent: Agent, thread: str) -> str:
+    """Forget a conversation; the error in one line, if any."""
+    try:
+        agent.forget(thread)
+    except UnknownThreadError:  # nothing was asked yet
+        shutil.rmtree(image_folder(agent.settings, thread), ignore_errors=True)
+    except Exception as error:
+        log.error("a conversation could not be forgotten: %s", kind_and_place(error))
+        return problem(error)
+    return ""
 
 
 class Screen:

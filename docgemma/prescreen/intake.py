@@ -184,7 +184,9 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
             text = concept.name if concept.lay else load_concepts().spelled.get(key(text), text)
         else:
             behind = at
-            while behind < min(at + 5, len(words)) and behind not in mentions and _goes_on(words[behind]):
+            while behind < min(at + 5, len(words)) and behind not in mentions and words[behind].isalpha():
+                if len(words[behind]) < 2 or lowered[behind] in lists["stops"] or words[behind] == GONE.strip("[]"):
+                    break
                 behind += 1
             text = " ".join(words[at:behind])
             last = key(words[behind - 1])[-1:] if behind > at and behind not in mentions else ()
@@ -197,12 +199,6 @@ def _terms(words: Sequence[str], number: int) -> list[Term]:
         found.append(Term(text, number, mention is not None, finding, main[at], past[at], gone))
         at = behind
     return found
-
-
-def _goes_on(word: str) -> bool:
-    return (
-        word.isalpha() and len(word) > 1 and word.casefold() not in word_lists()["stops"] and word != GONE.strip("[]")
-    )
 
 
 def _scope(words: Sequence[str], kind: str) -> list[bool]:

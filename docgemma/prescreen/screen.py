@@ -78,7 +78,8 @@ def screen(note: str, studies: Sequence[Study], llm: LLM, settings: Settings) ->
     failed: ModelError | None = None
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for study in studies:
-            file = private_folder(settings.home / FOLDER) / f"{_key(note, study, llm)}.json"
+            asked = "\0".join([note, study["id"], study["criteria"], llm.name])
+            file = private_folder(settings.home / FOLDER) / f"{hashlib.sha256(asked.encode()).hexdigest()[:40]}.json"
             if file.exists():
                 judged[study["id"]] = json.loads(file.read_text(encoding="utf-8"))
             elif criteria := split_criteria(study["criteria"]):
@@ -114,7 +115,3 @@ def _judge(parts: Sequence[str], kind: Literal["inclusion", "exclusion"], text: 
     decided: Any = value.verdict if value.sentence != NO_SENTENCE else "unknown"
     sentence = parts[int(value.sentence) - 1] if decided != "unknown" else ""
     return Criterion(text=text, kind=kind, verdict=decided, sentence=sentence)
-
-
-def _key(note: str, study: Study, llm: LLM) -> str:
-    return hashlib.sha256("\0".join([note, study["id"], study["criteria"], llm.name]).encode()).hexdigest()[:40]

@@ -1,7 +1,7 @@
 """A chart as a document whose pages are its entries, and its entries as claims that quote them word for word."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from docgemma.ehr import facts
@@ -25,13 +25,17 @@ def chart_name(chart: Chart) -> str:
 
 def chart_document(chart: Chart) -> Document:
     """The chart as a document; page n is its n-th entry."""
+    return as_document(chart_name(chart), ((entry.section, entry.text) for entry in entries(chart)))
+
+
+def as_document(name: str, texts: Iterable[tuple[str, str]]) -> Document:
+    """Texts as a document with a page each, under their titles."""
     pages = [
-        Page(number=number, text=entry.text, sections=[Section(title=entry.section, start=0, end=len(entry.text))],
-             tables=[], failed="")
-        for number, entry in enumerate(entries(chart), 1)
-    ]  # fmt: skip
+        Page(number=at, text=text, sections=[Section(title=title, start=0, end=len(text))], tables=[], failed="")
+        for at, (title, text) in enumerate(texts, 1)
+    ]
     digest = hashlib.sha256("\n".join(page["text"] for page in pages).encode()).hexdigest()
-    return Document(name=chart_name(chart), digest=digest, pages=pages)
+    return Document(name=name, digest=digest, pages=pages)
 
 
 def chart_claims(chart: Chart, kinds: Collection[Kind]) -> list[Claim]:

@@ -16,9 +16,10 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
 from docgemma.rcm.assertion import hits
+from docgemma.rcm.chart import as_document
 from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.criteria import candidates
-from docgemma.rcm.records import Claim, Document, Intent, Page, Policy, Section
+from docgemma.rcm.records import Claim, Document, Intent, Page, Policy
 from docgemma.rcm.sentences import lists, sentences_of
 from docgemma.rules.order_check import Finding
 from docgemma.settings import Settings
@@ -129,11 +130,7 @@ def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, 
 
 def paged(name: str, section: str, texts: Sequence[str]) -> Document:
     """Texts as a document with a page each."""
-    pages = [
-        Page(number=at, text=text, sections=[Section(title=section, start=0, end=len(text))], tables=[], failed="")
-        for at, text in enumerate(texts, 1)
-    ]
-    return Document(name=name, digest=hashlib.sha256("\n".join(texts).encode()).hexdigest(), pages=pages)
+    return as_document(name, ((section, text) for text in texts))
 
 
 def claims_of(document: Document, kind: Any) -> list[Claim]:

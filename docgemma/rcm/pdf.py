@@ -56,12 +56,7 @@ def read_pdf(path: Path, name: str = "") -> Document:
 
 
 def document_of(path: Path, pages: Sequence[Page], name: str = "") -> Document:
-    """Put pages that were read one by one together. A section that goes on over a page break keeps its title.
-
-    Raises:
-        UsageError: as `read_pdf`.
-    """
-    _check(path)
+    """Put pages that were read one by one together. A section that goes on over a page break keeps its title."""
     joined, last = [], ""
     for page in pages:
         sections = [
@@ -77,11 +72,7 @@ def document_of(path: Path, pages: Sequence[Page], name: str = "") -> Document:
 
 
 def count_pages(path: Path) -> int:
-    """How many pages the file has; nothing of them is read.
-
-    Raises:
-        UsageError: as `read_pdf`.
-    """
+    """How many pages the file has; nothing of them is read. Raises UsageError as `read_pdf` does."""
     with _check(path).open("rb") as file:
         return len(_opened(file, path.name)[1])
 
@@ -90,15 +81,9 @@ def pages_of(path: Path, start: int = 1) -> Iterator[Page]:
     """Read page after page from number `start` on; the pages before it cost nothing. One page is held at a time.
 
     A page that is a scan, or fails, comes with `failed` set (and what text there is) and does not stop the rest.
-
-    Raises:
-        UsageError: as `read_pdf`, at the call or at the first page.
+    With the first page UsageError is raised as `read_pdf` does.
     """
-    return _pages(_check(path), start)
-
-
-def _pages(path: Path, start: int) -> Iterator[Page]:
-    with path.open("rb") as file:
+    with _check(path).open("rb") as file:
         pdf, sheets = _opened(file, path.name)
         from pdfplumber.page import Page as Sheet
 

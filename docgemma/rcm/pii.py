@@ -132,15 +132,13 @@ class Scrubber:
             found.sort(key=lambda item: -item.score)
             findings = [(item.start, item.end, item.entity_type) for item in found]
             marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
-            names = find_names(chunk, words, marked, self._known_people())
+            people = {who: name_parts(self._values[who]) for who in self._people}
+            known = [set(parts) if who in self._seeds else words.known_by(parts) for who, parts in people.items()]
+            names = find_names(chunk, words, marked, known)
             findings += self._births(chunk, names)
             findings += self._again(chunk)
             for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
                 yield start + offset, end + offset, label
-
-    def _known_people(self) -> list[set[str]]:
-        names = {who: name_parts(self._values[who]) for who in self._people}
-        return [set(parts) if who in self._seeds else _words().known_by(parts) for who, parts in names.items()]
 
     def _births(self, text: str, names: list[tuple[int, int]]) -> Iterator[Finding]:
         """Dates called a birth, right behind a name, or known as somebody's birth date."""
@@ -149,13 +147,11 @@ class Scrubber:
             near = [end for end in ends if 0 <= birth.start - end < 15]
             between = "".join(char if char.isalnum() else " " for char in text[near[-1] : birth.start]) if near else "?"
             follows = set(between.casefold().split()) <= sexes and max(birth.days) < str(date.today().year - 4)
-            if birth.kind == "stated" or (birth.kind == "date" and (follows or self._same_day(birth.days))):
+            known = any(("DATE_OF_BIRTH", day) in self._keys for day in birth.days)
+            if birth.kind == "stated" or (birth.kind == "date" and (follows or known)):
                 words = WORD.finditer(text, birth.start, birth.end)
                 first = next((word.start() for word in words if _of_date(word.group().casefold())), birth.start)
                 yield first, birth.end, "DATE_OF_BIRTH"
-
-    def _same_day(self, days: Iterable[str]) -> str | None:
-        return next((self._keys[key] for day in days if (key := ("DATE_OF_BIRTH", day)) in self._keys), None)
 
     def _again(self, text: str) -> Iterator[Finding]:
         """Ids that the session knows, wherever they stand and however they are spaced."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.records import DISCLAIMER, Policy
+from docgemma.rcm.records import DISCLAIMER
 from docgemma.rcm.turn import RcmState
 
 
@@ -14,12 +14,14 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
     status = "refused" if refused else "needs_clarification" if asks else "answered"
     full = status == "answered"
     claims = [claim for claim in state["extractions"] if claim["verified"]] if full else []
+    policy: Any = state["policy"] if full else None
     live = refused or not any(note.startswith("Live data unavailable") for note in state["notes"])
     return {
         "thread": thread, "model": llm.name, "status": status, "answer": state["final_response"],
         "intent": "OUT_OF_SCOPE" if refused else state["query_intent"], "path": state["path"],
         "tools": state["tool_trace"] if full else [], "claims": claims, "criteria": state["criteria"] if full else [],
-        "policy": _brief(state["policy"]) if full else None, "contradictions": state["contradictions"] if full else [],
+        "policy": policy and {key: policy[key] for key in ("id", "payer", "title", "effective")},
+        "contradictions": state["contradictions"] if full else [],
         "risk": state["risk"] if full else None, "missing": state["missing"] if full else [],
         "ledger_ids": state["ledger_ids"] if full else [], "escalate": full and bool(state["why_escalate"]),
         "why_escalate": state["why_escalate"] if full else [],
@@ -35,7 +37,3 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
                                                 "completion": sum(one["completion_tokens"] for one in llm.calls)},
         "seconds": round(seconds, 3),
     }  # fmt: skip
-
-
-def _brief(policy: Policy | None) -> dict[str, Any] | None:
-    return {key: policy[key] for key in ("id", "payer", "title", "effective")} if policy else None

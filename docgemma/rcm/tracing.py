@@ -41,18 +41,16 @@ def trace(
     except Exception as error:  # whatever it is: what could not be scrubbed stays here
         log.error("no trace was sent, scrubbing failed: %s", kind_and_place(error))
         return 0
-    return sum(_sent(send, settings, _spans(said, metrics(result), steps)) for send in to)
+    taken = 0
+    for send in to:
+        from langsmith.utils import LangSmithError
 
-
-def _sent(send: Callable[[Settings, list[Span]], None], settings: Settings, spans: list[Span]) -> bool:
-    from langsmith.utils import LangSmithError
-
-    try:
-        send(settings, spans)
-    except (httpx.HTTPError, LangSmithError, OSError) as error:
-        log.warning("a trace was not taken: %s", kind_and_place(error))
-        return False
-    return True
+        try:
+            send(settings, _spans(said, metrics(result), steps))
+            taken += 1
+        except (httpx.HTTPError, LangSmithError, OSError) as error:
+            log.warning("a trace was not taken: %s", kind_and_place(error))
+    return taken
 
 
 def metrics(result: dict[str, Any]) -> dict[str, Any]:
