@@ -173,6 +173,13 @@ def test_the_rows_of_a_table_are_read_with_their_titles(table, read):
     assert [one for one in sentences_of([document(f"Seen.\n\n{table}\n")], TODAY) if one.read.endswith(read)]
 
 
+@pytest.mark.parametrize(("last", "verdict"), [("09/06/2024", "MET"), ("05/06/2026", "NOT DOCUMENTED")])
+def test_of_what_has_to_be_long_ago_the_latest_counts(last, verdict):
+    note = document(f"HISTORY\nEchocardiogram on 04/22/2025 showed EF 60 %.\n\nEchocardiogram on {last}: EF 62 %.")
+    judged, _ = judge(load_policies()["NHP-CARD-001"], [note], None, today=TODAY)
+    assert {one["id"]: one["verdict"] for one in judged}["NHP-CARD-001.2"] == verdict
+
+
 def test_a_row_is_quoted_as_it_stands():
     note = document("Seen 11/12/2026.\n\nTest\t03/02/2026\t11/10/2026\nHbA1c %\t7.9\t6.7\n")
     judged, claims = judge(load_policies()["HBT-DRUG-003"], [note], None, today=TODAY)

@@ -52,6 +52,8 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
         mine = [value for value in found if _belongs(value, named, words, unit, found)]
         found = mine if counted(unit) else [one for one in found if _now(one, mine, words)] or mine
     answers = {_decides(value, measure) for value in found}
+    if measure.get("ago"):  # the latest counts
+        return "no" if "no" in answers else "yes" if answers == {"yes"} else "unknown"
     if counted(unit):  # one that is enough is enough
         answers = answers - {"no"} if "yes" in answers and ("at_least" in measure or "above" in measure) else answers
     return answers.pop() if len(answers) == 1 else "unknown"

@@ -163,8 +163,10 @@ def _refuted(pattern: Mapping[str, Any], asked: Asked) -> list[Sentence]:
 
 def newest(few: Sequence[Sentence], measure: Mapping[str, Any], asked: Asked) -> list[Sentence]:
     """Of the sentences with too low a number those that still count, where another has enough: 6 weeks, then 14 are
-    enough of a course; a BMI of years ago is not the one of now."""
-    return [] if counted(measure["unit"]) else [one for one in few if not long_ago(one, asked.today)]
+    enough of a course; a BMI of years ago is not the one of now; of what is to be long ago the latest counts."""
+    if measure.get("ago") or not counted(measure["unit"]):
+        return [one for one in few if measure.get("ago") or not long_ago(one, asked.today)]
+    return []
 
 
 def _stated(pattern: Mapping[str, Any], asked: Asked, *kinds: Status) -> list[Sentence]:
