@@ -207,9 +207,8 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     gr.on([trials.go.click, trials.note.submit], trials.search, trials.note, trials.shown, **TURN)
     gr.on([trials.clear.click, ui.anew.click], trials.forget, None, [trials.note, trials.shown], **QUICK)
     blocks.unload(trials.left)
-    rcm: RcmTab = ui.rcm
-    rcm.wire(TURN, QUICK, ui.anew)
-    blocks.unload(rcm.left)
+    ui.rcm.wire(TURN, QUICK, ui.anew)
+    blocks.unload(ui.rcm.left)
     ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
     ui.remember.input(handlers.remember, [ui.remember, *mine], [*mine, ui.browser, *listed_now], **QUICK)
     ui.list.select(handlers.choose_listed, mine, [*shown, *listed_now], **TURN)

@@ -50,15 +50,15 @@ class Everyday(Handlers):
         """Keep this conversation for this browser, or no longer."""
         session.thread = session.thread or new_thread("", "web")
         self.conversations.note(session.thread, kept=keep)
-        kept = [item for item in kept or [] if item != session.thread] + [session.thread] * keep
+        session.kept = [item for item in session.kept or kept or [] if item != session.thread] + [session.thread] * keep
         ui = self.screen.ui
-        return {ui.session: session, ui.browser: session.thread, ui.kept: kept, **self.list(session, kept)}
+        return {ui.session: session, ui.browser: session.thread, ui.kept: session.kept, **self.list(session, kept)}
 
     def list(self, session: Session, kept: Any) -> Updates:
         """The conversations that somebody may come back to. Their ids stay on the server."""
         ui = self.screen.ui
         try:
-            rows = self.conversations.listed(session.user, kept)
+            rows = self.conversations.listed(session.user, kept if session.kept is None else session.kept)
         except Exception as error:
             log.error("conversations cannot be listed: %s", kind_and_place(error))
             return {ui.list: view.html("conversations", [], "", session.user, UNREADABLE)}

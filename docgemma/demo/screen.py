@@ -60,6 +60,7 @@ class Session:
     scenario: str | None = None
     step: int = 0
     listed: list[str] = field(default_factory=list)  # the conversations of the list, as it was last shown here
+    kept: list[str] | None = None  # the conversations kept here, once one was: the browser learns of it later
 
     @property
     def actor(self) -> Actor:
