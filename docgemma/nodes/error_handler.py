@@ -30,6 +30,8 @@ def recover(state: AgentState, strategy_for: Choice, most: int = MAX_RETRIES) ->
     on = {"next_node": "synthesize" if complete(state) else "tool_select", "retry_count": 0, "retry_strategy": None}
     if decision.action == "ask_user" and not _asked_about(unclear, state, result):
         return on
+    if decision.action == "ask_user" and not result["writes"] and _beside_others(unclear, state, result):
+        return {**on, "error_messages": [f"{unclear} was not checked."]}
     if decision.clarification:
         question = {**decision.clarification, "query": state["user_query"], "entity": unclear}
         return {"clarification": question, "next_node": "synthesize", "retry_strategy": None}
@@ -51,6 +53,13 @@ def _strategy(state: AgentState, result: ToolResult, context: Context) -> tuple[
         return ("retry_same" if result["error_type"] in RETRYABLE else None), []
     value, calls = context.ask(ask_retry(state, result))
     return value.strategy, calls
+
+
+def _beside_others(unclear: str, state: AgentState, result: ToolResult) -> bool:
+    """Whether an ambiguous name stands beside a drug that was recognised: that one is answered, this one is named."""
+    if result["error_type"] != ErrorType.AMBIGUOUS_DRUG_NAME:
+        return False
+    return any(plain(name) != plain(unclear) for name in known.drugs(state))
 
 
 def _asked_about(unclear: str, state: AgentState, result: ToolResult) -> bool:

@@ -115,14 +115,15 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
 
 
 def _new_beside_taken(request: Request, context: Context) -> bool:
-    """Whether medicines are asked for, and a drug is named that the patient does not take beside one that they do."""
-    named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"]]
+    """Whether medicines are asked for, and of several drugs that are named one is not taken: "gerd - omeprazole or
+    protonix?" asks whether it suits."""
+    named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     patients = request["patients"]
     if "meds" not in request["asks"] or "may" in request["asks"] or len(named) < 2 or len(patients) != 1:
         return False
     stored = context.store.chart(patients[0]["id"])
     taken = active_ingredients(chart_data(stored), context.drugs) if stored else frozenset[str]()
-    return len({bool(parts & taken) for parts in named}) == 2
+    return not all(parts & taken for parts in named)
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:

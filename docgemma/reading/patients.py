@@ -7,7 +7,7 @@ from typing import Literal
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
-from docgemma.reading.terms import given_names
+from docgemma.reading.terms import everyday, given_names
 from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, read_births
 from docgemma.text.words import plain
@@ -53,11 +53,12 @@ def read_people(
     found = link_patients(message, store, names, ids, ordinary)
     free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
     links = [link for whole in free for link in _by_surnames(whole, store, ordinary)]
-    # "k", "ooh" or "drain" is nobody
+    # "k", "ooh", "drain" or "hba1c" is nobody
     return [
         link
         for link in links
-        if link.candidates or link.kind == "id" or not all(map(ordinary, plain(link.text).split()))
+        if link.candidates
+        or not (plain(link.text) in everyday() if link.kind == "id" else all(map(ordinary, plain(link.text).split())))
     ]
 
 

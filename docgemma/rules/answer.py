@@ -11,13 +11,12 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import said_in
+from docgemma.reading.terms import refers_back, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import age, lines_of, overview, to_weigh
-from docgemma.rules.dosing import route_of
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
-from docgemma.rules.grounding import split
+from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
@@ -25,8 +24,7 @@ from docgemma.rules.refusal import refusals
 from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import names, plain
+from docgemma.text.words import plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
@@ -206,11 +204,19 @@ def _knowledge(state: AgentState, request: Request) -> list[Fact]:
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))
     for item in known.made(state, "check_drug_safety"):
         brief = bool(charts) and "safe" not in request["asks"]
-        facts += [fact._replace(cite=number(item, state)) for fact in label_facts(item, request, brief)]
+        told = label_facts(item, request, brief, charts[0]["result"] if len(charts) == 1 else None, _before(state))
+        facts += [fact._replace(cite=number(item, state)) for fact in told]
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
         for item in known.made(state, name):
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))
     return [*facts, *sentences([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
+
+
+def _before(state: AgentState) -> str:
+    """What was asked before a short message that names nothing but a drug: "and ibuprofen?"."""
+    history = state.get("history") or []
+    said = known.request(state)["said"]
+    return history[-1]["user"] if history and len(said.split()) <= known.BRIEF and refers_back(said) else ""
 
 
 def _foods(state: AgentState, request: Request) -> list[str]:
@@ -224,40 +230,6 @@ def _foods(state: AgentState, request: Request) -> list[str]:
             proof = "" if listed else ", which does not prove that it does not"
             lines.append(f"{food['said'].capitalize()} {says} {drug}{proof}; see the label's drug interactions.")
     return lines
-
-
-def label_facts(item: ToolResult, request: Request, brief: bool) -> list[Fact]:
-    """The label: its boxed warning, what was asked of it, then its contraindications, warnings and maximum dose. A
-    plain answer to what was asked comes first."""
-    data = item["result"]
-    drug, most = data["drug"], data["max_daily_dose"]
-    name = f"{drug[:1].upper()}{drug[1:]}"
-    called = f"{name} (asked as {data['asked']})" if plain(data["asked"]) not in plain(drug) else name
-    box = [Fact(text, f"{called} FDA boxed warning") for text, _ in split(f"{data['boxed_warning'].rstrip('.')}.")]
-    box[0] = box[0]._replace(alone=f"{called} has an FDA boxed warning: {box[0].text}")
-    if not data["has_boxed_warning"]:
-        box = sentences([f"{called} has no boxed warning ({data['basis']})."])
-    against = [Fact(f"{text.rstrip('.')}.", f"{name} contraindications") for text in data["contraindications"]]
-    facts = against or sentences([f"{name}: no contraindications are listed in this source."])
-    facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
-    more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
-    title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
-    held = [text for text in data.get("max_doses", []) if not route or text.startswith(route)]
-    limits = [Fact(f"{text}.", title) for text in held or data.get("max_doses", [])]
-    if not most:
-        more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
-    if data["interactions"]:
-        more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    told: list[Fact] = []
-    for topic in [] if brief else said_in(" ; ".join([*request["measures"], request["said"]]), "label_topics"):
-        found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
-        absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
-        boxed = any(names(topic["match"], fact.sentence) for fact in box)
-        told += found or ([] if boxed else sentences([absent]))
-    fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
-    first = [fact for fact in told if not fact.title or fact == more[0]]  # one plain answer to what was asked
-    general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
-    return [*first, *box, *told, *facts, *([] if brief or told else general), *sentences(fallback)]
 
 
 def unavailable(state: AgentState) -> list[str]:
@@ -302,4 +274,5 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
     measures = [measure for item in known.charts(state) for measure in unmatched(request, item["result"], drugs)]
     found += [{"ask": measure, "reason": UNNAMED} for measure in measures if set(plain(measure).split()) & telling]
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
+    unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
     return [*found, *({"ask": said, "reason": "not recognised as a drug"} for said in unknown)]

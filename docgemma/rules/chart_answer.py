@@ -10,7 +10,8 @@ from datetime import date
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measures_in, said_in, topics_in
-from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, lines_of, section
+from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, levels, lines_of, section
+from docgemma.rules.derived import derived
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
@@ -19,6 +20,7 @@ from docgemma.text.words import listed, names, plain
 FEW = 3
 SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])  # sections that are given whole, whatever was asked of them
 RESULTS = frozenset({"labs", "vit"})
+WHOLE = {"labs": "labs", "vitals": "vit"}  # topic of `data/clinical/topics.yaml` -> ask
 # topics of which a part may be asked for -> what the part is called where none is recorded
 KINDS = {
     "imm": "No {} immunization is recorded.", "soc": "No {} status is recorded.", "notes": "No {} note is recorded.",
@@ -45,8 +47,9 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     if RESULTS & set(asks) and (results := measures_in(request["said"], sure=True)):
         lines += _measured(results, chart)
         served |= RESULTS
+    whole = {WHOLE[topic] for topic in topics_in(request["said"]) if topic in WHOLE}  # "bloods incl dig level"
     for ask in asks:
-        if ask in SHORT or ask not in {*served, *(["chart"] if lines else [])}:
+        if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
             lines += section(ask, chart, today or date.today())
     lines += _said_elsewhere(request, chart)
     lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not among") for line in lines))
@@ -109,7 +112,9 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
     if ask == "meds":
         allergies = [line for line in lines_of(chart, "alg") if names(match, line.name)]
         active = any(line.item["active"] for line in fits)
-        return [*([] if active else none), *(line.text for line in [*fits, *allergies])]
+        said = [*match, kind["name"].removesuffix("s")]
+        told = [line for line in lines_of(chart, "notes") if names(said, line.item["text"])]
+        return [*([] if active else none), *(line.text for line in [*fits, *allergies, *told[:1]])]
     if ask == "notes":
         first = fits or written
         others = [line for line in lines_of(chart, "notes") if line not in first]
@@ -124,7 +129,8 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     missing = [name for name in wanted if name not in {measure for measure, _ in results}]
     written = {name: _anywhere(name, chart, "notes") for name in missing}  # "QTc 438 ms" of a note
     told = [line.text for found in written.values() for line in found]
-    missing = [name for name in missing if not written[name]]
+    told += filter(None, (derived(name, chart, date.today()) for name in missing))
+    missing = [name for name in missing if not written[name] and not derived(name, chart, date.today())]
     many = bool(lines) and len(missing) > FEW  # of a group, what there is
     return [*lines, *told, *([f"Not among the results: {', '.join(missing)}."] if missing and not many else [])]
 
@@ -134,6 +140,9 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
     if "alg" in asks:
         return _conflict(measure, chart, drugs) or [f"No allergy to {measure} is recorded."], {"alg"}
     mine = _of_drug(measure, chart, drugs, "meds", "alg")
+    if RESULTS & set(asks):  # "her last lithium"
+        asked = ingredients(measure, drugs)
+        mine = [line.text for line in levels(chart) if asked & ingredients(line.name.split()[0], drugs)] + mine
     none = f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."
     return mine or [none], {"meds"} if mine or "prob" in asks else set()
 

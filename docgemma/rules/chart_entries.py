@@ -80,10 +80,22 @@ def overview(chart: Chart) -> list[str]:
     return [line for ask in SECTIONS for line in section(ask, chart, date.today())]
 
 
+def levels(chart: Chart) -> list[Line]:
+    """The results that are named by an active medicine: "Lithium" of lithium carbonate, "Digoxin level" of digoxin."""
+    taken = [item["name"] for item in chart["medications"] if item["active"]]
+    return [
+        line
+        for line in lines_of(chart, "labs")
+        if any(names([line.name.split()[0].casefold()], name) for name in taken)
+    ]
+
+
 def to_weigh(chart: Chart) -> list[Entry]:
-    """The results that an order is read with: eGFR, potassium, INR and whatever is abnormal; else the creatinine."""
+    """The results that an order is read with: eGFR, potassium, INR, drug levels and whatever is abnormal; else the
+    creatinine."""
     named = [(measure_named(item["name"]), item) for item in chart["labs"]]
-    weighed = [item for name, item in named if name in WEIGHED or item["flag"] not in UNREMARKABLE]
+    drugs = [line.item for line in levels(chart)]
+    weighed = [item for name, item in named if name in WEIGHED or item["flag"] not in UNREMARKABLE or item in drugs]
     return weighed or [item for name, item in named if name == "creatinine"]
 
 

@@ -116,7 +116,7 @@ def check_dose(
     mine = [row for row in rows if row.get("route", route) == route]
     amount = _pieces(f"{dosage} {frequency}", mine) or _amount(dosage)
     order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
-    fitting = _fitting([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
+    fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
         return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit; add it before approving.")]
@@ -138,7 +138,7 @@ def check_dose(
 
 def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | None:
     """What the order is against one limit, "day" or "single"; a daily dose within it is told too."""
-    most, dosage = _told(limit), order.dosage
+    most, dosage = told_amount(limit), order.dosage
     if order.amount is None or order.amount[1] != limit[1]:
         given = f"{dosage or 'no dose'} does not compare with {most}"
         return Finding(UNCHECKED, f"the dose of {order.drug} ({given})")
@@ -149,7 +149,7 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     if order.often < ALTERNATE and order.amount[0] > limit[0] / ALTERNATE:
         return Finding(MAJOR, f"{dosage} in one day is more than twice the maximum of {most} a day{why}.")
     total = order.amount[0] * order.often
-    given = f"{dosage} {order.frequency} is {_told((total, limit[1]))} a day"
+    given = f"{dosage} {order.frequency} is {told_amount((total, limit[1]))} a day"
     if total <= limit[0]:
         return Finding(NOTE, f"{given}; the maximum is {most} a day{why}.")
     as_needed = any(f" {word} " in f" {plain(order.frequency)} " for word in AS_NEEDED)
@@ -195,19 +195,19 @@ def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None
 def _too_low(order: Order, rows: Rows) -> list[Finding]:
     """A daily dose below what its indication needs, unless enough of the label's reasons for less hold."""
     for row in rows:
-        least = _limit(row, "min_day", order.patient)
+        least = limit_of(row, "min_day", order.patient)
         if least is None or order.amount is None or not order.often or order.amount[1] != least[1]:
             continue
         daily = order.amount[0] * order.often
         reasons = sum(_applies(reason, order.patient) for reason in row.get("less_for", []))
         if daily < least[0] and order.is_for(row["for"]) and reasons < row.get("less_from", 1):
-            needed = f"{_told(least)} a day for {row['for']}"
-            text = f"{_told((daily, least[1]))} a day of {order.drug} is below the dose of {needed}."
+            needed = f"{told_amount(least)} a day for {row['for']}"
+            text = f"{told_amount((daily, least[1]))} a day of {order.drug} is below the dose of {needed}."
             return [Rule(MAJOR, text)]
     return []
 
 
-def _fitting(rows: Rows, order: Order) -> list[Row]:
+def fitting_rows(rows: Rows, order: Order) -> list[Row]:
     """The rows that hold: of form or indication before general ones, beside them what age, kidney or weight forbid."""
     applying = [row for row in rows if _applies(row, order.patient)]
     children = [row for row in applying if "age_below" in row and _young(row, order.patient)]
@@ -218,7 +218,7 @@ def _fitting(rows: Rows, order: Order) -> list[Row]:
     told = [row for row in special if "for" in row]
     mine = [row for row in told if "form" in row] or told or special  # "extended release for panic" before "for panic"
     chosen = mine or [row for row in general if row not in strict]
-    return chosen + [row for row in strict if not any(_narrower(other, row) for other in mine)]
+    return chosen + [row for row in strict if not any(narrower(other, row) for other in mine)]
 
 
 def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str]]:
@@ -227,12 +227,12 @@ def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str
         (what, limit, row)
         for row in rows
         for what in ("day", "single")
-        if (limit := _limit(row, f"max_{what}", order.patient)) and (what == "single" or _by_day(row, order))
+        if (limit := limit_of(row, f"max_{what}", order.patient)) and (what == "single" or _by_day(row, order))
     ]
     found: dict[tuple[str, str], tuple[tuple[str, Amount, str], str]] = {}
     for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
         others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
-        if not any(_narrower(other, row) and not _narrower(row, other) for other in others):
+        if not any(narrower(other, row) and not narrower(row, other) for other in others):
             found[what, limit[1]] = (what, limit, _why(row, order.patient)), _basis(row, f"max_{what}", limit)
     return list(found.values())
 
@@ -246,7 +246,7 @@ def _by_day(row: Row, order: Order) -> bool:
     return not (loading or {"max_single", "max_single_per_kg"} & set(row))
 
 
-def _limit(row: Row, key: str, patient: PatientState) -> Amount | None:
+def limit_of(row: Row, key: str, patient: PatientState) -> Amount | None:
     fixed, each = _amount(row.get(key, "")), _amount(row.get(f"{key}_per_kg", ""))
     if each and patient.weight:
         weighed = each[0] * Decimal(str(patient.weight)), each[1]
@@ -272,7 +272,7 @@ def _applies(row: Row, patient: PatientState) -> bool:
     return all(value is not None and (value < row[key]) == ("_below" in key) for key, value in values)
 
 
-def _narrower(row: Row, other: Row) -> bool:
+def narrower(row: Row, other: Row) -> bool:
     """Whether a row is for the same patients as another, or for some of them."""
     kind = all(row.get(key) == other[key] for key in ("for", "form") if key in other)
     return kind and all(
@@ -314,5 +314,5 @@ def _value(text: str) -> Decimal:
     return amount[0] if amount else Decimal(0)
 
 
-def _told(amount: Amount) -> str:
+def told_amount(amount: Amount) -> str:
     return f"{amount[0]:,.4f}".rstrip("0").rstrip(".") + f" {amount[1]}"

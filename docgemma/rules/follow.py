@@ -5,11 +5,10 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
-from docgemma.rules.known import ordered, replaced, unique
+from docgemma.rules.known import BRIEF, ordered, replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
 
-BRIEF = 5  # words of a follow-up that takes the drugs of the message before to another patient
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
@@ -65,6 +64,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     leans = refers_back(request["said"]) or not _own_subject(request)
     if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
+    elif "change" in asks and request["details"].get("dose") and not (request["drugs"] or somebody):
+        new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
@@ -92,6 +93,8 @@ def _treatment(request: Request) -> dict[str, Any]:
 def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     """The asks, with what a patient and a drug, or a pronoun, mean beside them."""
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
+    if "change" in asks and drugs and about and request["details"].get("dose"):  # the new dose is checked all the same
+        return unique([*request["asks"], "may"])
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":

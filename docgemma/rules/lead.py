@@ -17,6 +17,7 @@ VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Cau
 SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
+AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -36,7 +37,8 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if charts and charts[0]["result"]["deceased"]:
         return _moved(facts, "This patient is recorded as deceased")
     if charts:
-        return _of_checks(facts, state, checks) if checks else _of_chart(facts, request)
+        led = _of_checks(facts, state, checks) if checks else _of_chart(facts, request)
+        return led if led[0] else next((_moved([fact], "") for fact in facts if AT_MOST in fact.text), led)
     if len(labels) == 1 and not pairs:
         return _moved([fact for fact in facts if fact.cite], "")
     if len(pairs) != 1 or labels or not (listed := pairs[0]["result"]["interactions"]):

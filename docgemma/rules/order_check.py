@@ -70,7 +70,7 @@ class Checked:
 def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
     """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`."""
     findings = []
-    if not drugs.find(medication):  # without class, ingredients and interactions
+    if not drugs.find(medication) and medication not in drugs:  # without class, ingredients and interactions
         near = drugs.suggest(medication)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         text = f"{medication} is not a known drug name, so its class and ingredients could not be checked.{hint}"

@@ -1,13 +1,15 @@
 """What of a patient decides about drugs: age, weight, sex, pregnancy, kidney function, problems, results. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from typing import Any
 
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import age
+from docgemma.rules.typed import typed_values
+from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import clinical, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
@@ -48,6 +50,7 @@ class PatientState:
         return of_age and not self.named(BEYOND) and not self.has("pregnancy")
 
 
+ONLY_AGES = frozenset(["yo", "yrold", "yearold", "monthold"])  # no duration is written so
 UNKNOWN = PatientState(age=None, sex="", weight=None, problems=(), results={})
 
 
@@ -68,6 +71,34 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
         results=results,
         pregnancy_weeks=_weeks(chart, today),
     )
+
+
+def as_told(text: str, patient: PatientState) -> PatientState:
+    """The patient with the weight, age and eGFR that a message gives: "20 kg", "44lb", "6yo", "age 70", "eGFR 25"."""
+    words = [word.strip(",;:.()?!") for word in _apart(text.casefold().replace("/", "").replace("-", " ")).split()]
+    units = clinical("units")["person"]
+    told: dict[str, float] = {}
+    for at, word in enumerate(words):
+        value = float(word) if word.replace(".", "", 1).isdecimal() else NUMBER_WORDS.get(word, 0)
+        unit, behind = [*words[at + 1 : at + 3], "", ""][:2]
+        aged = unit in ONLY_AGES or behind == "old"
+        if value and unit in units["weight"]:
+            told.setdefault("weight", value * units["weight"][unit])
+        elif value and unit in units["age"] and aged:
+            told.setdefault("age", value * units["age"][unit])
+        elif value and at and words[at - 1] in ("age", "aged"):
+            told.setdefault("age", value * units["age"].get(unit, 1))
+    kidney = [
+        value for name, value in typed_values(text) if name in ("egfr", "creatinine clearance") and "/" not in value
+    ]
+    results = {**patient.results, **({"egfr": (float(kidney[0]), "mL/min", "as you wrote")} if kidney else {})}
+    weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
+    return replace(patient, results=results, weight=weight, age=age)
+
+
+def _apart(text: str) -> str:
+    """A text with a blank between a number and the letters behind it."""
+    return "".join(f" {char}" if before.isdigit() and char.isalpha() else char for before, char in pairwise(f" {text}"))
 
 
 def _weeks(chart: Mapping[str, Any], today: date) -> int | None:

@@ -1,6 +1,7 @@
 """Refuse what no tool can do, and say which entries were not made: code says so, not a model. Pure."""
 
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
@@ -36,7 +37,8 @@ def refusals(request: Request) -> list[str]:
     asks = set(request["asks"])
     lines = [UNCHANGED] if "change" in asks else []
     lines += [NO_COHORT] if "cohort" in asks else []
-    lines += [NOT_COVERED] if "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) else []
+    treat = "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) and said_in(request["said"], "treating")
+    lines += [NOT_COVERED] if treat else []
     if request["meant"] == "refused":
         lines.append(REFUSED)
     elif request["meant"] == "asked" and "may" in asks:

@@ -47,14 +47,15 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     label = answer.records[0]
     data = {"drug": label.name, "asked": args.drug_name} | {name: getattr(label, name) for name in LABEL_FACTS}
     data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
-    data["max_doses"] = _maxima(label.name)
+    data["dose_rows"] = doses_of(product_of(label.name.split(" and ")))
+    data["max_doses"] = _maxima(data["dose_rows"])
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
 
 
-def _maxima(drug: str) -> list[str]:
+def _maxima(rows: list[dict[str, Any]]) -> list[str]:
     """Every maximum of the dose data: "injection, 65 years and older: 60 mg a day, 15 mg in one dose"."""
     lines = []
-    for row in doses_of(product_of(drug.split(" and "))):
+    for row in rows:
         whom, most = ([words[key].format(row[key]) for key in words if key in row] for words in (WHOM, MOST))
         note = f" ({row['note']})" if "note" in row else ""
         lines += [f"{', '.join(whom)}: {', '.join(most)}{note}"] if most else []
@@ -222,7 +223,7 @@ DRUG_SAFETY = Tool(
     data={
         "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
         "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
-        "max_daily_dose": str, "max_doses": [str], "reference": str, "effective": str | None,
+        "max_daily_dose": str, "max_doses": [str], "dose_rows": [dict], "reference": str, "effective": str | None,
         "basis": str, "fell_back": str | None,
     },
 )  # fmt: skip

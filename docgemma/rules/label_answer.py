@@ -1,0 +1,64 @@
+"""What a drug's label says to what was asked of it, the asked-for first; maximum doses worked
+out for the age, weight and kidneys that are known. Pure."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from docgemma.reading.terms import said_in
+from docgemma.rules.dose_limits import maxima_for
+from docgemma.rules.dosing import route_of
+from docgemma.rules.grounding import split
+from docgemma.rules.layout import Fact, sentences
+from docgemma.rules.lead import AT_MOST
+from docgemma.rules.patient_state import UNKNOWN, as_told, patient_state
+from docgemma.state import Request, ToolResult
+from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.words import names, plain
+
+DOSES = {"dose", "maximum dose"}  # topics of a label
+
+
+def label_facts(
+    item: ToolResult, request: Request, brief: bool, chart: Mapping[str, Any] | None = None, before: str = ""
+) -> list[Fact]:
+    """The label: its boxed warning, what was asked of it, then its contraindications, warnings and maximum dose. A
+    plain answer to what was asked comes first; to a dose, the maximum for the age, weight and kidneys known."""
+    data = item["result"]
+    drug, most = data["drug"], data["max_daily_dose"]
+    name = f"{drug[:1].upper()}{drug[1:]}"
+    called = f"{name} (asked as {data['asked']})" if plain(data["asked"]) not in plain(drug) else name
+    box = [Fact(text, f"{called} FDA boxed warning") for text, _ in split(f"{data['boxed_warning'].rstrip('.')}.")]
+    box[0] = box[0]._replace(alone=f"{called} has an FDA boxed warning: {box[0].text}")
+    if not data["has_boxed_warning"]:
+        box = sentences([f"{called} has no boxed warning ({data['basis']})."])
+    against = [Fact(f"{text.rstrip('.')}.", f"{name} contraindications") for text in data["contraindications"]]
+    facts = against or sentences([f"{name}: no contraindications are listed in this source."])
+    facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
+    more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
+    title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
+    held = [text for text in data.get("max_doses", []) if not route or text.startswith(route)]
+    limits = [Fact(f"{text}.", title) for text in held or data.get("max_doses", [])]
+    if not most:
+        more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
+    if data["interactions"]:
+        more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
+    told: list[Fact] = []
+    topics = said_in(" ; ".join([*request["measures"], request["said"], before]), "label_topics")
+    asked = {topic["name"] for topic in topics}
+    stated = as_told(f"{before} ; {request['said']}", UNKNOWN)
+    patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
+    dosed = asked & DOSES or stated.weight or stated.results
+    own = maxima_for(data.get("dose_rows", []), patient, request["said"], "children" in asked) if dosed else []
+    mine = sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
+    for topic in [] if brief else topics:
+        found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
+        absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
+        boxed = any(names(topic["match"], fact.sentence) for fact in box)
+        told += found or ([] if boxed else sentences([absent]))
+    fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
+    if mine:  # computed: neither the general table nor "does not mention"
+        told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
+    first = mine or [fact for fact in told if not fact.title or fact == more[0]]  # one plain answer to what was asked
+    general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
+    return [*first, *box, *told, *facts, *([] if brief or told else general), *sentences(fallback)]
