@@ -71,7 +71,8 @@ def chart(**parts) -> dict:
 
 def test_clearance_and_bmi_are_worked_out_with_what_they_rest_on() -> None:
     assert derived("creatinine clearance", chart(), TODAY) == (
-        "Creatinine clearance about 57 mL/min (Cockcroft-Gault: creatinine 0.9 mg/dL (2026-11-11), age 71, weight 63 kg)."
+        "Creatinine clearance about 57 mL/min "
+        "(Cockcroft-Gault: creatinine 0.9 mg/dL (2026-11-11), age 71, weight 63 kg)."
     )
     assert derived("bmi", chart(), TODAY) == "BMI about 25.6 kg/m² (weight 63 kg, height 1.57 m)."
     assert derived("bmi", chart(vitals=[]), TODAY) == "" == derived("creatinine clearance", chart(labs=[]), TODAY)
