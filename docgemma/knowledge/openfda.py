@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from docgemma.http import Deadline
 from docgemma.knowledge.base import DrugLabel, LabelSection
 from docgemma.knowledge.drug_names import without_end
-from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
+from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
 
 LIMIT = 20  # labels of one query, about 2 MB
