@@ -2,7 +2,7 @@
 
 Tables: `drug` with the JSON of its `DrugLabel`, the source of that, and the `sections` of the label that are read for
 other drugs (NULL where none was read); `drug_name`; `interaction` with a < b; `basis` with the sentence of a label that
-states a shipped fact (`fact` of `fact_key`, `kind` of its file); `article` and `trial`, searched in full.
+states a shipped fact (`fact` of `fact_key`, `kind` of its file); `article` and `trial`, full-text tables.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSectio
 from docgemma.paths import data_file
 from docgemma.text.quoted import NOT_VERIFIED
 
-VERSION = 5
-TEXT = "rowid, title, conditions, interventions, body, keywords"
+VERSION = 6
+DOCUMENT = "id, status, data, title, conditions, interventions, body, keywords"
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT, sections TEXT);
@@ -33,8 +33,7 @@ CREATE TABLE basis (fact TEXT PRIMARY KEY, kind TEXT NOT NULL, said TEXT NOT NUL
 """
 for _table in ("article", "trial"):
     SCHEMA += f"""
-CREATE TABLE {_table} (row INTEGER PRIMARY KEY, id TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
-CREATE VIRTUAL TABLE {_table}_text USING fts5({TEXT.partition(", ")[2]},
+CREATE VIRTUAL TABLE {_table} USING fts5({DOCUMENT.replace(",", " UNINDEXED,", 3)},
     tokenize='porter unicode61 remove_diacritics 2');
 """
 TYPES: dict[str, Any] = {"drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial}
@@ -156,26 +155,19 @@ def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]
     db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])
 
 
-def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str]) -> None:
-    """An article or a trial, with its searchable text."""
+def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str], insert: str = "INSERT") -> None:
+    """An article or a trial; one whose id is there already is an error, or with INSERT OR REPLACE takes its place."""
     if isinstance(record, Trial):
         table, status, body = "trial", record.status, record.summary
         conditions, interventions = " ; ".join(record.conditions), " ; ".join(record.interventions)
     else:
         table, status, body, conditions, interventions = "article", "", record.abstract, "", ""
-    row = _row(record.id)
-    db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (row, record.id, status, _json(asdict(record))))
-    text = (row, record.title, conditions, interventions, body, " ".join(words))
-    db.execute(f"INSERT INTO {table}_text ({TEXT}) VALUES (?, ?, ?, ?, ?, ?)", text)
+    text = (record.title, conditions, interventions, body, " ".join(words))
+    values = (row_of(record.id), record.id, status, _json(asdict(record)), *text)
+    db.execute(f"{insert} INTO {table} (rowid, {DOCUMENT}) VALUES ({', '.join('?' * len(values))})", values)
 
 
-def remove_document(db: sqlite3.Connection, table: str, record_id: str) -> None:
-    """Remove an article or a trial, if it is there."""
-    if db.execute(f"DELETE FROM {table} WHERE row = ?", (_row(record_id),)).rowcount:
-        db.execute(f"DELETE FROM {table}_text WHERE rowid = ?", (_row(record_id),))
-
-
-def _row(record_id: str) -> int:
+def row_of(record_id: str) -> int:
     """The row of an article or a trial: 62 bits of a hash of its id."""
     return int.from_bytes(hashlib.sha256(record_id.encode()).digest()[:8]) >> 2
 
