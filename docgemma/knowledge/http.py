@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -92,7 +93,6 @@ class Service:
         self._every_s, self._burst, self._ttl_s, self._max_bytes = 1 / per_second, burst, ttl_s, max_bytes
         self._cache = ResponseCache(cache) if cache else None
         self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
         self._next = 0.0  # the moment at which the quota allows a request
         quiet()
 
@@ -137,19 +137,19 @@ class Service:
             self._cache.put(key, raw)
         return Fetched(data, today)
 
+    @cached_property
+    def _client(self) -> httpx.Client:
+        return httpx.Client(headers=HEADERS)
+
     def close(self) -> None:
         """End the connections; a later `get` opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client:
+        if client := self.__dict__.pop("_client", None):
             client.close()
 
     def _once(self, url: str, params: dict[str, str], deadline: Deadline) -> tuple[int, bytes]:
         """Status (200 or 404) and body of one request; no service has reason to redirect."""
-        with self._lock:
-            client = self._client = self._client or httpx.Client(headers=HEADERS)
         self._wait_for_quota(deadline)
-        response, body = send(client, "GET", url, deadline, self._max_bytes, self.failed, params=params)
+        response, body = send(self._client, "GET", url, deadline, self._max_bytes, self.failed, params=params)
         status = response.status_code
         if status in (200, 404):
             return status, body
