@@ -23,8 +23,6 @@ ATTEMPTS = 3
 BACKOFF_S = 0.25  # doubled each time, with jitter
 MAX_PAUSE_S = 1.0  # where the server does not say how long to wait
 CONNECT_S = 4.0
-# httpx logs whole addresses; stamina warns of every pause, which ends in an answer or in our own error
-QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
 Failure = Callable[[ErrorType, str], ToolError]  # a caller's error from its type and what the server did
 
 
@@ -124,7 +122,7 @@ def _in_time(work: Callable[[], T], deadline: Deadline) -> T:
     return future.result(deadline.remaining())
 
 
-def quiet() -> None:
-    """Keep addresses out of the logs of the libraries that send requests."""
-    for name, level in QUIET.items():
+def log_no_addresses() -> None:
+    """Quieten what would log them: httpx and httpcore do at each request, and stamina warns of every pause."""
+    for name, level in (("httpx", logging.WARNING), ("httpcore", logging.WARNING), ("stamina", logging.ERROR)):
         logging.getLogger(name).setLevel(level)

@@ -47,7 +47,7 @@ class ClientCredentials(httpx.Auth):
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         for _ in range(2):
             if time.monotonic() >= self._until:
-                with httpx.Client(timeout=None) as client:  # the request has a deadline
+                with httpx.Client(timeout=request.extensions["timeout"]["read"]) as client:  # what is left for it
                     self._renew(client)
             request.headers["Authorization"] = f"Bearer {self._token}"
             response = yield request

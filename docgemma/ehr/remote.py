@@ -19,7 +19,7 @@ from docgemma.ehr.client import HEADERS, PAGE, RemoteError, Session
 from docgemma.ehr.identifiers import identified
 from docgemma.ehr.names import TITLES, best_fit, family_words, name_key, name_words, query_tokens, ranked
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.http import quiet
+from docgemma.http import log_no_addresses
 from docgemma.text.characters import fold
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class RemoteStore:
         self.base_url, self.name = base_url.rstrip("/"), f"FHIR server {httpx.URL(base_url).host}"
         self._auth, self._timeout_s = auth, timeout_s
         self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
-        quiet()
+        log_no_addresses()
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
         """A typing error within the first three letters of the only word typed is not forgiven: servers search

@@ -20,7 +20,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, mode
 
 from docgemma import __version__
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.http import Deadline, Passing, quiet, retried, send
+from docgemma.http import Deadline, Passing, log_no_addresses, retried, send
 from docgemma.paths import private_file, private_folder
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class Service:
         self._cache = ResponseCache(cache) if cache else None
         self._lock = threading.Lock()
         self._next = 0.0  # the moment at which the quota allows a request
-        quiet()
+        log_no_addresses()
 
     def failed(self, error_type: ErrorType, what: str) -> ToolError:
         return ToolError(error_type, f"{self.name} {what}.", hint=HINT, service=self.name)
