@@ -48,23 +48,19 @@ class Part:
     records: Iterable[tuple[Any, list[str]]]
 
 
-def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
+def shipped_snapshot(home: Path) -> Path:
     """The file made from the shipped records; built now if these records have not been built before.
-
-    Args:
-        source_dir: the records, by default `data/knowledge`.
 
     Raises:
         StoreError: the records are broken, or `home` cannot be written.
-        ConfigError: there is no data folder.
+        ConfigError: they are not there.
     """
-    source_dir = source_dir or data_file("knowledge")
-    path = home / f"knowledge-{content_hash(source_dir)}.sqlite"
+    path = home / f"knowledge-{content_hash()}.sqlite"
     if path.is_file():
         return path
     with new_snapshot(path) as db:
         for kind in TYPES:
-            part = read_part(kind, source_dir)
+            part = read_part(kind)
             for record, words in part.records:
                 if kind == "drugs":
                     add_drug(db, record, part.source, part.as_of)
@@ -77,22 +73,23 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
     return path
 
 
-def content_hash(source_dir: Path) -> str:
+def content_hash() -> str:
     """Twelve hex digits that change with any record and with the layout of the tables."""
     digest = hashlib.sha256(f"{VERSION}{SCHEMA}".encode())
     for kind in TYPES:
-        digest.update(_read(source_dir / f"{kind}.jsonl").encode())
+        digest.update(data_file("knowledge", f"{kind}.jsonl").read_bytes())
     return digest.hexdigest()[:12]
 
 
-def read_part(kind: str, source_dir: Path | None = None) -> Part:
+def read_part(kind: str) -> Part:
     """One shipped file: a head line with `source` and `as_of`, then a record a line.
 
     Raises:
-        StoreError: it is missing or broken.
+        StoreError: it is broken.
+        ConfigError: it is missing.
     """
-    path = (source_dir or data_file("knowledge")) / f"{kind}.jsonl"
-    lines = enumerate(_read(path).splitlines(), 1)
+    path = data_file("knowledge", f"{kind}.jsonl")
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     try:
         head = json.loads(next(lines)[1])
         return Part(head["source"], head["as_of"], _records(path, kind, lines))
@@ -190,12 +187,3 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"The shipped records are missing ({path.name}).", hint="Clone the whole repository, data folder included."
-        ) from error
