@@ -1,6 +1,5 @@
 """The remote record store: against Medplum's own router, and against servers that misbehave."""
 
-import asyncio
 import json
 import logging
 import os
@@ -537,12 +536,11 @@ def test_a_token_address_without_encryption_is_not_used_by_an_encrypted_server()
         assert request.method == "GET", "the secret was sent"
         return httpx.Response(200, json={"token_endpoint": "http://example.org/token"})
 
-    async def renew() -> None:
-        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
-            await ClientCredentials("https://example.org/fhir", "id", "secret")._renew(client)
-
-    with pytest.raises(RemoteError, match="not encrypted"):
-        asyncio.run(renew())
+    with (
+        httpx.Client(transport=httpx.MockTransport(answer)) as client,
+        pytest.raises(RemoteError, match="not encrypted"),
+    ):
+        ClientCredentials("https://example.org/fhir", "id", "secret")._renew(client)
 
 
 @pytest.mark.parametrize(

@@ -372,7 +372,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert "not a record store" in line_of(lambda: SqliteStore(path))
 
 
-@pytest.mark.parametrize("version", [1, 99])
+@pytest.mark.parametrize("version", [1, 2, 99])
 def test_another_version_of_the_store_is_refused_and_left_as_it_is(tmp_path: Path, version: int) -> None:
     path = tmp_path / "ehr.sqlite"
     SqliteStore(path, [patient("p1", "Ana", "Reyes")]).close()
@@ -382,26 +382,6 @@ def test_another_version_of_the_store_is_refused_and_left_as_it_is(tmp_path: Pat
     assert "another version" in line_of(lambda: SqliteStore(path))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM resource").fetchone() == (1,)
-
-
-OLD_INDEX = """
-DROP TABLE people_word; DROP TABLE people; PRAGMA user_version = 2;
-CREATE TABLE history (type, id, version, last_updated, body); CREATE TABLE person (patient_id, name, birth_date, sex);
-CREATE TABLE name_token (token, is_family, patient_id); CREATE TABLE vocabulary (id, token);
-CREATE TABLE identifier (value_folded, patient_id);
-"""
-
-
-def test_a_file_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "ehr.sqlite"
-    with closing(SqliteStore(path, [patient("p1", "Ana", "Reyes", birthDate="1980-02-03")])) as store:
-        written = store.create(allergy("p1"), by("k1"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLD_INDEX)
-    with closing(SqliteStore(path)) as store:
-        assert store.search_patients("ana reyes") == store.born(["1980-02-03"]) == store.by_identifier(["P-1"])["P-1"]
-        assert store.chart("p1").allergies == [written] == [store.create(allergy("p1"), by("k1"))]
-    SqliteStore(path).close()
 
 
 def test_a_store_damaged_while_open_is_not_an_empty_chart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docgemma.errors import ErrorType, StoreError, ToolError
+from docgemma.errors import ConfigError, ErrorType, StoreError, ToolError
 from docgemma.knowledge.build import TYPES, content_hash, shipped_snapshot
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.snapshot import Snapshot
@@ -21,13 +21,15 @@ def snapshot(tmp_path_factory) -> Snapshot:
 
 
 @pytest.fixture
-def sources(tmp_path) -> Path:
+def sources(tmp_path, monkeypatch) -> Path:
     """A copy of the shipped records that a test may break."""
-    folder = tmp_path / "knowledge"
-    folder.mkdir()
+    folder = tmp_path / "data" / "knowledge"
+    folder.mkdir(parents=True)
+    (folder / "search.yaml").symlink_to(data_file("knowledge", "search.yaml").absolute())
     for kind in TYPES:
         lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         (folder / f"{kind}.jsonl").write_text("\n".join(lines[:4]) + "\n", encoding="utf-8")
+    monkeypatch.setenv("DOCGEMMA_DATA", str(folder.parent))
     return folder
 
 
@@ -142,17 +144,17 @@ def test_it_is_read_from_many_threads(snapshot):
 
 
 def test_it_is_built_once_and_again_when_a_record_changes(tmp_path, sources):
-    first = shipped_snapshot(tmp_path, sources)
+    first = shipped_snapshot(tmp_path)
     made = first.stat().st_mtime_ns
-    assert shipped_snapshot(tmp_path, sources) == first and first.stat().st_mtime_ns == made
+    assert shipped_snapshot(tmp_path) == first and first.stat().st_mtime_ns == made
     text = (sources / "drugs.jsonl").read_text(encoding="utf-8").replace("hypersensitivity", "allergy", 1)
     (sources / "drugs.jsonl").write_text(text, encoding="utf-8")
-    assert shipped_snapshot(tmp_path, sources) != first
+    assert shipped_snapshot(tmp_path) != first
 
 
 def test_nothing_is_left_behind_by_a_build(tmp_path, sources):
-    shipped_snapshot(tmp_path / "home", sources)
-    assert [path.name for path in (tmp_path / "home").iterdir()] == [f"knowledge-{content_hash(sources)}.sqlite"]
+    shipped_snapshot(tmp_path / "home")
+    assert [path.name for path in (tmp_path / "home").iterdir()] == [f"knowledge-{content_hash()}.sqlite"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_broken_record_is_named_by_file_and_line(tmp_path, sources, line):
     with (sources / "drugs.jsonl").open("a", encoding="utf-8") as file:
         file.write(line + "\n")
     with pytest.raises(StoreError, match=r"drugs\.jsonl, line 5"):
-        shipped_snapshot(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home")
     assert not list((tmp_path / "home").glob("knowledge-*"))
 
 
@@ -170,32 +172,32 @@ def test_a_broken_record_is_named_by_file_and_line(tmp_path, sources, line):
 def test_a_broken_head_is_named(tmp_path, sources, text):
     (sources / "drugs.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(StoreError, match=r"drugs\.jsonl, line 1"):
-        shipped_snapshot(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home")
 
 
 def test_a_doubled_record_is_refused(tmp_path, sources):
     lines = (sources / "trials.jsonl").read_text(encoding="utf-8").splitlines()
     (sources / "trials.jsonl").write_text("\n".join([*lines, lines[-1]]), encoding="utf-8")
     with pytest.raises(StoreError):
-        shipped_snapshot(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home")
 
 
 def test_missing_records_say_what_to_do(tmp_path, sources):
     (sources / "trials.jsonl").unlink()
-    with pytest.raises(StoreError) as caught:
-        shipped_snapshot(tmp_path / "home", sources)
+    with pytest.raises(ConfigError) as caught:
+        shipped_snapshot(tmp_path / "home")
     assert "trials.jsonl" in str(caught.value) and caught.value.hint
 
 
 def test_a_home_that_cannot_be_written_says_so(tmp_path, sources):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(StoreError, match="cannot be written"):
-        shipped_snapshot(tmp_path / "home", sources)
+        shipped_snapshot(tmp_path / "home")
 
 
 @pytest.mark.parametrize("damage", ["garbage", "empty", "half", "missing"])
 def test_a_corrupt_snapshot_says_how_to_rebuild_it(tmp_path, sources, damage):
-    path = shipped_snapshot(tmp_path, sources)
+    path = shipped_snapshot(tmp_path)
     if damage == "missing":
         path.unlink()
     else:
@@ -209,7 +211,7 @@ def test_a_corrupt_snapshot_says_how_to_rebuild_it(tmp_path, sources, damage):
 
 
 def test_a_snapshot_of_another_version_is_refused(tmp_path, sources):
-    path = shipped_snapshot(tmp_path, sources)
+    path = shipped_snapshot(tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE meta SET value = '0' WHERE key = 'version'")
     with pytest.raises(StoreError, match="another version"):
@@ -224,4 +226,4 @@ def test_reading_cannot_change_it(snapshot):
 
 def test_a_path_with_odd_characters_is_read(tmp_path, sources):
     home = tmp_path / "a home? with #odd% names"
-    assert Snapshot(shipped_snapshot(home, sources)).info()["kinds"]["drugs"]["count"] == 3
+    assert Snapshot(shipped_snapshot(home)).info()["kinds"]["drugs"]["count"] == 3

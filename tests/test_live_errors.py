@@ -36,7 +36,7 @@ NAMES = ["hang", "drip", "429", "500", "503", "half", "html", "broken", "shape",
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
-    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+    monkeypatch.setattr("docgemma.http.BACKOFF_S", 0.01)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.knowledge.http import ATTEMPTS, Deadline, Service
+from docgemma.http import ATTEMPTS, Deadline
+from docgemma.knowledge.http import Service
 from tests.standin import misbehave as bad
 from tests.standin.misbehave import Misbehaving, status
 
@@ -38,7 +39,7 @@ class Services:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
-    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+    monkeypatch.setattr("docgemma.http.BACKOFF_S", 0.01)
 
 
 @pytest.fixture

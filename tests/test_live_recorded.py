@@ -29,7 +29,7 @@ def load(name: str):
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
-    monkeypatch.setattr("docgemma.knowledge.http.BACKOFF_S", 0.01)
+    monkeypatch.setattr("docgemma.http.BACKOFF_S", 0.01)
 
 
 @pytest.fixture

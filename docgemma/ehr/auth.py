@@ -1,7 +1,7 @@
 """How the FHIR server knows us: nothing, a bearer token, or OAuth2 client credentials with a token that is renewed."""
 
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from typing import Annotated
 from urllib.parse import quote
 
@@ -44,24 +44,24 @@ class ClientCredentials(httpx.Auth):
         self._client_id, self._client_secret = client_id, client_secret
         self._token, self._until = "", 0.0
 
-    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         for _ in range(2):
             if time.monotonic() >= self._until:
-                async with httpx.AsyncClient(timeout=None) as client:  # the request has a deadline
-                    await self._renew(client)
+                with httpx.Client(timeout=request.extensions["timeout"]["read"]) as client:  # what is left for it
+                    self._renew(client)
             request.headers["Authorization"] = f"Bearer {self._token}"
             response = yield request
             if response.status_code != 401:
                 return
             self._until = 0.0  # the token ended early: once more with a new one
 
-    async def _renew(self, client: httpx.AsyncClient) -> None:
-        url = self._token_url or await self._discover(client)
+    def _renew(self, client: httpx.Client) -> None:
+        url = self._token_url or self._discover(client)
         basic = httpx.BasicAuth(quote(self._client_id, safe=""), quote(self._client_secret, safe=""))
-        response = await client.post(url, data=GRANT, auth=basic)
+        response = client.post(url, data=GRANT, auth=basic)
         if response.status_code in (400, 401):  # some servers take the secret in the body only
             form = GRANT | {"client_id": self._client_id, "client_secret": self._client_secret}
-            response = await client.post(url, data=form)
+            response = client.post(url, data=form)
         try:
             granted = Granted.model_validate_json(response.content if response.is_success else b"")
         except ValidationError:
@@ -70,8 +70,8 @@ class ClientCredentials(httpx.Auth):
         self._token, life_s = granted.access_token, granted.expires_in
         self._until = time.monotonic() + life_s - min(EARLY_S, life_s / 2)
 
-    async def _discover(self, client: httpx.AsyncClient) -> str:
-        response = await client.get(f"{self._base_url}/.well-known/smart-configuration")
+    def _discover(self, client: httpx.Client) -> str:
+        response = client.get(f"{self._base_url}/.well-known/smart-configuration")
         try:
             url = str(Configuration.model_validate_json(response.content).token_endpoint)
         except ValidationError:

@@ -4,24 +4,19 @@ Names, ids and tokens are in our addresses and headers: none of them reaches a m
 """
 
 import json
-import time
 from typing import Any, Literal
 
-import anyio
 import httpx
-import stamina
-from anyio.from_thread import BlockingPortal
 from pydantic import BaseModel, ValidationError
 
 from docgemma.ehr.base import Resource
 from docgemma.errors import ErrorType, StoreError, ToolError
+from docgemma.http import Deadline, Passing, retried, send
 
-ATTEMPTS = 3
 MAX_BYTES = 32_000_000  # of one answer
 PAGE = ("_count", "100")
 MAX_PAGES = 40
-CONNECT_S = 4.0
-RETRIED = frozenset({429, 502, 503, 504, None})  # None: no answer at all, or half of one
+RETRIED = frozenset({429, 502, 503, 504})
 FHIR_JSON = "application/fhir+json"
 BAD = ("error", "fatal")  # severity of an issue; warnings and information are not failures
 HEADERS = {
@@ -65,7 +60,6 @@ class RemoteError(ToolError, StoreError):
         *_, said, hint = FAILURES[error_type]
         super().__init__(error_type, f"The {server} {said}{f' ({detail})' if detail else ''}.", hint=hint)
         self.status = status
-        self.retry_after_s: float | None = None
 
 
 class Entry(BaseModel):
@@ -89,13 +83,11 @@ class Bundle(BaseModel):
 class Session:
     """The requests of one call, which share a connection and a deadline. Threads may share it.
 
-    Every method waits for the event loop of `portal`, where the deadline ends a request whatever the server does, and
-    raises RemoteError when the server fails. `client` has the server's base URL, and how it knows us.
+    Every method raises RemoteError when the server fails. `client` has the server's base URL, and how it knows us.
     """
 
-    def __init__(self, portal: BlockingPortal, client: httpx.AsyncClient, name: str, timeout_s: float):
-        self._portal, self._client, self._name = portal, client, name
-        self._ends = time.monotonic() + timeout_s
+    def __init__(self, client: httpx.Client, name: str, timeout_s: float):
+        self._client, self._name, self._deadline = client, name, Deadline.after(timeout_s)
 
     def read(self, kind: str, resource_id: str) -> Resource | None:
         """One resource; None if the server says, as a FHIR server does, that it is not there."""
@@ -137,55 +129,30 @@ class Session:
         Args:
             path: below the base URL, or a whole address on the same server.
         """
-        retried = stamina.RetryingCaller(ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2)
-        return retried(self._may_retry, self._portal.call, self._send, "GET", path, None, {})
+        return retried(lambda: self._send("GET", path), self._deadline)
 
     def post(self, kind: str, resource: Resource, headers: dict[str, str] | None = None) -> Any:
         """The JSON body of a success, or None. Tried once: a server may have stored what it did not answer."""
-        return self._portal.call(self._send, "POST", kind, resource, {"Content-Type": FHIR_JSON, **(headers or {})})
+        headers = {"Content-Type": FHIR_JSON, **(headers or {})}
+        return retried(lambda: self._send("POST", kind, json=resource, headers=headers), self._deadline, attempts=1)
 
     def failed(self, detail: str, status: int | None = 200) -> RemoteError:
         return RemoteError(ErrorType.INVALID_RESPONSE, self._name, detail, status=status)
 
-    def _may_retry(self, error: Exception) -> bool | float:
-        if not isinstance(error, RemoteError) or not error.retryable or error.status not in RETRIED:
-            return False
-        left, wait_s = self._ends - time.monotonic(), error.retry_after_s
-        if wait_s is None:
-            return left > 0.5
-        return wait_s if wait_s < left else False
-
-    async def _send(self, method: str, path: str, body: Resource | None, headers: dict[str, str]) -> Any:
-        left = max(0.0, self._ends - time.monotonic())
-        limits = httpx.Timeout(left, connect=min(CONNECT_S, left))
-        try:
-            with anyio.fail_after(left):
-                async with self._client.stream(method, path, headers=headers, json=body, timeout=limits) as response:
-                    answer = _json(await self._bytes(response))
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise RemoteError(ErrorType.TIMEOUT, self._name) from error
-        except httpx.ConnectError as error:
-            raise RemoteError(ErrorType.SERVICE_UNAVAILABLE, self._name) from error
-        except (httpx.TransportError, httpx.DecodingError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise self.failed("its answer broke off", status=None) from error
-        status = response.status_code
+    def _send(self, method: str, path: str, **more: Any) -> Any:
+        response, body = send(self._client, method, path, self._deadline, MAX_BYTES, self._lost, **more)
+        status, answer = response.status_code, _json(body)
         if status in (404, 410) and not is_outcome(answer):
             # a wrong address says 404 too; only a FHIR server can say that a record is not there
             raise self.failed(f"HTTP {status}", status)
         if not response.is_success or failed_issues(answer):
-            failure = error_of(self._name, status, answer)
-            wait_s = response.headers.get("Retry-After", "").strip()
-            failure.retry_after_s = float(wait_s) if wait_s.isdigit() else None
-            raise failure
+            error = error_of(self._name, status, answer)
+            raise Passing(error, response) if error.retryable and status in RETRIED else error
         return answer
 
-    async def _bytes(self, response: httpx.Response) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes(65536):
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise self.failed(f"more than {MAX_BYTES // 1_000_000} MB")
-        return bytes(body)
+    def _lost(self, error_type: ErrorType, what: str) -> RemoteError:
+        """The error of a request without an answer that can be read."""
+        return RemoteError(error_type, self._name, what if error_type is ErrorType.INVALID_RESPONSE else "")
 
 
 def is_outcome(body: Any) -> bool:

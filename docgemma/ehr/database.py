@@ -13,9 +13,10 @@ from docgemma.paths import private_file
 
 APPLICATION_ID = 0x44474552  # "DGER": tells this file from any other SQLite database
 VERSION = 3  # of the tables
-OLD_VERSION = 2  # whose resources are the same, and whose search tables are made anew
 
-RESOURCES = """
+# A row a patient in `people`, rowid as in `resource`: folded words of the names, of the family names, keys of id and
+# identifiers, birth date. The last two begin with # to keep them out of the words of names.
+TABLES = f"""
 CREATE TABLE resource (
     type TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, last_updated TEXT NOT NULL,
     patient_id TEXT NOT NULL, section TEXT NOT NULL, body TEXT NOT NULL
@@ -25,19 +26,14 @@ CREATE INDEX resource_patient ON resource (patient_id, section);
 
 -- the key of a write and what it made: the same key cannot make a second resource
 CREATE TABLE write_key (key TEXT PRIMARY KEY, type TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
-"""
-# A row a patient, rowid as in `resource`: folded words of the names, of the family names, keys of id and identifiers,
-# birth date. The last two begin with # to keep them out of the words of names. The tokenizer splits at spaces only.
-PEOPLE = """
+
 CREATE VIRTUAL TABLE people USING fts5 (
     words, family, ids, born, tokenize = "ascii tokenchars '#_'", prefix = '1 2'
 );
 CREATE VIRTUAL TABLE people_word USING fts5vocab (people, row);
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {VERSION}
 """
-OLD_TABLES = (
-    "DROP TABLE history; DROP TABLE person; DROP TABLE name_token; DROP TABLE vocabulary; DROP TABLE identifier;"
-)
-STAMP = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}"
 
 HINT = "Check disk, folder and permissions; if it is damaged, restore a backup or point DOCGEMMA_EHR at another file."
 LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -69,27 +65,18 @@ class Database:
                 uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
 
-    def prepare(self, fill: Callable[[], object], index: Callable[[], object]) -> None:
-        """Make the tables of a new file; bring an old one up to date; refuse a file that is something else.
-
-        Args:
-            fill: store the first resources, within the transaction that makes the tables.
-            index: make every stored patient findable, within the transaction that makes the search tables anew.
-        """
+    def prepare(self, fill: Callable[[], object]) -> None:
+        """Make the tables of a new file and fill it, in one transaction; refuse a file that is something else."""
         with self._guarded():
             if self._create and self._is_empty():
                 with self.writing():
                     if self._is_empty():  # no other process was faster
-                        self._run(RESOURCES + PEOPLE + STAMP)
+                        for statement in TABLES.split(";"):  # executescript would commit
+                            self.connection.execute(statement)
                         fill()
             if self._pragma("application_id") != APPLICATION_ID:
                 hint = "Point DOCGEMMA_EHR at a record store, or at a file that does not exist yet."
                 raise StoreError(f"{self.path} is a database, but not a record store of docgemma.", hint=hint)
-            if self._pragma("user_version") == OLD_VERSION:
-                with self.writing():
-                    if self._pragma("user_version") == OLD_VERSION:
-                        self._run(OLD_TABLES + PEOPLE + STAMP)
-                        index()
             if self._pragma("user_version") != VERSION:
                 hint = "Nothing in it was changed. Use the version that wrote it, or load the records into a new file."
                 raise StoreError(f"{self.path} was written by another version of docgemma.", hint=hint)
@@ -134,10 +121,6 @@ class Database:
             raise StoreError(f"The record store {self.path} failed: {error.strerror}.", hint=HINT) from error
         except json.JSONDecodeError as error:
             raise StoreError(f"The record store {self.path} holds a damaged entry.", hint=HINT) from error
-
-    def _run(self, script: str) -> None:
-        for statement in script.split(";"):  # executescript would commit
-            self.connection.execute(statement)
 
     def _pragma(self, name: str) -> int:
         return int(self.connection.execute(f"PRAGMA {name}").fetchone()[0])

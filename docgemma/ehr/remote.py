@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from anyio.from_thread import start_blocking_portal
 
 from docgemma.ehr import fhir
 from docgemma.ehr.base import NAMED, Chart, PatientMatch, Provenance, Resource
@@ -20,12 +19,10 @@ from docgemma.ehr.client import HEADERS, PAGE, RemoteError, Session
 from docgemma.ehr.identifiers import identified
 from docgemma.ehr.names import TITLES, best_fit, family_words, name_key, name_words, query_tokens, ranked
 from docgemma.errors import ConfigError, ErrorType, ToolError
+from docgemma.http import log_no_addresses
 from docgemma.text.characters import fold
 
 logger = logging.getLogger(__name__)
-
-# httpx and httpcore log whole addresses; stamina warns of every pause, which ends in an answer or in our own error
-QUIET = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "stamina": logging.ERROR}
 # kind -> how many of the newest are read (None: all)
 CHART = {
     "Condition": None,
@@ -60,8 +57,7 @@ class RemoteStore:
         self.base_url, self.name = base_url.rstrip("/"), f"FHIR server {httpx.URL(base_url).host}"
         self._auth, self._timeout_s = auth, timeout_s
         self._tls = httpx.create_ssl_context()  # once: it takes longer than a request
-        for name, level in QUIET.items():
-            logging.getLogger(name).setLevel(level)
+        log_no_addresses()
 
     def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
         """A typing error within the first three letters of the only word typed is not forgiven: servers search
@@ -148,9 +144,8 @@ class RemoteStore:
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        client = httpx.AsyncClient(base_url=self.base_url, auth=self._auth, headers=HEADERS, verify=self._tls)
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
-            yield Session(portal, client, self.name, self._timeout_s)
+        with httpx.Client(base_url=self.base_url, auth=self._auth, headers=HEADERS, verify=self._tls) as client:
+            yield Session(client, self.name, self._timeout_s)
 
 
 def _candidates(session: Session, text: str) -> Iterator[list[Resource]]:

@@ -33,7 +33,7 @@ class SqliteStore(Database):
         self._words: dict[int, list[str]] = {}  # of all names, by length
         self._words_of: object = None  # the state of the file in which these were the words
         try:
-            self.prepare(fill=lambda: self._save(seed), index=self._index_all)
+            self.prepare(fill=lambda: self._save(seed))
         except BaseException:
             self.close()
             raise
@@ -192,10 +192,6 @@ class SqliteStore(Database):
         columns = (name_words(patient), family_words(patient), {f"#{key}" for key in patient_keys(patient)})
         row = (rowid, *(" ".join(sorted(words)) for words in columns), "#" + _digits(patient.get("birthDate") or ""))
         self.execute("INSERT OR REPLACE INTO people (rowid, words, family, ids, born) VALUES (?, ?, ?, ?, ?)", row)
-
-    def _index_all(self) -> None:
-        for rowid, body in self.execute("SELECT rowid, body FROM resource WHERE type = 'Patient'").fetchall():
-            self._index(rowid, json.loads(body))
 
 
 def _quoted(word: str) -> str:

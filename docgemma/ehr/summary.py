@@ -86,7 +86,8 @@ def print_chart(chart: dict[str, Any], console: "Console") -> None:
     none = {"Allergies": no_allergy if chart["no_known_allergies"] else unknown}
     none |= dict.fromkeys(("Problems", "Medications"), "none recorded as active")
     for title, (kind, columns) in TABLES.items():
-        rows = _latest(chart[kind]) if columns is MEASURED else [row for row in chart[kind] if row.get("active", True)]
+        rows = [row for row in chart[kind] if row.get("active", True)]
+        rows = list(map(_as_row, latest(rows))) if columns is MEASURED else rows
         show(title, rows, columns, none.get(title, "none recorded"))
     for title, (kind, columns) in TABLES.items():
         if past := [row for row in chart[kind] if not row.get("active", True)]:
@@ -97,20 +98,23 @@ def print_chart(chart: dict[str, Any], console: "Console") -> None:
         console.print(Padding(Text(f"{head}\n{note['text']}".strip()), (0, 0, 1, 2), expand=False))
 
 
-def _latest(items: Iterable[dict[str, Any]]) -> Rows:
-    """One row a test: the latest value, whether it is normal, and the values before it."""
-    tests: dict[str, Rows] = {}
+def latest(items: Iterable[dict[str, Any]]) -> Rows:
+    """The first of each name, with the `earlier` two values before it: the store gives the newest first."""
+    found: dict[str, dict[str, Any]] = {}
     for item in items:
-        tests.setdefault(item["name"], []).append(item)
-    return [
-        latest
-        | {
-            "latest": f"{latest['value']} {latest['unit']}".strip(),
-            "reference": _range(latest["low"], latest["high"]),
-            "earlier": "; ".join(f"{item['value']} ({item['date']})" for item in earlier[:EARLIER]),
-        }
-        for latest, *earlier in tests.values()
-    ]
+        newest = found.setdefault(item["name"], {**item, "earlier": []})
+        if len(newest["earlier"]) < EARLIER and (newest["date"], newest["value"]) != (item["date"], item["value"]):
+            newest["earlier"].append({"value": item["value"], "date": item["date"]})
+    return list(found.values())
+
+
+def _as_row(item: dict[str, Any]) -> dict[str, Any]:
+    """What the table of a test shows."""
+    return item | {
+        "latest": f"{item['value']} {item['unit']}".strip(),
+        "reference": _range(item["low"], item["high"]),
+        "earlier": "; ".join(f"{before['value']} ({before['date']})" for before in item["earlier"]),
+    }
 
 
 def _range(low: float | None, high: float | None) -> str:

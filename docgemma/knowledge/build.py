@@ -2,7 +2,7 @@
 
 Tables: `drug` with the JSON of its `DrugLabel`, the source of that, and the `sections` of the label that are read for
 other drugs (NULL where none was read); `drug_name`; `interaction` with a < b; `basis` with the sentence of a label that
-states a shipped fact (`fact` of `fact_key`, `kind` of its file); `article` and `trial`, searched in full.
+states a shipped fact (`fact` of `fact_key`, `kind` of its file); `article` and `trial`, full-text tables.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSectio
 from docgemma.paths import data_file
 from docgemma.text.quoted import NOT_VERIFIED
 
-VERSION = 5
-TEXT = "rowid, title, conditions, interventions, body, keywords"
+VERSION = 6
+DOCUMENT = "id, status, data, title, conditions, interventions, body, keywords"
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE drug (name TEXT PRIMARY KEY, data TEXT NOT NULL, source TEXT, as_of TEXT, sections TEXT);
@@ -33,8 +33,7 @@ CREATE TABLE basis (fact TEXT PRIMARY KEY, kind TEXT NOT NULL, said TEXT NOT NUL
 """
 for _table in ("article", "trial"):
     SCHEMA += f"""
-CREATE TABLE {_table} (row INTEGER PRIMARY KEY, id TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL);
-CREATE VIRTUAL TABLE {_table}_text USING fts5({TEXT.partition(", ")[2]},
+CREATE VIRTUAL TABLE {_table} USING fts5({DOCUMENT.replace(",", " UNINDEXED,", 3)},
     tokenize='porter unicode61 remove_diacritics 2');
 """
 TYPES: dict[str, Any] = {"drugs": DrugLabel, "interactions": Interaction, "literature": Article, "trials": Trial}
@@ -49,23 +48,19 @@ class Part:
     records: Iterable[tuple[Any, list[str]]]
 
 
-def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
+def shipped_snapshot(home: Path) -> Path:
     """The file made from the shipped records; built now if these records have not been built before.
-
-    Args:
-        source_dir: the records, by default `data/knowledge`.
 
     Raises:
         StoreError: the records are broken, or `home` cannot be written.
-        ConfigError: there is no data folder.
+        ConfigError: they are not there.
     """
-    source_dir = source_dir or data_file("knowledge")
-    path = home / f"knowledge-{content_hash(source_dir)}.sqlite"
+    path = home / f"knowledge-{content_hash()}.sqlite"
     if path.is_file():
         return path
     with new_snapshot(path) as db:
         for kind in TYPES:
-            part = read_part(kind, source_dir)
+            part = read_part(kind)
             for record, words in part.records:
                 if kind == "drugs":
                     add_drug(db, record, part.source, part.as_of)
@@ -78,22 +73,23 @@ def shipped_snapshot(home: Path, source_dir: Path | None = None) -> Path:
     return path
 
 
-def content_hash(source_dir: Path) -> str:
+def content_hash() -> str:
     """Twelve hex digits that change with any record and with the layout of the tables."""
     digest = hashlib.sha256(f"{VERSION}{SCHEMA}".encode())
     for kind in TYPES:
-        digest.update(_read(source_dir / f"{kind}.jsonl").encode())
+        digest.update(data_file("knowledge", f"{kind}.jsonl").read_bytes())
     return digest.hexdigest()[:12]
 
 
-def read_part(kind: str, source_dir: Path | None = None) -> Part:
+def read_part(kind: str) -> Part:
     """One shipped file: a head line with `source` and `as_of`, then a record a line.
 
     Raises:
-        StoreError: it is missing or broken.
+        StoreError: it is broken.
+        ConfigError: it is missing.
     """
-    path = (source_dir or data_file("knowledge")) / f"{kind}.jsonl"
-    lines = enumerate(_read(path).splitlines(), 1)
+    path = data_file("knowledge", f"{kind}.jsonl")
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     try:
         head = json.loads(next(lines)[1])
         return Part(head["source"], head["as_of"], _records(path, kind, lines))
@@ -156,26 +152,19 @@ def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]
     db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])
 
 
-def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str]) -> None:
-    """An article or a trial, with its searchable text."""
+def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str], insert: str = "INSERT") -> None:
+    """An article or a trial; one whose id is there already is an error, or with INSERT OR REPLACE takes its place."""
     if isinstance(record, Trial):
         table, status, body = "trial", record.status, record.summary
         conditions, interventions = " ; ".join(record.conditions), " ; ".join(record.interventions)
     else:
         table, status, body, conditions, interventions = "article", "", record.abstract, "", ""
-    row = _row(record.id)
-    db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (row, record.id, status, _json(asdict(record))))
-    text = (row, record.title, conditions, interventions, body, " ".join(words))
-    db.execute(f"INSERT INTO {table}_text ({TEXT}) VALUES (?, ?, ?, ?, ?, ?)", text)
+    text = (record.title, conditions, interventions, body, " ".join(words))
+    values = (row_of(record.id), record.id, status, _json(asdict(record)), *text)
+    db.execute(f"{insert} INTO {table} (rowid, {DOCUMENT}) VALUES ({', '.join('?' * len(values))})", values)
 
 
-def remove_document(db: sqlite3.Connection, table: str, record_id: str) -> None:
-    """Remove an article or a trial, if it is there."""
-    if db.execute(f"DELETE FROM {table} WHERE row = ?", (_row(record_id),)).rowcount:
-        db.execute(f"DELETE FROM {table}_text WHERE rowid = ?", (_row(record_id),))
-
-
-def _row(record_id: str) -> int:
+def row_of(record_id: str) -> int:
     """The row of an article or a trial: 62 bits of a hash of its id."""
     return int.from_bytes(hashlib.sha256(record_id.encode()).digest()[:8]) >> 2
 
@@ -198,12 +187,3 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"The shipped records are missing ({path.name}).", hint="Clone the whole repository, data folder included."
-        ) from error

@@ -15,14 +15,14 @@ from urllib.parse import quote
 from docgemma.errors import StoppedError, StoreError, UsageError
 from docgemma.knowledge import bulk_labels, literature, trials
 from docgemma.knowledge.build import (
-    TEXT,
+    DOCUMENT,
     add_basis,
     add_document,
     add_interaction,
     add_meta,
     new_snapshot,
     read_part,
-    remove_document,
+    row_of,
     shipped_snapshot,
 )
 from docgemma.knowledge.bulk_files import BulkFile, bulk_files
@@ -41,8 +41,8 @@ SOURCES = {  # what answers name as their source
 }
 TABLES = {
     "drugs": ("drug", "drug_name", "interaction", "basis"),
-    "trials": ("trial", "trial_text"),
-    "literature": ("article", "article_text"),
+    "trials": ("trial",),
+    "literature": ("article",),
 }
 OnProgress = Callable[[str], None]
 
@@ -143,8 +143,7 @@ def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.
     elif file.kind == "trials":
         study = trials.Study.model_validate(raw)
         trial = trials.parse(study)
-        remove_document(db, "trial", trial.id)
-        add_document(db, trial, study.keywords)
+        add_document(db, trial, study.keywords, "INSERT OR REPLACE")
         file.dated(stated=study.data_version, newest=study.updated)
     else:
         record = literature.Record.model_validate(raw)
@@ -152,10 +151,10 @@ def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.
         if not article.title and not article.abstract:
             raise ValueError("an article without words")
         file.dated(newest=record.changed)
-        remove_document(db, "article", article.id)
         if RETRACTED in map(str.lower, record.kinds):
+            db.execute("DELETE FROM article WHERE rowid = ?", (row_of(article.id),))
             return RETRACTED
-        add_document(db, article, record.keywords)
+        add_document(db, article, record.keywords, "INSERT OR REPLACE")
     return ""
 
 
@@ -189,7 +188,8 @@ def _keep_old(db: sqlite3.Connection, kinds: list[str], home: Path) -> None:
         old = shipped_snapshot(home)
     db.execute("ATTACH ? AS old", (f"file:{quote(str(old.absolute()))}?mode=ro",))
     for table in (table for kind in kinds for table in TABLES[kind]):
-        into, columns = (f"{table} ({TEXT})", TEXT) if table.endswith("_text") else (table, "*")
+        documents = table in ("trial", "article")
+        into, columns = (f"{table} (rowid, {DOCUMENT})", f"rowid, {DOCUMENT}") if documents else (table, "*")
         db.execute(f"INSERT INTO {into} SELECT {columns} FROM old.{table}")
     for kind in [*kinds, *(["interactions"] if "drugs" in kinds else [])]:
         db.execute("INSERT INTO meta SELECT key, value FROM old.meta WHERE key LIKE ?", (f"{kind}.%",))

@@ -9,8 +9,9 @@ from typing import IO, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from docgemma.http import Deadline
 from docgemma.knowledge.base import Article
-from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
+from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
 

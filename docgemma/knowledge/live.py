@@ -7,10 +7,11 @@ from itertools import combinations
 from typing import TypeVar
 
 from docgemma.errors import ErrorType, ToolError
+from docgemma.http import Deadline
 from docgemma.knowledge import literature, openfda, rxnorm, trials
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, Trial
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.http import Deadline, Service
+from docgemma.knowledge.http import Service
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.settings import Settings
 

@@ -11,19 +11,16 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from docgemma.http import Deadline
 from docgemma.knowledge.base import DrugLabel, LabelSection
 from docgemma.knowledge.drug_names import without_end
-from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
+from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import boxed, items, section, sentences
+from docgemma.text.words import listed
 
 LIMIT = 20  # labels of one query, about 2 MB
 DAILYMED = "https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid="
 FIELDS = ("generic_name", "brand_name", "substance_name")
-SALTS = frozenset(
-    "sodium potassium calcium magnesium hydrochloride hydrobromide sulfate maleate mesylate tartrate bitartrate "
-    "succinate citrate besylate acetate phosphate fumarate tromethamine bisulfate anhydrous monohydrate "
-    "dihydrate".split()
-)
 # the largest amount a day, in the words of section 2; several different ones mean that it depends
 MAXIMUM = re.compile(
     r"(?:maximum|max\.?)(?: recommended)?(?: total)? daily (?:dose|dosage)(?: of [\w\s]{1,40}?)?(?: is|:| should not "
@@ -218,7 +215,7 @@ def classes_of(labels: list[Label]) -> list[str]:
 
 def generic_of(labels: list[Label]) -> str:
     """The ingredient without its salt, from the label itself; ingredients of a combination joined by " / "."""
-    return " / ".join(sorted(without_end(name, SALTS) for name in labels[0].ingredients))
+    return " / ".join(sorted(without_end(name, listed("drug_words", "salts")) for name in labels[0].ingredients))
 
 
 def max_daily_dose(text: str) -> str:

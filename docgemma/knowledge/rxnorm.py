@@ -9,7 +9,8 @@ Source: lhncbc.nlm.nih.gov/RxNav/APIs. The interaction API of RxNav was disconti
 from typing import Any, TypeVar
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Service, Wire, at
+from docgemma.http import Deadline
+from docgemma.knowledge.http import Service, Wire, at
 
 W = TypeVar("W", bound=Wire)
 SENSES = 3  # concepts of one name that are looked at

@@ -112,9 +112,8 @@ class Snapshot:
         if not expression:
             return []
         only = f"AND status IN ({', '.join('?' * len(wanted))})" if wanted else ""
-        sql = f"""SELECT data FROM {table}_text JOIN {table} ON row = {table}_text.rowid
-                  WHERE {table}_text MATCH ? {only}
-                  ORDER BY bm25({table}_text, 4.0, 6.0, 2.0, 1.0, 3.0), id LIMIT ?"""
+        sql = f"""SELECT data FROM {table} WHERE {table} MATCH ? {only}
+                  ORDER BY bm25({table}, 0.0, 0.0, 0.0, 4.0, 6.0, 2.0, 1.0, 3.0), id LIMIT ?"""
         return [json.loads(data) for (data,) in self._rows(sql, expression, *wanted, limit)]
 
     def generic_name(self, drug_name: str) -> str | None:

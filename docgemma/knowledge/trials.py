@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from docgemma.http import Deadline
 from docgemma.knowledge.base import Trial
-from docgemma.knowledge.http import Deadline, Fetched, Service, Wire, at
+from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import statuses, words
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from docgemma.errors import ErrorType, ToolError
-from docgemma.knowledge.http import Deadline, Service, Wire, at
+from docgemma.http import Deadline
+from docgemma.knowledge.http import Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.trials import PAGE, Intervention
 from docgemma.prescreen.records import Study

@@ -1,11 +1,10 @@
 """Finding a patient, and reading the chart."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
-from docgemma.ehr.summary import deceased
+from docgemma.ehr.summary import deceased, latest
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
@@ -16,7 +15,6 @@ from docgemma.tools.untrusted import clean
 
 # what decides about drugs and urgency comes first
 LABS = ("egfr", "potassium", "inr", "creatinine", "hemoglobin a1c", "troponin", "sodium", "hemoglobin", "platelet")
-EARLIER = 2  # values before the latest, for the trend
 VITALS = ("blood pressure", "systolic", "diastolic", "heart rate", "oxygen", "respiratory", "temperature", "pain")
 
 
@@ -86,9 +84,9 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "no_known_allergies": any(map(fhir.says_no_known_allergy, chart.allergies)),
         "conditions": [fhir.condition(item) for item in chart.conditions],
         "medications": [fhir.medication(item) for item in chart.medications],
-        "labs": _latest(map(fhir.observation, chart.labs)),
-        "vitals": _latest(map(fhir.observation, chart.vitals)),
-        "social": _latest(map(fhir.observation, chart.observations)),
+        "labs": latest(map(fhir.observation, chart.labs)),
+        "vitals": latest(map(fhir.observation, chart.vitals)),
+        "social": latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
         "identifiers": list(chart.patient.identifiers),
         "language": as_recorded(
@@ -152,16 +150,6 @@ def _rank(name: str, order: tuple[str, ...]) -> int:
 
 def _dated(name: str, date: str) -> str:
     return f"{name}, {date}" if date else name
-
-
-def _latest(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first of each name, with the two values before it: the store gives the newest first."""
-    found: dict[str, dict[str, Any]] = {}
-    for item in items:
-        latest = found.setdefault(item["name"], {**item, "earlier": []})
-        if len(latest["earlier"]) < EARLIER and (latest["date"], latest["value"]) != (item["date"], item["value"]):
-            latest["earlier"].append({"value": item["value"], "date": item["date"]})
-    return list(found.values())
 
 
 def _patient(match: PatientMatch) -> dict[str, Any]:
