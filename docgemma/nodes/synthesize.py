@@ -10,6 +10,7 @@ from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
+from docgemma.nodes.write_findings import NO_FREQUENCY, judge
 from docgemma.prompts import GENERATION, answer_prompt
 from docgemma.rules import known
 from docgemma.rules.answer import compose
@@ -17,6 +18,7 @@ from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.layout import Answer
 from docgemma.rules.lost_warnings import must_say
+from docgemma.rules.order_check import MAJOR, shown
 from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
 from docgemma.state import AgentState, Clarification, Exchange
 from docgemma.text.quoted import quotations, shortened
@@ -29,7 +31,8 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        update = {"final_response": _question_text(question), "status": "needs_clarification"}
+        text = "\n".join([_question_text(question), *_warned(question, runtime.context)])
+        update = {"final_response": text, "status": "needs_clarification"}
     elif refused := refused_answer(state):
         update = {"final_response": refused}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
@@ -162,6 +165,15 @@ def _question_text(question: Clarification) -> str:
     options = "\n".join(f"{number}. {item['label']}" for number, item in enumerate(question["options"], 1))
     listed = all(item["label"] in question["question"] for item in question["options"])
     return question["question"] if listed or not options else f"{question['question']}\n{options}"
+
+
+def _warned(question: Clarification, context: Context) -> list[str]:
+    """What is grave about an order that lacks something: nobody waits for it until the dose is given."""
+    args = {"dosage": "", "frequency": "", **question["args"]}
+    if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
+        return []
+    found = [item for item in judge(args, context) if item.rank <= MAJOR and item.text != NO_FREQUENCY]
+    return [f"Before it is ordered: {line}" for line in shown(found)]
 
 
 def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Context]) -> tuple[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from docgemma.reading.entries import Marked, loose_details, owners, read_allergi
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday, refers_back
+from docgemma.reading.terms import everyday, refers_back, topics_in
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
@@ -27,6 +27,7 @@ CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
+WHOLE = {"labs": "labs", "vitals": "vit", "medications": "meds", "allergies": "alg", "immunizations": "imm"}
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -62,7 +63,7 @@ def read_request(
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
     return Request(
-        asks=[*asked, *_of_clauses(marked, asked, reader)],
+        asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)]),
         meant=_meant(reading),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -143,6 +144,13 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
         for score, order in zip((reader.read(clause).asks for clause in clauses), orders, strict=True)
     ]
     return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
+
+
+def _named_too(message: str, asks: list[str]) -> list[str]:
+    """The asks, and beside parts of a chart those that are named as a whole: "K, dig level. and the med list"."""
+    if not set(asks) & set(TOPICS) or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
+        return asks
+    return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))
 
 
 def _drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:

@@ -40,6 +40,11 @@ def measure_named(name: str) -> str:
     return best[2]
 
 
+def parts_of(score: str) -> list[str]:
+    """The measures that a clinical score is made of, so far as they are results; [] for what is no score."""
+    return next((entry.get("parts", []) for entry in clinical("measures")["measures"] if entry["name"] == score), [])
+
+
 def topics_in(text: str) -> list[str]:
     """The parts of a chart that a text names as a whole: "bloods", "meds"."""
     return [entry["topic"] for entry in said_in(text, "topics")]

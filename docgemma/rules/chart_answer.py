@@ -9,15 +9,16 @@ from datetime import date
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import measure_named, measures_in, said_in, topics_in
+from docgemma.reading.terms import measure_named, measures_in, parts_of, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, levels, lines_of, section
 from docgemma.rules.derived import derived
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 FEW = 3
+ABSENT = "Not among the results: "
 SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])  # sections that are given whole, whatever was asked of them
 RESULTS = frozenset({"labs", "vit"})
 WHOLE = {"labs": "labs", "vitals": "vit"}  # topic of `data/clinical/topics.yaml` -> ask
@@ -52,11 +53,29 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
             lines += section(ask, chart, today or date.today())
     lines += _said_elsewhere(request, chart)
-    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith("Not among") for line in lines))
+    lines += [] if RESULTS & served else _followed(request["said"], chart)
+    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith(ABSENT) for line in lines))
     if asks and lost and "chart" not in asks:  # nothing has that name: what it may be called here
         lines += [line for ask in ("meds", "alg", "prob") for line in section(ask, chart, date.today())]
         lines += [line.text for line in lines_of(chart, "notes")[:2]]
-    return list(dict.fromkeys(lines))
+    return _absent_once(list(dict.fromkeys(lines)))
+
+
+def _absent_once(lines: list[str]) -> list[str]:
+    """The lines with everything that is not among the results in one of them, the last."""
+    absent = [line.removeprefix(ABSENT).removesuffix(".") for line in lines if line.startswith(ABSENT)]
+    named = dict.fromkeys(name for told in absent for name in told.split(", "))
+    others = [line for line in lines if not line.startswith(ABSENT)]
+    return [*others, *([f"{ABSENT}{', '.join(named)}."] if named else [])]
+
+
+def _followed(said: str, chart: Chart) -> list[str]:
+    """The results by which a problem is followed that the patient has and the question names: "gout, at target?"."""
+    active = [line.name for line in lines_of(chart, "prob") if line.item["active"]]
+    known = [entry for entry in clinical("problems")["problems"] if names(entry["chart"], said)]
+    mine = [entry for entry in known if any(names(entry["chart"], name) for name in active)]
+    wanted = {measure for entry in mine for measure in entry.get("followed", [])}
+    return [line.text for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
 
 
 def unmatched(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
@@ -131,8 +150,11 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     told = [line.text for found in written.values() for line in found]
     told += filter(None, (derived(name, chart, date.today()) for name in missing))
     missing = [name for name in missing if not written[name] and not derived(name, chart, date.today())]
+    for score in missing:  # a score is not worked out; what of it is recorded is shown
+        results_of = [text for measure, text in results if measure in parts_of(score)]
+        lines += [*results_of, *(section("prob", chart, date.today()) if results_of else [])]
     many = bool(lines) and len(missing) > FEW  # of a group, what there is
-    return [*lines, *told, *([f"Not among the results: {', '.join(missing)}."] if missing and not many else [])]
+    return [*lines, *told, *([f"{ABSENT}{', '.join(missing)}."] if missing and not many else [])]
 
 
 def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:
