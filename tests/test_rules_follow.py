@@ -2,7 +2,7 @@
 
 import pytest
 
-from docgemma.rules.follow import carried, corrected, recorded_before
+from docgemma.rules.follow import carried, corrected, ordered_after_all, recorded_before
 from tests.rules_help import drug, failed, order, person, request, result
 
 MARIA = person("def-456", "Maria Garcia")
@@ -74,3 +74,35 @@ def test_only_an_entry_that_was_made_counts_as_recorded() -> None:
 def test_a_word_of_a_waiting_note_is_corrected(said, text):
     last = request("note", notes=[{"note_type": "note", "note_text": "sats 91, advised 111"}], meant="ordered")
     assert carried(request("fix", said=said), last, True)["notes"][0]["note_text"] == text
+
+
+def test_the_drug_that_was_asked_about_is_ordered_after_all_and_keeps_its_dose() -> None:
+    asked = request(
+        "may", drugs=[drug("doxycycline")],
+        details={"dose": "100 mg", "frequency": "bd"}, said="is doxy 100 mg bd ok for her?",
+    )  # fmt: skip
+    then = request("fix", details={"frequency": "on", "notes": "5/7"}, said="pop that on for 5/7")
+    order = ordered_after_all(then, asked)
+    assert order and order["meant"] == "ordered" and order["asks"] == ["rx"]
+    assert [(item["drug"], item["dose"], item["frequency"], item["notes"]) for item in order["orders"]] == [
+        ("doxycycline", "100 mg", "bd", "5/7")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "asks", "meant"),
+    [
+        ("ok thanks", ["ok"], ""),
+        ("no dont start it", ["cancel"], "refused"),
+        ("if i start it what then", ["ok"], ""),
+        ("what is his potassium", ["labs"], ""),
+    ],
+)
+def test_thanks_a_refusal_and_another_question_order_nothing(said, asks, meant) -> None:
+    asked = request("may", drugs=[drug("doxycycline")], said="doxycycline ok?")
+    assert ordered_after_all(request(*asks, meant=meant, said=said), asked) is None
+
+
+def test_of_two_drugs_that_were_asked_about_none_is_ordered() -> None:
+    two = request("may", drugs=[drug("doxycycline"), drug("ciprofloxacin")], said="doxycycline or ciprofloxacin?")
+    assert ordered_after_all(request("ok", said="ok prescribe it"), two) is None

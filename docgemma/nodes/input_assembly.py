@@ -13,7 +13,7 @@ from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
 from docgemma.rules import clarify, known
-from docgemma.rules.follow import carried, recorded_before
+from docgemma.rules.follow import carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import (
     RESET,
@@ -108,6 +108,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         return known.replaced(request, asks=["change"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
+    if not waiting and (order := ordered_after_all(request, state.get("request"))):
+        return order
     request = carried(request, state.get("request"), bool(active))
     if _new_beside_taken(request, context):  # "duloxetine dose? interacts with tramadol?"
         return known.replaced(request, asks=[*request["asks"], "may"])

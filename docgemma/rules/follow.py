@@ -11,6 +11,7 @@ from docgemma.text.words import listed, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
+AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
@@ -34,6 +35,38 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
+
+
+def ordered_after_all(request: Request, last: Request | None) -> Request | None:
+    """The order of the one drug that the message before asked about: "ok, prescribe it", "start it then, for 5 days".
+
+    None where the message is something else. What comes of it is a card that waits for a person.
+    """
+    words, others = set(plain(request["said"]).split()), {patient["id"] for patient in request["patients"]}
+    bare = not (request["drugs"] or request["orders"] or request["unclear"] or request["allergies"] or request["notes"])
+    if not last or not bare or set(request["asks"]) - AFTER_ALL or request["meant"] == "refused":
+        return None
+    told = listed("request_words", "ordering") & words and not listed("request_words", "denying") & words
+    considered = [*last["orders"], *_as_orders(last)][:2]
+    asked = "may" in last["asks"] or last["meant"] in ("asked", "unsure")
+    same = others <= {patient["id"] for patient in last["patients"]}
+    if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
+        return None
+    said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
+    kept = {
+        name: value for name, value in said.items() if plain(value) != "on" and (name != "dose" or value[:1].isdigit())
+    }
+    order = _changed_order(considered[0], replaced(request, details=kept))
+    return replaced(
+        last, asks=["rx"], meant="ordered", orders=[order], drugs=[], details={}, measures=[], said=request["said"]
+    )
+
+
+def _as_orders(request: Request) -> list[OrderRef]:
+    """The drugs of a question as orders, with the loose details beside a single one."""
+    details = request["details"] if len(request["drugs"]) == 1 else {}
+    told: dict[str, Any] = {name: details.get(name, "") for name in ORDER_DETAILS}
+    return [cast(OrderRef, {"said": d["said"], "drug": d["name"], "how": d["how"], **told}) for d in request["drugs"]]
 
 
 def _of_somebody_else(request: Request, last: Request) -> bool:
