@@ -46,9 +46,13 @@ RULE = (
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
-FIELD = "() => setTimeout(() => document.querySelector('#dg-field-0 textarea')?.focus(), 150)"
+# who is in a field of the card by then stays there: a slow page would put the rest of their words into another field
+FIELD = """() => setTimeout(() => {
+  if (!document.activeElement?.closest('#dg-fields')) document.querySelector('#dg-field-0 textarea')?.focus();
+}, 150)"""
 # to what the card waits for, else to the card; to the composer if what had the focus (a choice, a decision) has gone
 FOCUS = """() => setTimeout(() => {
+  if (document.activeElement?.closest('#dg-fields, #dg-reason')) return;
   const missing = document.querySelector('#dg-needed') && document.querySelector('#dg-reason textarea');
   const fields = [...document.querySelectorAll('#dg-fields textarea')].filter(field => field.offsetParent);
   const card = missing || fields.find(field => !field.value) || document.querySelector('#dg-card-title');
