@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from docgemma.demo.stage import Stage
+from data.film.stage import Stage
 
 
 class Person:
