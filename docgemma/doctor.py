@@ -40,7 +40,7 @@ def examine(settings: Settings) -> list[Check]:
         "Europe PMC": partial(_service, settings.europepmc_url),
         "RxNorm": partial(_service, settings.rxnav_url),
         "Browser demo": partial(_installed, "pip install 'docgemma[demo]'", ("gradio",)),
-        "REST API": partial(_installed, "pip install 'docgemma[serve]'", ("fastapi", "multipart", "uvicorn")),
+        "REST API": partial(_installed, "pip install 'docgemma[serve]'", ("fastapi", "uvicorn")),
         "Notebooks": partial(_installed, "pip install 'docgemma[notebooks]'", ("jupyter", "ipywidgets", "matplotlib")),
         "Films of the demo": _films,
     }

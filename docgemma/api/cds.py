@@ -4,14 +4,13 @@ import asyncio
 import uuid
 from typing import Any, cast
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter
 
 from docgemma.agent import Agent
 from docgemma.api import docs
-from docgemma.api.body import read
-from docgemma.api.cds_data import TEMPLATES, Feedback, HookRequest, known
+from docgemma.api.cds_data import TEMPLATES, Feedback, Hook, HookRequest, known
 from docgemma.api.cds_orders import Draft, read_drafts, selected
+from docgemma.api.models import Cards, Received, Services
 from docgemma.api.problems import Problem
 from docgemma.ehr.facts import NOT_ABNORMAL
 from docgemma.nodes.context import Context
@@ -49,34 +48,29 @@ class Hooks:
     def __init__(self, agent: Agent):
         self.agent = agent
 
-    def routes(self, **about: Any) -> APIRouter:
-        """`about`: dependencies and problems, as the agent's routes have them."""
-        routes = APIRouter(prefix="/cds-services", tags=["cds-hooks"], **about)
-        routes.get("", **docs.answers(docs.Services, "services"))(self.discover)
-        routes.post("/{service}", **docs.hook())(self.call)
-        routes.post("/{service}/feedback", **docs.feedback())(self.feedback)
-        return routes
+    def add_to(self, routes: APIRouter) -> None:
+        tag, path = "cds-hooks", "/cds-services"
+        routes.get(path, **docs.told(tag, "services"))(self.discover)
+        routes.post(path + "/{service}", **docs.told(tag, "cards", "hook"))(self.call)
+        routes.post(path + "/{service}/feedback", **docs.told(tag, "received", "feedback"))(self.feedback)
 
-    def discover(self) -> Response:
+    def discover(self) -> Services:
         """The services, and the data that they ask to be sent along."""
         services = [
             {"id": hook, "hook": hook, "title": title, "description": SAYS.get(hook, CHECK), "prefetch": TEMPLATES}
             for hook, title in TITLES.items()
         ]
-        return JSONResponse({"services": services})
+        return Services(services=services)
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, service: Hook, given: HookRequest) -> Cards:
         """Cards for a hook. A check that could not be made is said on a card."""
-        service = _service(request)
-        given = await read(request, HookRequest)
         if given.hook != service:
             raise Problem(422, "The hook is not the one of this service.", "Compare it with /cds-services.")
-        return JSONResponse({"cards": await asyncio.to_thread(self.cards, given)})
+        return Cards(cards=await asyncio.to_thread(self.cards, given))
 
-    async def feedback(self, request: Request) -> Response:
+    def feedback(self, service: Hook, given: Feedback) -> Received:
         """Take what became of cards."""
-        _service(request)
-        return JSONResponse({"received": len((await read(request, Feedback)).feedback)})
+        return Received(received=len(given.feedback))
 
     def cards(self, given: HookRequest) -> list[dict[str, Any]]:
         """Raises Problem, StoreError: see `known`."""
@@ -169,11 +163,3 @@ def _card(summary: str, lines: list[str], rank: int) -> dict[str, Any]:
         "detail": "\n".join(f"- {line.translate(MARKUP)}" for line in lines),
     }  # fmt: skip
     return card | ({"overrideReasons": OVERRIDES} if rank in INDICATORS else {})
-
-
-def _service(request: Request) -> str:
-    """Raises Problem: 404, there is no such service."""
-    service = str(request.path_params["service"])
-    if service not in TITLES:
-        raise Problem(404, "There is no such service.", "GET /cds-services lists them.")
-    return service

@@ -7,7 +7,7 @@ from typing import Any, Literal, Optional
 
 from pydantic import ConfigDict, Field
 
-from docgemma.api.body import Body
+from docgemma.api.models import Body
 from docgemma.api.problems import Problem
 from docgemma.ehr import fhir
 from docgemma.ehr.base import Chart, RecordStore, Resource
@@ -32,6 +32,9 @@ CHECKS = {
 PARTS = {key: (key,) for key in ("medications", "allergies", "conditions")} | {
     "observations": ("labs", "vitals", "observations")
 }
+
+
+Hook = Literal["order-sign", "order-select", "patient-view"]
 
 
 class Lenient(Body):
@@ -59,7 +62,7 @@ class HookContext(Lenient):
 class HookRequest(Lenient):
     """A call of a service. `fhirServer` and `fhirAuthorization` are not read: this server calls nobody back."""
 
-    hook: Literal["order-sign", "order-select", "patient-view"]
+    hook: Hook
     hookInstance: str = Field(min_length=1, max_length=256)
     context: HookContext
     prefetch: Optional[dict[str, Optional[dict[str, Any]]]] = None
