@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from docgemma.agent import Agent
 from docgemma.api import docs
-from docgemma.api.cds_data import TEMPLATES, Feedback, Hook, HookRequest, known
+from docgemma.api.cds_data import Feedback, Hook, HookRequest, known, services
 from docgemma.api.cds_orders import Draft, read_drafts, selected
 from docgemma.api.models import Cards, Received, Services
 from docgemma.api.problems import Problem
@@ -24,21 +24,6 @@ SUMMARY_CHARS = 139  # the specification: fewer than 140
 RESULTS = 8
 BESIDE = " (another draft order)"
 INDICATORS = {CONTRAINDICATED: "critical", MAJOR: "critical", MODERATE: "warning"}  # else info
-NEEDED = {"patient-view": {"allergies", "observations"}, "order-sign": {"medications", "allergies"}}
-NEEDED["order-select"] = NEEDED["order-sign"]
-TITLES = {
-    "order-sign": "Order check before signing", "order-select": "Order check while selecting",
-    "patient-view": "Allergies and abnormal results",
-}  # fmt: skip
-CHECK = "Holds drafted MedicationRequests (R4) against allergies, active medicines, problems, results and dose limits."
-SAYS = {"patient-view": "One card with the allergies and the latest abnormal results of the chart."}
-REASONS = {
-    "benefit": "The benefit outweighs the risk", "tolerated": "Taken before and tolerated",
-    "monitored": "The patient will be monitored", "outdated": "The record is not up to date",
-}  # fmt: skip
-OVERRIDES = [
-    {"code": code, "system": "urn:docgemma:override-reason", "display": said} for code, said in REASONS.items()
-]
 MARKUP = str.maketrans({char: f"\\{char}" for char in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 
 
@@ -56,11 +41,8 @@ class Hooks:
 
     def discover(self) -> Services:
         """The services, and the data that they ask to be sent along."""
-        services = [
-            {"id": hook, "hook": hook, "title": title, "description": SAYS.get(hook, CHECK), "prefetch": TEMPLATES}
-            for hook, title in TITLES.items()
-        ]
-        return Services(services=services)
+        table = services()
+        return Services(services=[item | {"prefetch": table["prefetch"]} for item in table["services"]])
 
     async def call(self, service: Hook, given: HookRequest) -> Cards:
         """Cards for a hook. A check that could not be made is said on a card."""
@@ -74,14 +56,15 @@ class Hooks:
 
     def cards(self, given: HookRequest) -> list[dict[str, Any]]:
         """Raises Problem, StoreError: see `known`."""
+        needed = set(services()["needs"][given.hook])
         if given.hook == "patient-view":
-            data = known(given, self.agent.store, NEEDED[given.hook])
+            data = known(given, self.agent.store, needed)
             return _overview(chart_data(data.chart), data.unchecked, data.origin)
         drafts, unreadable = read_drafts(given)
         chosen = selected(given)
         if not drafts and not unreadable:
             return []
-        data = known(given, self.agent.store, NEEDED[given.hook])
+        data = known(given, self.agent.store, needed)
         chart = chart_data(data.chart)
         cards = [
             self._order(draft, [other for other in drafts if other is not draft], chart, data.unchecked, data.origin)
@@ -162,4 +145,4 @@ def _card(summary: str, lines: list[str], rank: int) -> dict[str, Any]:
         "indicator": INDICATORS.get(rank, "info"), "source": {"label": "DocGemma order check"},
         "detail": "\n".join(f"- {line.translate(MARKUP)}" for line in lines),
     }  # fmt: skip
-    return card | ({"overrideReasons": OVERRIDES} if rank in INDICATORS else {})
+    return card | ({"overrideReasons": services()["overrideReasons"]} if rank in INDICATORS else {})

@@ -54,7 +54,7 @@ def turn(example: str, asked: str) -> dict[str, Any]:
     """Of a route that answers with a report, or with events."""
     about = told("agent", example, asked)
     content = about["responses"][200]["content"]
-    content[JSON]["schema"] = {"anyOf": [_stored("report.schema.json"), RCM]}
+    content[JSON]["schema"] = {"anyOf": [_stored("report.schema.json"), _stored("rcm.schema.json")]}
     content[stream.MEDIA_TYPE] = {"schema": {"type": "string"}, "example": captured()["events"]}
     return about
 
@@ -63,17 +63,6 @@ def health() -> dict[str, Any]:
     about = told("server", "health")
     answer = {"model": Health, **about["responses"][200]}
     return about | {"responses": {200: answer, 503: answer, 403: PROBLEMS[403]}}
-
-
-RCM = {  # of the agent "rcm": the contract of `docgemma rcm ask`
-    "type": "object", "title": "RCM",
-    "properties": {"status": {"enum": ["answered", "needs_clarification", "refused"]}},
-    "required": [
-        "thread", "model", "status", "answer", "intent", "path", "tools", "claims", "criteria", "policy",
-        "contradictions", "risk", "missing", "ledger_ids", "escalate", "why_escalate", "confidence", "is_partial",
-        "failed_pages", "live", "disclaimer", "options", "llm_calls", "tokens", "seconds",
-    ],
-}  # fmt: skip
 
 
 def captured() -> dict[str, Any]:
