@@ -15,13 +15,14 @@ from docgemma.api.access import RCM, owns
 from docgemma.api.models import Document, Results, Running, Verify, Written
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
-from docgemma.errors import ConfigError, StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.errors import ConfigError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
 from docgemma.experiments.rcm_golden import RcmCase, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
 from docgemma.rcm.records import Claim, Identity
 from docgemma.rcm.records import Document as Read
+from docgemma.turns import between_steps
 
 READ_ONLY = "Let a token that may write call this."
 OnceKey = Annotated[  # the same key writes the same quote once
@@ -54,14 +55,10 @@ def ask(
             raise ThreadStateError("No turn of this conversation was cut off.")
         question = question or stored.values.get("message")
 
-    def on_step(step: Any) -> None:
-        if follow["stop"]():
-            raise StoppedError("Stopped.")
-        follow["on_event"]({"type": "step", **(step if isinstance(step, dict) else {"node": str(step)})})
-
+    told = between_steps(lambda step: follow["on_event"]({"type": "step", **step}), follow["stop"])
     papers = [_kept(agent, thread, document) for document in documents or []]
     return run(
-        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=on_step, **parts_of(agent)
+        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=told, **parts_of(agent)
     )
 
 
