@@ -69,9 +69,13 @@ class Stage:
         before = self.page.locator(".dg-said").count()
         settled = self.page.evaluate("Number(document.documentElement.dataset.dgSettled ?? 0)")
         action()
-        self.page.wait_for_function(MORE_SAID, arg=before)
-        self.page.wait_for_function(SETTLED, arg=settled)
-        self.page.wait_for_function(AT_REST)
+        try:
+            self.page.wait_for_function(MORE_SAID, arg=before)
+            self.page.wait_for_function(SETTLED, arg=settled)
+            self.page.wait_for_function(AT_REST)
+        except Exception as error:
+            error.add_note(f"The page then: {self.page.locator('#dg-talk').inner_text()}")
+            raise
 
     def trace(self) -> dict[str, Any]:
         """The last turn, as the page exports it."""
