@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 from docgemma.errors import ConfigError, DocGemmaError
 from docgemma.settings import Settings
@@ -39,7 +40,7 @@ def examine(settings: Settings) -> list[Check]:
         "Europe PMC": partial(_service, settings.europepmc_url),
         "RxNorm": partial(_service, settings.rxnav_url),
         "Browser demo": partial(_installed, "pip install 'docgemma[demo]'", ("gradio",)),
-        "REST API": partial(_installed, "pip install 'docgemma[serve]'", ("fastapi", "multipart", "uvicorn")),
+        "REST API": partial(_installed, "pip install 'docgemma[serve]'", ("fastapi", "uvicorn")),
         "Notebooks": partial(_installed, "pip install 'docgemma[notebooks]'", ("jupyter", "ipywidgets", "matplotlib")),
         "Films of the demo": _films,
     }
@@ -127,9 +128,16 @@ def _installed(fix: str, modules: tuple[str, ...], settings: Settings) -> str:
 
 def _films(settings: Settings) -> str:
     _installed("pip install 'docgemma[record]'", ("gradio", "jinja2", "av", "playwright"), settings)
-    from docgemma.demo.stage import find_chromium
-
     return f"installed, with {find_chromium()}"
+
+
+def find_chromium() -> str:
+    """Its path. Raises ConfigError where it is not installed."""
+    by_playwright = sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome"))
+    found = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
+    if paths := [*found, *map(str, by_playwright)]:
+        return paths[0]
+    raise ConfigError("Chromium is not on the PATH.", hint="Install it (Debian: apt-get install chromium).")
 
 
 def _server(settings: Settings) -> str:

@@ -22,6 +22,17 @@ class BusyError(UsageError):
     """The conversation is still being worked on, in another window for instance."""
 
 
+def between_steps(on_event: Callable[[Event], Any], stop: Stop, why: str = "Stopped.") -> Callable[[Any], None]:
+    """What tells each step of work that knows nothing of turns, and raises StoppedError where one was stopped."""
+
+    def told(step: Any) -> None:
+        on_event(dict(step))
+        if stop():
+            raise StoppedError(why)
+
+    return told
+
+
 class Turn:
     """One turn. When `over` is set, either `result` (the contract's JSON) or `error` is.
 

@@ -9,9 +9,9 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
-from docgemma.demo import record, stage
-from docgemma.demo.record import FPS, Frames, animate, encode, paced
-from docgemma.demo.scenarios import load_scenarios, load_script
+from data.film import record
+from data.film.record import FPS, Frames, animate, encode, load_script, paced
+from docgemma.demo.scenarios import load_scenarios
 from docgemma.errors import ConfigError, StoreError, UsageError
 
 
@@ -59,8 +59,11 @@ def test_what_is_missing_is_named_with_its_install_line(monkeypatch, tmp_path: P
         patch.setenv("PATH", str(tmp_path))
         record.record(tmp_path)
     assert "apt-get install chromium" in no_chromium.value.hint
-    monkeypatch.setattr(stage, "find_chromium", lambda: "chromium")
-    for load, module in ((lambda: stage.browser().__enter__(), "playwright.sync_api"), (record.load_encoder, "av")):
+    monkeypatch.setattr(record.stage, "find_chromium", lambda: "chromium")
+    for load, module in (
+        (lambda: record.stage.browser().__enter__(), "playwright.sync_api"),
+        (record.load_encoder, "av"),
+    ):
         with monkeypatch.context() as patch, pytest.raises(ConfigError) as missing:
             patch.setitem(sys.modules, module, None)
             load()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from docgemma import doctor, paths
-from docgemma.demo import stage
 from docgemma.errors import ConfigError
 from docgemma.llm import medgemma
 from docgemma.settings import Settings
@@ -149,7 +148,7 @@ def test_without_chromium_films_have_a_fix(clinic, monkeypatch: pytest.MonkeyPat
     def lacking() -> str:
         raise ConfigError("Chromium is not on the PATH.", hint="Install it.")
 
-    monkeypatch.setattr(stage, "find_chromium", lacking)
+    monkeypatch.setattr(doctor, "find_chromium", lacking)
     assert clinic()["Films of the demo"].fix == "Install it."
 
 

@@ -1,5 +1,6 @@
 """The RCM agent over HTTP, in a server process of its own; and what a trace of a turn holds when it leaves."""
 
+import base64
 import json
 import os
 import shutil
@@ -135,10 +136,8 @@ def test_a_question_with_a_pdf_is_answered_by_the_rcm_agent_and_stays_its_owners
     assert graph.run
     question = "Does Maria Gonzalez meet her payer's criteria for a right knee replacement?"
     with server.client("ward") as ward, server.client("clinic") as clinic:
-        answer = ward.post(
-            "/agent/query", data={"question": question, "agent": "rcm"},
-            files=[("pdf", ("note.pdf", note, "application/pdf"))],
-        )  # fmt: skip
+        documents = [{"name": "note.pdf", "data": base64.b64encode(note).decode()}]
+        answer = ward.post("/agent/query", json={"question": question, "agent": "rcm", "documents": documents})
         assert answer.status_code == 200, answer.text
         result = answer.json()
         assert result["thread"].startswith("rcm-api.ward.") and result["disclaimer"]
@@ -168,8 +167,9 @@ def test_a_clarification_is_answered_by_resuming(server: Server) -> None:
 def test_documents_that_cannot_be_used_are_refused_before_a_turn_begins(server: Server, note: bytes) -> None:
     def send(name: str, data: bytes, **fields: str) -> httpx.Response:
         with server.client("ward") as client:
-            files = [("pdf", (name, data, "application/pdf"))]
-            return client.post("/agent/query", data={"question": "Maria Gonzalez?", **fields}, files=files)
+            documents = [{"name": name, "data": base64.b64encode(data).decode()}]
+            body = {"question": "Maria Gonzalez?", "documents": documents, **fields}
+            return client.post("/agent/query", json=body)
 
     problem(send("note.pdf", b"no PDF", agent="rcm"), 422, "documents")
     problem(send("note.pdf", note), 422, "agent")

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Security
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
 from langchain_core.runnables import RunnableConfig
 from starlette.exceptions import HTTPException
 
@@ -19,11 +21,12 @@ from docgemma import __version__
 from docgemma.agent import Agent
 from docgemma.api import docs, rcm, stream
 from docgemma.api.access import LOCAL, RCM, Rate, Tokens, new_thread, owns, prefix
-from docgemma.api.body import Forget, Query, Resume, image_file, read
 from docgemma.api.cds import Hooks
 from docgemma.api.guard import Guard
+from docgemma.api.models import Forget, Forgotten, Query, Resume, Threads, image_file
 from docgemma.api.problems import Problem
 from docgemma.api.rcm import Ledger
+from docgemma.api.routing import Route, refused
 from docgemma.errors import ThreadStateError, UnknownThreadError
 from docgemma.forget import STAYS
 from docgemma.nodes.context import Actor
@@ -47,17 +50,19 @@ def build_app(agent: Agent, tokens: Tokens, *, demo: bool = False) -> FastAPI:
         title="DocGemma", version=__version__, description=SUMMARY, lifespan=api.lifespan,
         docs_url=None, redoc_url=None,  # their pages load scripts from elsewhere
     )  # fmt: skip
-    app.add_exception_handler(HTTPException, _no_route)
+    app.state.admit = api.admit
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(RequestValidationError, refused)
     app.get("/health", **docs.health())(api.health)
-    caller = Security(api.caller)
-    routes = APIRouter(prefix="/agent", tags=["agent"], dependencies=[caller], responses=docs.PROBLEMS)
-    routes.post("/query", **docs.query(agent.settings.api_question))(api.query)
-    routes.post("/resume", **docs.resume())(api.resume)
-    routes.get("/threads", **docs.answers(docs.Threads, "threads"))(api.threads)
-    routes.post("/forget", **docs.forget())(api.forget)
+    token = Security(HTTPBearer(auto_error=False))  # for OpenAPI: `admit` reads it
+    routes = APIRouter(route_class=Route, dependencies=[token], responses=docs.PROBLEMS)
+    routes.post("/agent/query", **docs.turn("report", "query"))(api.query)
+    routes.post("/agent/resume", **docs.turn("decided", "resume"))(api.resume)
+    routes.get("/agent/threads", **docs.told("agent", "threads"))(api.threads)
+    routes.post("/agent/forget", **docs.told("agent", "forgotten", "forget"))(api.forget)
+    Hooks(agent).add_to(routes)
+    Ledger(agent).add_to(routes)
     app.include_router(routes)
-    for others in (Hooks(agent), Ledger(agent)):
-        app.include_router(others.routes(dependencies=[caller], responses=docs.PROBLEMS))
     if demo:
         from docgemma.demo.start import mount
 
@@ -83,13 +88,11 @@ class Api:
         finally:
             await asyncio.to_thread(self.turns.close)
 
-    async def caller(
-        self,
-        request: Request,
-        given: HTTPAuthorizationCredentials | None = Security(HTTPBearer(auto_error=False)),  # noqa: B008
-    ) -> None:
+    def admit(self, request: Request) -> None:
         """Let in whoever sends a known token; everybody, where there are none."""
-        who = LOCAL if not self.tokens else self.tokens.caller(given.credentials) if given else None
+        scheme, secret = get_authorization_scheme_param(request.headers.get("authorization"))
+        given = secret if scheme.lower() == "bearer" else ""
+        who = self.tokens.caller(given) if self.tokens else LOCAL
         if who is None:
             what = "The token is not known." if given else "A bearer token is needed."
             raise Problem(401, what, "Send it as: Authorization: Bearer SECRET.", WWW_Authenticate="Bearer")
@@ -105,10 +108,10 @@ class Api:
         report = await asyncio.shield(self.health_known)
         return JSONResponse(report, 503 if report["status"] == "down" else 200)
 
-    async def query(self, request: Request) -> Response:
+    async def query(self, request: Request, given: Query) -> Response:
         """Ask. The answer is the object that `docgemma ask --json` prints, or a stream of events with
         `Accept: text/event-stream`. A record entry is never made here: it waits for /agent/resume."""
-        who, given = request.state.who, await read(request, Query)
+        who = request.state.who
         door = RCM if given.agent or _is_rcm(given.thread) else "api"
         if given.thread is not None and not owns(who.name, given.thread, door):
             raise UnknownThreadError("")
@@ -124,10 +127,10 @@ class Api:
         work = partial(rcm.ask, *asked) if door == RCM else partial(self._ask, given, who, thread)
         return await self._turn(request, who, thread, work)
 
-    async def resume(self, request: Request) -> Response:
+    async def resume(self, request: Request, given: Resume) -> Response:
         """Approve, edit or reject the record entry that waits; or take up a turn that was cut off. In a conversation of
         the agent `rcm`: answer what it asked."""
-        who, given = request.state.who, await read(request, Resume)
+        who = request.state.who
         if owns(who.name, given.thread, RCM):
             if given.decision:
                 raise Problem(
@@ -143,23 +146,23 @@ class Api:
             raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
 
-    def threads(self, request: Request) -> Response:
+    def threads(self, request: Request) -> Threads:
         """The caller's own conversations."""
-        return JSONResponse({"threads": self.agent.threads(prefix(request.state.who.name))})
+        return Threads(threads=self.agent.threads(prefix(request.state.who.name)))
 
-    async def forget(self, request: Request) -> Response:
+    async def forget(self, request: Request, given: Forget) -> Forgotten:
         """Forget a conversation of the caller's, or all that were not continued since the beginning of a day (UTC):
         what was said, the entry that waits, the image. What was approved stays in the patient record."""
-        who, given = request.state.who, await read(request, Forget)
+        who = request.state.who
         if given.before:
             start = datetime.combine(given.before, datetime.min.time(), UTC)
             count = await asyncio.to_thread(self.agent.forget, before=start, prefix=prefix(who.name))
-            return JSONResponse({"forgotten": count, "note": STAYS})
+            return Forgotten(forgotten=count, note=STAYS)
         if given.thread is None or not owns(who.name, given.thread, RCM if _is_rcm(given.thread) else "api"):
             raise UnknownThreadError("")
         if self.turns.running(given.thread):
             raise ThreadStateError("This conversation is being worked on.")
-        return JSONResponse({"forgotten": await asyncio.to_thread(self.agent.forget, given.thread), "note": STAYS})
+        return Forgotten(forgotten=await asyncio.to_thread(self.agent.forget, given.thread), note=STAYS)
 
     def _ask(self, given: Query, who: Actor, thread: str, **follow: Any) -> dict[str, Any]:
         with image_file(given.image) as image:
@@ -220,12 +223,3 @@ async def health(agent: Agent) -> dict[str, Any]:
         "record_store": store,
         "memory": memory,
     }
-
-
-async def _no_route(request: Request, error: Exception) -> Response:
-    """Of the router itself: no such path, or not by this method."""
-    assert isinstance(error, HTTPException)
-    what = "This path does not answer that method." if error.status_code == 405 else "There is nothing at this path."
-    problem = Problem(error.status_code, what, "Compare it with /openapi.json.")
-    problem.headers |= error.headers or {}
-    return problem.response(request.scope["docgemma"]["request_id"])

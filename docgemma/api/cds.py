@@ -4,14 +4,13 @@ import asyncio
 import uuid
 from typing import Any, cast
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter
 
 from docgemma.agent import Agent
 from docgemma.api import docs
-from docgemma.api.body import read
-from docgemma.api.cds_data import TEMPLATES, Feedback, HookRequest, known
+from docgemma.api.cds_data import Feedback, Hook, HookRequest, known, services
 from docgemma.api.cds_orders import Draft, read_drafts, selected
+from docgemma.api.models import Cards, Received, Services
 from docgemma.api.problems import Problem
 from docgemma.ehr.facts import NOT_ABNORMAL
 from docgemma.nodes.context import Context
@@ -25,21 +24,6 @@ SUMMARY_CHARS = 139  # the specification: fewer than 140
 RESULTS = 8
 BESIDE = " (another draft order)"
 INDICATORS = {CONTRAINDICATED: "critical", MAJOR: "critical", MODERATE: "warning"}  # else info
-NEEDED = {"patient-view": {"allergies", "observations"}, "order-sign": {"medications", "allergies"}}
-NEEDED["order-select"] = NEEDED["order-sign"]
-TITLES = {
-    "order-sign": "Order check before signing", "order-select": "Order check while selecting",
-    "patient-view": "Allergies and abnormal results",
-}  # fmt: skip
-CHECK = "Holds drafted MedicationRequests (R4) against allergies, active medicines, problems, results and dose limits."
-SAYS = {"patient-view": "One card with the allergies and the latest abnormal results of the chart."}
-REASONS = {
-    "benefit": "The benefit outweighs the risk", "tolerated": "Taken before and tolerated",
-    "monitored": "The patient will be monitored", "outdated": "The record is not up to date",
-}  # fmt: skip
-OVERRIDES = [
-    {"code": code, "system": "urn:docgemma:override-reason", "display": said} for code, said in REASONS.items()
-]
 MARKUP = str.maketrans({char: f"\\{char}" for char in "\\`*_[]#|~"} | {"<": "&lt;", ">": "&gt;"})
 
 
@@ -49,45 +33,38 @@ class Hooks:
     def __init__(self, agent: Agent):
         self.agent = agent
 
-    def routes(self, **about: Any) -> APIRouter:
-        """`about`: dependencies and problems, as the agent's routes have them."""
-        routes = APIRouter(prefix="/cds-services", tags=["cds-hooks"], **about)
-        routes.get("", **docs.answers(docs.Services, "services"))(self.discover)
-        routes.post("/{service}", **docs.hook())(self.call)
-        routes.post("/{service}/feedback", **docs.feedback())(self.feedback)
-        return routes
+    def add_to(self, routes: APIRouter) -> None:
+        tag, path = "cds-hooks", "/cds-services"
+        routes.get(path, **docs.told(tag, "services"))(self.discover)
+        routes.post(path + "/{service}", **docs.told(tag, "cards", "hook"))(self.call)
+        routes.post(path + "/{service}/feedback", **docs.told(tag, "received", "feedback"))(self.feedback)
 
-    def discover(self) -> Response:
+    def discover(self) -> Services:
         """The services, and the data that they ask to be sent along."""
-        services = [
-            {"id": hook, "hook": hook, "title": title, "description": SAYS.get(hook, CHECK), "prefetch": TEMPLATES}
-            for hook, title in TITLES.items()
-        ]
-        return JSONResponse({"services": services})
+        table = services()
+        return Services(services=[item | {"prefetch": table["prefetch"]} for item in table["services"]])
 
-    async def call(self, request: Request) -> Response:
+    async def call(self, service: Hook, given: HookRequest) -> Cards:
         """Cards for a hook. A check that could not be made is said on a card."""
-        service = _service(request)
-        given = await read(request, HookRequest)
         if given.hook != service:
             raise Problem(422, "The hook is not the one of this service.", "Compare it with /cds-services.")
-        return JSONResponse({"cards": await asyncio.to_thread(self.cards, given)})
+        return Cards(cards=await asyncio.to_thread(self.cards, given))
 
-    async def feedback(self, request: Request) -> Response:
+    def feedback(self, service: Hook, given: Feedback) -> Received:
         """Take what became of cards."""
-        _service(request)
-        return JSONResponse({"received": len((await read(request, Feedback)).feedback)})
+        return Received(received=len(given.feedback))
 
     def cards(self, given: HookRequest) -> list[dict[str, Any]]:
         """Raises Problem, StoreError: see `known`."""
+        needed = set(services()["needs"][given.hook])
         if given.hook == "patient-view":
-            data = known(given, self.agent.store, NEEDED[given.hook])
+            data = known(given, self.agent.store, needed)
             return _overview(chart_data(data.chart), data.unchecked, data.origin)
         drafts, unreadable = read_drafts(given)
         chosen = selected(given)
         if not drafts and not unreadable:
             return []
-        data = known(given, self.agent.store, NEEDED[given.hook])
+        data = known(given, self.agent.store, needed)
         chart = chart_data(data.chart)
         cards = [
             self._order(draft, [other for other in drafts if other is not draft], chart, data.unchecked, data.origin)
@@ -168,12 +145,4 @@ def _card(summary: str, lines: list[str], rank: int) -> dict[str, Any]:
         "indicator": INDICATORS.get(rank, "info"), "source": {"label": "DocGemma order check"},
         "detail": "\n".join(f"- {line.translate(MARKUP)}" for line in lines),
     }  # fmt: skip
-    return card | ({"overrideReasons": OVERRIDES} if rank in INDICATORS else {})
-
-
-def _service(request: Request) -> str:
-    """Raises Problem: 404, there is no such service."""
-    service = str(request.path_params["service"])
-    if service not in TITLES:
-        raise Problem(404, "There is no such service.", "GET /cds-services lists them.")
-    return service
+    return card | ({"overrideReasons": services()["overrideReasons"]} if rank in INDICATORS else {})

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Optional
 
+import yaml
 from pydantic import ConfigDict, Field
 
-from docgemma.api.body import Body
+from docgemma.api.models import Body
 from docgemma.api.problems import Problem
 from docgemma.ehr import fhir
 from docgemma.ehr.base import Chart, RecordStore, Resource
@@ -17,21 +20,14 @@ from docgemma.rules.patient_state import patient_state
 from docgemma.tools.records import PATIENT_CHART, chart_data
 
 SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of a resource that is not FHIR R4
-TEMPLATES = {
-    "patient": "Patient/{{context.patientId}}",
-    "medications": "MedicationRequest?patient={{context.patientId}}&status=active,on-hold,unknown"
-    "&_include=MedicationRequest:medication",
-    "allergies": "AllergyIntolerance?patient={{context.patientId}}",
-    "conditions": "Condition?patient={{context.patientId}}",
-    "observations": "Observation?patient={{context.patientId}}&category=laboratory,vital-signs&_sort=-date&_count=200",
-}
-CHECKS = {
-    "patient": "age and sex", "medications": "interactions and duplicates", "allergies": "allergies",
-    "conditions": "problems", "observations": "kidney function, weight and results",
-}  # fmt: skip
-PARTS = {key: (key,) for key in ("medications", "allergies", "conditions")} | {
-    "observations": ("labs", "vitals", "observations")
-}
+Hook = Literal["order-sign", "order-select", "patient-view"]
+
+
+@cache
+def services() -> dict[str, Any]:
+    """cds.yaml."""
+    read: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("cds.yaml").read_text(encoding="utf-8"))
+    return read
 
 
 class Lenient(Body):
@@ -59,7 +55,7 @@ class HookContext(Lenient):
 class HookRequest(Lenient):
     """A call of a service. `fhirServer` and `fhirAuthorization` are not read: this server calls nobody back."""
 
-    hook: Literal["order-sign", "order-select", "patient-view"]
+    hook: Hook
     hookInstance: str = Field(min_length=1, max_length=256)
     context: HookContext
     prefetch: Optional[dict[str, Optional[dict[str, Any]]]] = None
@@ -89,7 +85,7 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
     """
     patient_id, (sent, unchecked) = given.context.patientId, _sent(given)
     patient = next((item for item in sent.get("patient", []) if kind(item) == "Patient"), {})
-    missing = [key for key in TEMPLATES if key not in sent]
+    missing = [key for key in services()["prefetch"] if key not in sent]
     stored = None
     try:
         stored = store.chart(patient_id) if missing else None
@@ -106,10 +102,9 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
     chart = fhir.build_chart({"id": patient_id, **record}, entries, lambda *_: None)
     origin = f"sent with the request: {', '.join(sent)}" if sent else ""
     if not stored:
-        return Known(
-            chart, [*unchecked, *(f"{CHECKS[key]} (no {key} sent with the request)" for key in missing)], origin
-        )
-    parts = {name: getattr(stored, name) for key in missing for name in PARTS.get(key, ())}
+        lacking = [f"{services()['checks'][key]} (no {key} sent with the request)" for key in missing]
+        return Known(chart, [*unchecked, *lacking], origin)
+    parts = {name: getattr(stored, name) for key in missing for name in services()["parts"][key]}
     own = f"{store.name}: {', '.join(missing)}"
     return Known(replace(chart, notes=stored.notes, **parts), unchecked, "; ".join(filter(None, (origin, own))))
 
@@ -117,7 +112,7 @@ def known(given: HookRequest, store: RecordStore, needed: set[str]) -> Known:
 def _sent(given: HookRequest) -> tuple[dict[str, list[Resource]], list[str]]:
     """What the prefetch holds by its keys, and what of it cannot be relied on."""
     prefetch, unchecked, sent = given.prefetch or {}, list[str](), dict[str, list[Resource]]()
-    items = {key: list(_resources(prefetch[key])) for key in TEMPLATES if key in prefetch}
+    items = {key: list(_resources(prefetch[key])) for key in services()["prefetch"] if key in prefetch}
     pool = medications(item for some in items.values() for item in some)
     drafted = {reference(entry.resource) for entry in entries_of(given) if entry.resource and entry.resource.get("id")}
     for key, some in items.items():

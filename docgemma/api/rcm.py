@@ -5,27 +5,29 @@ import hashlib
 import logging
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Header, Request, Response
 
 from docgemma.agent import Agent
 from docgemma.api import docs
 from docgemma.api.access import RCM, owns
-from docgemma.api.body import Document, Verify, read
+from docgemma.api.models import Document, Results, Running, Verify, Written
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
-from docgemma.errors import ConfigError, StoppedError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
+from docgemma.errors import ConfigError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
 from docgemma.experiments.rcm_golden import RcmCase, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
 from docgemma.paths import data_file, private_file
 from docgemma.rcm.records import Claim, Identity
 from docgemma.rcm.records import Document as Read
+from docgemma.turns import between_steps
 
 READ_ONLY = "Let a token that may write call this."
-KEY_CHARS = 255
+OnceKey = Annotated[  # the same key writes the same quote once
+    str | None, Header(alias="Idempotency-Key", pattern="^[!-~]{1,255}$", description="It is written once.")
+]
 log = logging.getLogger("docgemma.api")
 
 
@@ -53,14 +55,10 @@ def ask(
             raise ThreadStateError("No turn of this conversation was cut off.")
         question = question or stored.values.get("message")
 
-    def on_step(step: Any) -> None:
-        if follow["stop"]():
-            raise StoppedError("Stopped.")
-        follow["on_event"]({"type": "step", **(step if isinstance(step, dict) else {"node": str(step)})})
-
+    told = between_steps(lambda step: follow["on_event"]({"type": "step", **step}), follow["stop"])
     papers = [_kept(agent, thread, document) for document in documents or []]
     return run(
-        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=on_step, **parts_of(agent)
+        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=told, **parts_of(agent)
     )
 
 
@@ -71,30 +69,24 @@ class Ledger:
         self.agent = agent
         self.running = threading.Lock()  # of an evaluation
 
-    def routes(self, **about: Any) -> APIRouter:
-        """`about`: dependencies and problems, as the agent's routes have them."""
-        routes = APIRouter(tags=["rcm"], **about)
-        routes.post("/api/rcm/verify", **docs.verify())(self.verify)
-        routes.post("/eval/run", **docs.answers(docs.Running, "running", 202))(self.evaluate)
-        routes.get("/eval/results", **docs.answers(docs.Results, "results"))(self.results)
-        return routes
+    def add_to(self, routes: APIRouter) -> None:
+        routes.post("/api/rcm/verify", **docs.told("rcm", "written", "verify"))(self.verify)
+        routes.post("/eval/run", **docs.told("rcm", "running", code=202))(self.evaluate)
+        routes.get("/eval/results", **docs.told("rcm", "results"))(self.results)
 
-    async def verify(self, request: Request) -> Response:
+    async def verify(self, request: Request, given: Verify, key: OnceKey = None) -> Written:
         """Write a quote into the evidence ledger. Where its document is known here, a chart or one that was sent to the
         conversation `session_id`, the quote must stand in it. With an Idempotency-Key it is written once."""
-        who, given = request.state.who, await read(request, Verify)
+        who = request.state.who
         if not who.may_write:
             raise Problem(403, "This token may read only.", READ_ONLY)
         session = given.session_id or f"verify.{who.name}"
         if session.startswith(f"{RCM}.") and not owns(who.name, session, RCM):
             raise UnknownThreadError("")
-        key = request.headers.get("idempotency-key")
-        if key is not None and not (0 < len(key) <= KEY_CHARS and all("!" <= char <= "~" for char in key)):
-            raise Problem(422, "The Idempotency-Key cannot be used.", "Send 1 to 255 visible ASCII characters.")
         key = hashlib.sha256(f"{who.name}\n{key}".encode()).hexdigest() if key else ""
-        return JSONResponse(await asyncio.to_thread(self._write, given, session, key))
+        return await asyncio.to_thread(self._write, given, session, key)
 
-    def _write(self, given: Verify, session: str, key: str) -> dict[str, Any]:
+    def _write(self, given: Verify, session: str, key: str) -> Written:
         from docgemma.rcm.ledger import open_ledger
 
         chart = self.agent.store.chart(given.patient_id)
@@ -108,7 +100,7 @@ class Ledger:
         except UsageError as error:  # names a column or a row, and nobody
             raise Problem(422, f"Nothing was written. {error}", "Correct the field, or send a new key.") from error
         trail = f"rcm_evidence_ledger#{number}"
-        return {"ledger_id": number, "status": "WRITTEN", "audit_trail": trail, "verified": bool(document)}
+        return Written(ledger_id=number, status="WRITTEN", audit_trail=trail, verified=bool(document))
 
     def _document(self, given: Verify, session: str, chart: Chart | None) -> Read | None:
         """The document that the quote is said to be of, where it is here."""
@@ -124,7 +116,7 @@ class Ledger:
             return document if document["name"] == given.source_document else None
         return None
 
-    async def evaluate(self, request: Request) -> Response:
+    async def evaluate(self, request: Request, response: Response) -> Running:
         """Begin to run the golden set in the background; its results come at /eval/results."""
         if not request.state.who.may_write:
             raise Problem(403, "This token may read only.", READ_ONLY)
@@ -132,7 +124,8 @@ class Ledger:
         if not self.running.acquire(blocking=False):
             raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")
         threading.Thread(target=self._evaluate, args=(cases,), name="docgemma-eval", daemon=True).start()
-        return JSONResponse({"status": "running", "cases": len(cases)}, 202, {"Location": "/eval/results"})
+        response.headers["Location"] = "/eval/results"
+        return Running(status="running", cases=len(cases))
 
     def _evaluate(self, cases: list[RcmCase]) -> None:
         try:
@@ -142,11 +135,11 @@ class Ledger:
         finally:
             self.running.release()
 
-    async def results(self, request: Request) -> Response:
+    async def results(self) -> Results:
         """Whether the golden set is being run, and what its last run gave."""
         _golden()
         found = await asyncio.to_thread(kept_runs, self.agent.settings)
-        return JSONResponse({"running": self.running.locked(), "results": found[-1] if found else None})
+        return Results(running=self.running.locked(), results=found[-1] if found else None)
 
 
 def _golden() -> Path:

@@ -1,5 +1,6 @@
 """`docgemma demo`, `serve` and `mcp`: the app in a browser, the REST API, the tools as an MCP server."""
 
+import runpy
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -7,6 +8,7 @@ import typer
 
 from docgemma.cli.shared import Model, progress, say
 from docgemma.errors import ConfigError
+from docgemma.paths import data_file
 
 demo_app = typer.Typer(help="The demo in a browser: chat, chart, timeline, approvals.", rich_markup_mode=None)
 
@@ -33,7 +35,7 @@ def record_scenarios(
 ) -> None:
     """Play the guided scenarios in a real browser and film them, with captions. Needs the record extra and Chromium."""
     try:
-        from docgemma.demo.record import record
+        record = runpy.run_path(str(data_file("film", "record.py")))["record"]
     except ModuleNotFoundError as error:
         raise ConfigError("Films cannot be made here.", hint="pip install 'docgemma[record]'") from error
 

@@ -1,5 +1,20 @@
-// How answers are read: from their beginning, and by numbers that open the chart or the source.
+// How answers are read: from their beginning, and by numbers that open the chart or the source. And where the focus goes.
 () => {
+  const one = selector => document.querySelector(selector);
+  const soon = act => setTimeout(act, 150); // after Gradio has drawn what changed
+  const typing = place => document.activeElement?.closest(place); // who types stays: else the rest goes elsewhere
+  window.dgBack = () => soon(() => one('#dg-composer textarea')?.focus());
+  window.dgField = () => soon(() => typing('#dg-fields') || one('#dg-field-0 textarea')?.focus());
+  // to what the card waits for, else to the card; to the composer if what had the focus (a choice, a decision) has gone
+  window.dgFocus = () => soon(() => {
+    if (typing('#dg-fields, #dg-reason')) return;
+    const missing = one('#dg-needed') && one('#dg-reason textarea');
+    const fields = [...document.querySelectorAll('#dg-fields textarea')].filter(field => field.offsetParent);
+    const card = missing || fields.find(field => !field.value) || one('#dg-card-title');
+    if (card) card.focus();
+    else if (document.activeElement === document.body) one('#dg-composer textarea')?.focus();
+  });
+
   // after Gradio has scrolled to the end of the answer
   window.dgRead = () => setTimeout(() => {
     const asked = [...document.querySelectorAll('#dg-chat .dg-said')].at(-1);

@@ -45,16 +45,6 @@ RULE = (
     "A running turn or a waiting entry comes back for 15 minutes."
 )
 REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
-BACK = "() => setTimeout(() => document.querySelector('#dg-composer textarea')?.focus(), 150)"
-FIELD = "() => setTimeout(() => document.querySelector('#dg-field-0 textarea')?.focus(), 150)"
-# to what the card waits for, else to the card; to the composer if what had the focus (a choice, a decision) has gone
-FOCUS = """() => setTimeout(() => {
-  const missing = document.querySelector('#dg-needed') && document.querySelector('#dg-reason textarea');
-  const fields = [...document.querySelectorAll('#dg-fields textarea')].filter(field => field.offsetParent);
-  const card = missing || fields.find(field => !field.value) || document.querySelector('#dg-card-title');
-  if (card) card.focus();
-  else if (document.activeElement === document.body) document.querySelector('#dg-composer textarea')?.focus();
-}, 150)"""
 ANSWERS = Path(__file__).with_name("answers.js").read_text(encoding="utf-8")
 TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -186,7 +176,7 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     who, mine, listed_now = [ui.session, ui.browser], [ui.session, ui.kept], [ui.list, ui.feedback]
 
     def turn(event: Any, handler: Any, inputs: list[Any], **how: Any) -> None:
-        done = event(handler, inputs, shown, **TURN, **how).then(None, js=FOCUS, **QUICK)
+        done = event(handler, inputs, shown, **TURN, **how).then(None, js="() => dgFocus()", **QUICK)
         done = done.then(None, js="() => dgRead()", **QUICK)
         if agent:
             done.then(handlers.list, mine, listed_now, **QUICK)
@@ -200,7 +190,7 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     waiting = [ui.composer, ui.line, ui.waits]
     ui.stop.click(handlers.stop, [ui.composer, *who], waiting, **QUICK)
     sought = [ui.matches, ui.count, *ui.found, ui.search]
-    ui.anew.click(handlers.begin_anew, [ui.session], [*shown, *sought], **TURN).then(None, js=BACK, **QUICK)
+    ui.anew.click(handlers.begin_anew, [ui.session], [*shown, *sought], **TURN).then(None, js="() => dgBack()", **QUICK)
     if agent is None:
         return
     trials: TrialsTab = ui.trials
@@ -209,7 +199,9 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     blocks.unload(trials.left)
     ui.rcm.wire(TURN, QUICK, ui.anew)
     blocks.unload(ui.rcm.left)
-    ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(None, js=BACK, **QUICK)
+    ui.withdraw.click(handlers.withdraw, [ui.composer, ui.session], waiting, **QUICK).then(
+        None, js="() => dgBack()", **QUICK
+    )
     ui.remember.input(handlers.remember, [ui.remember, *mine], [*mine, ui.browser, *listed_now], **QUICK)
     ui.list.select(handlers.choose_listed, mine, [*shown, *listed_now], **TURN)
     ui.sidebar.expand(handlers.list, mine, listed_now, **QUICK)
@@ -226,16 +218,20 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     turn(ui.take_up.click, handlers.take_up, who)
     # the fields instead of a button that would approve the entry as it was
     editing = (gr.update(visible=True), gr.update(visible=False))
-    ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js=FIELD, **QUICK)
-    ui.unedit.click(lambda: editing[::-1], None, [ui.edit, ui.approve], **QUICK).then(None, js=FOCUS, **QUICK)
-    ui.switch.click(handlers.switch, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
-    ui.keep.click(handlers.keep, ui.session, opened, **QUICK).then(None, js=FOCUS, **QUICK)
+    ui.change.click(lambda: editing, None, [ui.edit, ui.approve], **QUICK).then(None, js="() => dgField()", **QUICK)
+    ui.unedit.click(lambda: editing[::-1], None, [ui.edit, ui.approve], **QUICK).then(
+        None, js="() => dgFocus()", **QUICK
+    )
+    ui.switch.click(handlers.switch, ui.session, opened, **QUICK).then(None, js="() => dgFocus()", **QUICK)
+    ui.keep.click(handlers.keep, ui.session, opened, **QUICK).then(None, js="() => dgFocus()", **QUICK)
     offered = [ui.session, *sought[:-1]]
     ui.search.change(handlers.search, [ui.search, ui.session], offered, trigger_mode="always_last", **QUICK)
     picked = [*opened, *offered[1:], ui.search, ui.chat]
     ui.search.submit(handlers.pick_only, [ui.search, ui.session], picked, **QUICK)
     for number, button in enumerate(ui.found):
-        button.click(partial(handlers.pick, number), ui.session, picked, **QUICK).then(None, js=BACK, **QUICK)
+        button.click(partial(handlers.pick, number), ui.session, picked, **QUICK).then(
+            None, js="() => dgBack()", **QUICK
+        )
 
 
 def _as_typed(event: gr.SelectData) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from typing import Any
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.screen import forget, problem
-from docgemma.errors import DocGemmaError, StoppedError
+from docgemma.errors import DocGemmaError
 from docgemma.forget import image_folder
 from docgemma.graphs.rcm import PREFIX, parts_of, run
 from docgemma.paths import private_folder
 from docgemma.rcm.records import REVIEW
 from docgemma.text.characters import visible
-from docgemma.turns import Stop
+from docgemma.turns import Stop, between_steps
 
 SHOWN_APART = (
     "Note: ",
@@ -70,12 +70,7 @@ class Case:
 
     def work(self, question: str, actor: str, on_event: Any, stop: Stop) -> dict[str, Any]:
         """A turn of `docgemma.turns.Turns`; one that was stopped goes on where it stopped."""
-
-        def told(step: dict[str, Any]) -> None:
-            on_event(step)
-            if stop():
-                raise StoppedError("Stopped. Run goes on from there.")
-
+        told = between_steps(on_event, stop, "Stopped. Run goes on from there.")
         agent, asked_back = self.agent, self.told.get("status") == "needs_clarification"
         pdf = [] if asked_back else list(self.papers.values())
         if self.cut_off and self.unread:  # else it would go on without the new papers

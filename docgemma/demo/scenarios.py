@@ -59,29 +59,6 @@ class Scenario(BaseModel):
     steps: list[Step]
 
 
-class Card(BaseModel):
-    """Words on an empty picture."""
-
-    head: str
-    text: str
-
-
-class Script(BaseModel):
-    """The film of everything: its cards, and the lines of each scene (one for each step, one for its end)."""
-
-    opening: list[Card]
-    scenes: dict[str, list[str]]
-    closing: list[Card]
-
-    def lines(self, scenario: "Scenario") -> list[str]:
-        """What is said in a scene; where the script does not tell it, the scenario's own captions."""
-        return self.scenes.get(scenario.id) or [*(step.caption for step in scenario.steps), scenario.notice]
-
-
-def load_script() -> Script:
-    return Script.model_validate(yaml.safe_load((FOLDER / "film.yaml").read_text(encoding="utf-8")))
-
-
 def load_scenarios() -> list[Scenario]:
     """All scenarios, in the order in which they are shown."""
     items = yaml.safe_load((FOLDER / "scenarios.yaml").read_text(encoding="utf-8"))

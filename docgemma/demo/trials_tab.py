@@ -14,15 +14,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.screen import problem
-from docgemma.errors import DocGemmaError, ModelError, StoppedError, UsageError
+from docgemma.errors import DocGemmaError, ModelError, UsageError
 from docgemma.graphs.prescreen import Tools, run
 from docgemma.listening import is_loopback
 from docgemma.prescreen.intake import MOST_CHARS, read_note
 from docgemma.prescreen.local import Local
-from docgemma.prescreen.records import Facts, Search
+from docgemma.prescreen.records import Facts
 from docgemma.prescreen.registry import Registry
 from docgemma.prescreen.toolset import MAX_TOOL_CALLS, Toolset
-from docgemma.turns import Stop, Turns
+from docgemma.turns import Stop, Turns, between_steps
 
 OFFLINE = "This demo runs offline, so ClinicalTrials.gov is not asked."
 LOCAL = "Set DOCGEMMA_SOURCES=live, or DOCGEMMA_CTGOV_URL to a server on this machine."
@@ -80,12 +80,7 @@ class TrialsTab:
 
     def _work(self, facts: Facts, on_event: Any, stop: Stop) -> dict[str, Any]:
         """One run on a data home of its own, which ends with it: no cache and no checkpoint outlives the search."""
-
-        def told(search: Search) -> None:
-            on_event(dict(search))
-            if stop():
-                raise StoppedError("Stopped.")
-
+        told = between_steps(on_event, stop)
         with tempfile.TemporaryDirectory(prefix="docgemma-trials-") as home:
             settings = self.agent.settings.model_copy(update={"home": Path(home)})
             with closing(Registry(settings)) as registry:

@@ -102,8 +102,7 @@ class Evidence:
 
     def scenarios(self) -> dict[str, Any]:
         """Films where a Chromium is there and every scenario can be played; else traces and pictures of the paths."""
-        from docgemma.demo.record import record  # needs the demo extra
-
+        record = runpy.run_path(str(data_file("film", "record.py")))["record"]  # needs the demo extra
         folder, why = self.out / "scenarios", ""
         chosen = load_scenarios()[: self.sample]
         said: list[str] = []
@@ -122,8 +121,7 @@ class Evidence:
 
     def _play(self, scenario: Scenario, folder: Path) -> list[str]:
         """Play it without a browser: its trace, and a picture of its paths. Returns what was not as promised."""
-        from docgemma.demo.record import fresh_settings
-
+        fresh_settings = runpy.run_path(str(data_file("film", "record.py")))["fresh_settings"]
         done: list[dict[str, Any]] = []
         lines: list[str] = []
         with TemporaryDirectory() as home, Agent(fresh_settings(Path(home)), llm=self.llm) as agent:

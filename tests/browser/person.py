@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from docgemma.demo.stage import Stage
+from data.film.stage import Stage
 
 
 class Person:
@@ -26,11 +26,7 @@ class Person:
 
     def does(self, action: Any) -> str:
         """Do something that makes a turn, and wait until it is over; the last words."""
-        try:
-            self.stage.does(action)
-        except Exception as error:
-            error.add_note(f"The page then: {self.page.locator('#dg-talk').inner_text()}")
-            raise
+        self.stage.does(action)
         return self.talk()[-1]
 
     def talk(self) -> list[str]:

@@ -218,6 +218,22 @@ def test_changing_an_entry_is_given_up_again(visit) -> None:
     assert not person.sees("#dg-field-0")
 
 
+def test_on_a_slow_page_what_is_typed_stays_in_the_field_that_was_chosen(visit) -> None:
+    """The focus used to jump to the first field under a person's hands, and with it the rest of a frequency."""
+    person = visit()
+    person.asks(ORDER)
+    late = "const on = setTimeout; window.setTimeout = (act, ms, ...more) => on(act, ms === 150 ? 800 : ms, ...more)"
+    person.page.evaluate(f"() => {{ {late} }}")
+    person.clicks("Edit")
+    dosage = person.page.get_by_label("Dosage")
+    dosage.fill("")
+    dosage.focus()
+    person.page.wait_for_timeout(1000)
+    person.page.keyboard.type("250 mg")
+    assert dosage.input_value() == "250 mg"
+    assert person.page.get_by_label("Medication name").input_value() == "amoxicillin"
+
+
 @pytest.mark.parametrize("planted", ["name-straight-quote-breakout", "family-approved-by-dr", "substance-reversal"])
 def test_a_planted_text_reads_as_a_quotation_wherever_the_page_shows_it(visit, serve, planted: str) -> None:
     who = next(key for key, item in BY_ID.items() if item["id"] == planted)

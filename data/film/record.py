@@ -1,4 +1,4 @@
-"""`docgemma demo record`: the guided scenarios through the real app in a real browser, as films with captions.
+"""`docgemma demo record`: play the guided scenarios through the real app in a real browser, as films with captions.
 
 Playwright takes the pictures and shows the captions; the demo runs on a fresh data home and offline, so that no record
 but the synthetic ones is touched.
@@ -6,6 +6,7 @@ but the synthetic ones is touched.
 
 import io
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -13,13 +14,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+from pydantic import BaseModel
+
 from docgemma.agent import Agent
-from docgemma.demo.scenarios import Card, Scenario, load_scenarios, load_script, store_trace
-from docgemma.demo.stage import Stage, browser, find_chromium
+from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
 from docgemma.demo.start import launch
 from docgemma.errors import ConfigError, StoreError, UsageError
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings, read_settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # however this file is run
+import stage
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -47,6 +53,29 @@ SMALL_WIDTH = 720
 IN_README = "approval"  # the scenario of the README's pictures, where it is played
 
 
+class Card(BaseModel):
+    """Words on an empty picture."""
+
+    head: str
+    text: str
+
+
+class Script(BaseModel):
+    """The film of everything: its cards, and the lines of each scene (one for each step, one for its end)."""
+
+    opening: list[Card]
+    scenes: dict[str, list[str]]
+    closing: list[Card]
+
+    def lines(self, scenario: Scenario) -> list[str]:
+        """What is said in a scene; where the script does not tell it, the scenario's own captions."""
+        return self.scenes.get(scenario.id) or [*(step.caption for step in scenario.steps), scenario.notice]
+
+
+def load_script() -> Script:
+    return Script.model_validate(yaml.safe_load(Path(__file__).with_name("film.yaml").read_text(encoding="utf-8")))
+
+
 def record(
     out: Path,
     chosen: Sequence[str] = (),
@@ -68,13 +97,13 @@ def record(
         UsageError: no such scenario.
     """
     scenarios = select(chosen)
-    find_chromium(), load_encoder()  # before anything slow begins
+    stage.find_chromium(), load_encoder()  # before anything slow begins
     for folder in (out, media or out):
         _folder(folder)
     in_readme = IN_README if IN_README in [item.id for item in scenarios] else scenarios[0].id
     written: list[Path] = []
     script, scenes = load_script(), dict[str, Shown]()
-    with browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
+    with stage.browser() as chromium, _fresh_demo(model, llm, on_progress) as url:
         for number, scenario in enumerate(scenarios, 1):
             on_progress(f"{number} of {len(scenarios)}, {scenario.title}")
             poster = out / f"{scenario.id}.png"
@@ -132,8 +161,8 @@ def film(
     results: list[dict[str, Any]] = []
     with closing(chromium.new_context(viewport=PAGE, reduced_motion="reduce")) as context:  # type: ignore[arg-type]
         page = context.new_page()
-        stage = Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS)
-        stage.open()
+        scene = stage.Stage(page, url, typing_ms=TYPING_MS, wait_ms=TURN_MS)
+        scene.open()
         page.add_style_tag(content=BELOW)
         page.screencast.start(
             on_frame=lambda frame: frames.append((frame["timestamp"] / 1000, frame["data"])),
@@ -145,11 +174,11 @@ def film(
             head = f"{scenario.title}, step {number + 1} of {len(scenario.steps)}"
             with _caption(page, head, lines[number]):
                 page.wait_for_timeout(CLICK_MS)  # the caption can be read before anything happens
-                stage.perform(scenario, number)
+                scene.perform(scenario, number)
                 page.wait_for_timeout(READ_MS)
                 if not (results and results[0]["pending_write"]):  # the first card tells more than what follows it
                     page.screenshot(path=poster)
-            results.append(stage.trace())
+            results.append(scene.trace())
             for line in step.unmet(results[-1]):
                 on_progress(f"not as promised: {line}")
         with _caption(page, "What to notice", lines[-1]):

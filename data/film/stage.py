@@ -5,7 +5,6 @@ replay shows is played from the Scenarios tab.
 """
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,26 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from docgemma.demo.scenarios import Scenario, Step
 from docgemma.demo.view import field_label
+from docgemma.doctor import find_chromium
 from docgemma.errors import ConfigError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 AT_REST = "() => document.querySelector('#dg-new:not([disabled])')"  # nothing is being loaded or worked on
 MORE_SAID = "count => document.querySelectorAll('.dg-said').length > count"
 SETTLED = "count => Number(document.documentElement.dataset.dgSettled ?? 0) > count"  # turns, focus and scroll included
-
-
-def find_chromium() -> str:
-    """Its path. Raises ConfigError where it is not installed."""
-    for name in NAMES:
-        if path := shutil.which(name):
-            return path
-    for own in sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome")):  # playwright install
-        return str(own)
-    raise ConfigError("Chromium is not on the PATH.", hint="Install it (Debian: apt-get install chromium).")
 
 
 @contextmanager
@@ -80,9 +69,13 @@ class Stage:
         before = self.page.locator(".dg-said").count()
         settled = self.page.evaluate("Number(document.documentElement.dataset.dgSettled ?? 0)")
         action()
-        self.page.wait_for_function(MORE_SAID, arg=before)
-        self.page.wait_for_function(SETTLED, arg=settled)
-        self.page.wait_for_function(AT_REST)
+        try:
+            self.page.wait_for_function(MORE_SAID, arg=before)
+            self.page.wait_for_function(SETTLED, arg=settled)
+            self.page.wait_for_function(AT_REST)
+        except Exception as error:
+            error.add_note(f"The page then: {self.page.locator('#dg-talk').inner_text()}")
+            raise
 
     def trace(self) -> dict[str, Any]:
         """The last turn, as the page exports it."""
