@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import runpy
 import shutil
 import sys
 import zipfile
@@ -21,6 +20,7 @@ from docgemma.kaggle.evidence import PARTS, Evidence
 from docgemma.kaggle.t4 import KEPT, PARAMETERS, check, memory
 from docgemma.llm import medgemma
 from docgemma.llm.compute import ComputeType
+from docgemma.paths import kit
 from docgemma.schemas import IntentClassification
 from docgemma.settings import Settings
 from tests import fresh
@@ -339,11 +339,11 @@ def test_a_model_that_says_nothing_is_not_taken(scripted) -> None:
 
 @pytest.mark.parametrize(("intent", "right"), [("TOOL_NEEDED", True), ("DIRECT", False)])
 def test_on_a_held_out_item_the_model_decides_and_not_the_plan(scripted, intent: str, right: bool) -> None:
-    kit = runpy.run_path(str(ROOT / "data" / "edge" / "kit" / "evaluate.py"))
+    evaluate = kit("edge", "evaluate")
     step = {"tool": "check_drug_safety", "args": {"drug_name": "dofetilide"}}
     item = {"id": "x", "difficulty": "easy", "question": "Check FDA warnings for dofetilide", "steps": [step]}
     scripted.enqueue("intent_classify", IntentClassification(intent=intent, task_summary="Warnings."))
-    assert dict(kit["judge"](item, kit["asking"](scripted))["marks"]) == dict.fromkeys(
+    assert dict(evaluate.judge(item, evaluate.asking(scripted))["marks"]) == dict.fromkeys(
         ("intent", "first tool", "exact set of tools", "arguments", "arguments check_drug_safety"), right
     )
     assert scripted.nodes() == ["intent_classify"]

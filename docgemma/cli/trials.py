@@ -119,8 +119,9 @@ def mock_server(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8011,
 ) -> None:
     """Answer as ClinicalTrials.gov v2 does, on 127.0.0.1, from a file of records; Ctrl-C ends it."""
-    from docgemma.prescreen.mock_server import address, open_server
+    from docgemma.paths import kit
 
-    with open_server(records, port) as server, suppress(KeyboardInterrupt):
-        say(f"{len(server.trials.studies)} trials. Use them with: export DOCGEMMA_CTGOV_URL={address(server)}")
+    registry = kit("prescreen", "mock_server")
+    with registry.open_server(records, port) as server, suppress(KeyboardInterrupt):
+        say(f"{len(server.trials.studies)} trials. Use them with: export DOCGEMMA_CTGOV_URL={registry.address(server)}")
         server.serve_forever()

@@ -60,7 +60,7 @@ def _source(records: Path | None, settings: "Settings") -> "Iterator[tuple[Setti
 
     Records are served with a data home of their own, so that no answer of another server is found in the cache.
     """
-    from docgemma.prescreen.mock_server import serving
+    from docgemma.paths import kit
     from docgemma.prescreen.registry import Registry
 
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def _source(records: Path | None, settings: "Settings") -> "Iterator[tuple[Setti
         if records is None:
             yield settings, stack.enter_context(closing(Registry(settings)))
         else:
-            url = stack.enter_context(serving(records))
+            url = stack.enter_context(kit("prescreen", "mock_server").serving(records))
             yield settings.model_copy(update={"home": home, "db": str(home / "memory.sqlite"), "ctgov_url": url}), None
 
 

@@ -14,7 +14,6 @@ A part that failed holds {"not_run": why} instead; the parts after it are run.
 import importlib.util
 import json
 import os
-import runpy
 import subprocess
 import sys
 from collections import defaultdict
@@ -35,7 +34,7 @@ from docgemma.experiments.golden import run_cases, summarize
 from docgemma.kaggle.start import loaded
 from docgemma.llm.base import Call
 from docgemma.notebook import draw_paths, release, shared_model, turns
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 from docgemma.settings import read_settings
 
 FORMAT = 1
@@ -84,9 +83,9 @@ class Evidence:
 
     def heldout(self) -> dict[str, Any]:
         """The held-out requests, decided by the model: is a look-up needed, which tool, which arguments."""
-        kit = runpy.run_path(str(data_file("edge", "kit", "evaluate.py")))
-        judged = kit["judge_all"]("heldout", self.llm, self.sample)
-        rows = kit["table"](judged)
+        evaluate = kit("edge", "evaluate")
+        judged = evaluate.judge_all("heldout", self.llm, self.sample)
+        rows = evaluate.table(judged)
         right = {row["capability"]: f"{row['right']}/{row['n']}" for row in rows if row["difficulty"] == "all"}
         return {"items": len(judged), "rows": rows, "judged": judged, "says": f"{len(judged)} items, {right}"}
 
