@@ -4,6 +4,7 @@ import importlib.util
 import logging
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from docgemma.errors import ConfigError
 
 PACKAGE = Path(__file__).resolve().parent
 log = logging.getLogger(__name__)
+_loading = threading.RLock()
 
 
 def data_root() -> Path:
@@ -71,11 +73,12 @@ def kit(part: str, name: str) -> Any:
         ConfigError: it is not there.
     """
     known = f"docgemma_kit_{part}_{name}"
-    if known not in sys.modules:
-        spec = importlib.util.spec_from_file_location(known, data_file(part, "kit", f"{name}.py"))
-        assert spec and spec.loader
-        sys.modules[known] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[known])
+    with _loading:
+        if known not in sys.modules:
+            spec = importlib.util.spec_from_file_location(known, data_file(part, "kit", f"{name}.py"))
+            assert spec and spec.loader
+            sys.modules[known] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[known])
     return sys.modules[known]
 
 

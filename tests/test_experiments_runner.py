@@ -15,15 +15,17 @@ import pytest
 
 from docgemma.cli.experiments import _save
 from docgemma.errors import ConfigError, ModelError
-from docgemma.experiments import plots, runner
+from docgemma.experiments import runner
 from docgemma.experiments.runner import model_key, run_suites
 from docgemma.experiments.statistics import mcnemar
 from docgemma.experiments.suites import Suite, find_suites
 from docgemma.experiments.tables import NEEDS_A_MODEL, table
+from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import ENV, assert_one_clear_line, run
 
+plots = kit("experiments", "plots")
 SUITE = find_suites("retry")[0]
 CASES = 48
 

@@ -9,12 +9,13 @@ import yaml
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType
-from docgemma.experiments import plots, tables
+from docgemma.experiments import tables
 from docgemma.experiments.cases import load_cases
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 from docgemma.settings import Settings
 
+plots = kit("experiments", "plots")
 ROOT = Path(__file__).parents[1]
 STORED = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EXPERIMENTS = [path for path in STORED if path.stem[:2] in ("10", "11", "12", "13")]

@@ -1,7 +1,4 @@
-"""Pictures of what was measured: bars with intervals, the null cascade, accuracy against latency.
-
-Each takes rows of `tables.table` and returns a matplotlib figure; the same rows give the same picture.
-"""
+"""Figures: an empty one, the runs of a golden set as lines, and writing one to a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,74 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Rows = Sequence[dict[str, Any]]
-MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
-MODELS = (MEASURED, "#f4a259", "#8cb369", "#9d8ec7")  # a colour a model
 
-
-def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
-    """A line a condition: the specification's share, and every model that was asked, with its 95 % interval. A line
-    without a bar was not run."""
-    every = {row["condition"]: row for rows in measured.values() for row in rows}
-    lines, high = {name: at for at, name in enumerate(every)}, 0.8 / max(1, len(measured))
-    figure, axes = _drawing(list(every), title)
-    for number, (model, rows) in enumerate(measured.items()):
-        rows = [row for row in rows if row["n"]]
-        at = [lines[row["condition"]] - 0.4 + high * (number + 0.5) for row in rows]
-        shares, colour = [row["correct"] / row["n"] for row in rows], MODELS[number % len(MODELS)]
-        below = [max(0.0, share - row["low"]) for share, row in zip(shares, rows, strict=True)]
-        above = [max(0.0, row["high"] - share) for share, row in zip(shares, rows, strict=True)]
-        ends = [below, above] if rows else None
-        axes.barh(at, shares, high, xerr=ends, color=colour, capsize=2, label=model if rows else None)
-        for place, row in zip(at, rows, strict=True):
-            axes.text(1.03, place, f"{row['correct']}/{row['n']}", va="center", fontsize=7, color=LETTERS)
-    told = [(row["reported"], lines[name]) for name, row in every.items() if row["reported"] is not None]
-    label = "MedGemma, as reported" if told else None
-    axes.plot([share for share, _ in told], [at for _, at in told], "D", color=REPORTED, label=label)
-    axes.set(xlim=(0, 1.02), ylim=(len(lines) - 0.4, -0.6), xlabel="share right")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    return figure
-
-
-def cascade(rows: Rows, title: str = "Which arguments were filled") -> "Figure":
-    """A line a condition, a cell an argument: how many are not null. A cascade of nulls empties the cells."""
-    rows = [row for row in rows if row["filled"]]
-    figure, axes = _drawing([row["condition"] for row in rows], title)
-    for at, row in enumerate(rows):
-        for place, (wanted, filled) in enumerate(row["filled"]):
-            axes.barh(at, 0.94, left=place, color=EMPTY)
-            axes.barh(at, 0.94 * filled / wanted, left=place, color=MEASURED)
-            axes.text(place + 0.9, at, f"{filled}/{wanted}", ha="right", va="center", fontsize=7, color=LETTERS)
-    axes.set_xticks([])
-    axes.set_xlabel("first argument of the tool, second, …")
-    return figure
-
-
-def plane(rows: Rows, title: str = "") -> "Figure":
-    """Share right against seconds a trial: better is up and left."""
-    figure, axes = _drawing([], title)
-    rows = sorted((row for row in rows if row["n"] and row["seconds_a_trial"]), key=lambda row: row["seconds_a_trial"])
-    for number, row in enumerate(rows):
-        place = (row["seconds_a_trial"], row["correct"] / row["n"])
-        axes.plot(*place, "o", color=MEASURED)
-        axes.annotate(row["condition"], place, xytext=(4, 4 + 8 * (number % 4)), textcoords="offset points", fontsize=7)
-    axes.set(xlabel="seconds a trial", ylabel="share right", ylim=(-0.03, 1.15))
-    axes.set_xlim(left=0)
-    return figure
-
-
-def _drawing(lines: list[str], title: str) -> "tuple[Figure, Axes]":
-    """A figure with a line of this name each, the first on top; without names a plane."""
-    figure, axes = empty_figure(7, 1 + 0.32 * len(lines) if lines else 4.2)
-    axes.set_title(title)
-    axes.spines[["top", "right"]].set_visible(False)
-    if lines:
-        axes.set_yticks(range(len(lines)), lines)
-        axes.invert_yaxis()
-    return figure, axes
-
-
-def trend(runs: Rows, targets: Mapping[str, float]) -> "Figure":
+def trend(runs: Sequence[dict[str, Any]], targets: Mapping[str, float]) -> "Figure":
     """The shares of runs of a golden set, one after the other, each that has a target with it as a dotted line."""
     figure, axes = empty_figure(7, 4)
     for name in ("pass_rate", "verification_accuracy", "citation_accuracy", "hallucination_rate", "review_loop_rate"):
