@@ -319,11 +319,12 @@ class Facts:
 
     def gpu_gigabytes(self) -> str:
         """What MedGemma in 4 bits would take on a T4, by arithmetic."""
-        from docgemma.kaggle import t4
         from docgemma.llm.compute import compute_type
+        from docgemma.paths import kit
 
+        t4 = kit("kaggle", "t4")
         total = sum(t4.memory(compute_type("cuda", t4.CAPABILITY).name).values())
-        return self.say("MedGemma on a T4, GB, by arithmetic", total / 1e9, "docgemma/kaggle/t4.py")
+        return self.say("MedGemma on a T4, GB, by arithmetic", total / 1e9, "data/kaggle/kit/t4.py")
 
 
 def keyed(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:

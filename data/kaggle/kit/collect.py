@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle.build import ROOT
 from docgemma.kaggle.evidence import FORMAT, PARTS
+from docgemma.paths import PACKAGE
 
 STORED = Path("data", "results", "medgemma")
 MADE = ("README.md", "writeup", "notebooks", "data/results")  # what a build writes
@@ -27,7 +27,7 @@ NEEDED = {  # what texts read of a part
 }  # fmt: skip
 
 
-def collect(folder: Path, root: Path = ROOT) -> dict[str, Any]:
+def collect(folder: Path, root: Path = PACKAGE.parent) -> dict[str, Any]:
     """Take a downloaded output in; returns `model`, `date`, `not_run` (parts that failed over there), `changed` files.
 
     Raises:
