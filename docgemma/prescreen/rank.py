@@ -1,6 +1,5 @@
 """How relevant a trial looks for a patient, and the shortlist made of it. Age and sex rank down, they never drop."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -162,23 +161,6 @@ def rank(facts: Facts, evidence: Evidence, most: int = SHORTLIST) -> list[Candid
             status=study["status"], found_by=found_by, criteria=[],
         ))  # fmt: skip
     return sorted(candidates, key=lambda item: (-item["score"], item["nct_id"]))[:most]
-
-
-def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = False) -> float:
-    """nDCG of a ranking. The ideal holds every relevant trial, also one that was not found.
-
-    Args:
-        grades: of the judged trials; 0 is not relevant.
-        judged_only: leave out trials without a grade, and judge only those that were ranked.
-    """
-    order = [trial for trial in ranked if trial in grades] if judged_only else list(ranked)
-    best = sorted((grades[trial] for trial in (order if judged_only else grades)), reverse=True)
-    ideal = _gain(best)
-    return _gain([grades.get(trial, 0) for trial in order]) / ideal if ideal else 0.0
-
-
-def _gain(grades: Sequence[int]) -> float:
-    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
 def _weight(term: Belongs) -> float:
