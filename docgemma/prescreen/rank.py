@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from docgemma.prescreen.concepts import Key, key, load_concepts, split
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
-from docgemma.prescreen.toolset import split_criteria
+from docgemma.prescreen.screen import criteria_texts
 
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
@@ -135,7 +135,7 @@ class Profile:
 
     def _by_criteria(self, relevance: float, criteria: str) -> float:
         """Criteria say best whom a trial takes: up where they name the diagnosis, down where they exclude it."""
-        included, excluded = (_runs(part) for part in split_criteria(criteria))
+        included, excluded = (_runs(part) for part in criteria_texts(criteria))
         if any(" ".join(name) in included for name in self.names):
             return max(relevance, 0.85)
         if any(" ".join(name) in excluded for name in self.names):
