@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 
 from docgemma.cli.kaggle import app
 from docgemma.errors import ConfigError, ModelError, UsageError
-from docgemma.kaggle import start
-from docgemma.kaggle.evidence import PARTS, Evidence
 from docgemma.llm import medgemma
 from docgemma.llm.compute import ComputeType
 from docgemma.paths import kit
@@ -23,7 +21,8 @@ from docgemma.settings import Settings
 from tests import fresh
 from tests.fresh import ROOT, empty_environment, fresh_python, run
 
-building, t4 = kit("kaggle", "build"), kit("kaggle", "t4")
+building, t4, start = kit("kaggle", "build"), kit("kaggle", "t4"), kit("kaggle", "start")
+PARTS, Evidence = kit("kaggle", "evidence").PARTS, kit("kaggle", "evidence").Evidence
 KERNEL = ROOT / "kaggle_kernel.json"
 LIMIT = 1_000_000  # bytes; Kaggle answers "The kernel source must be less than 1 megabytes in size."
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 from docgemma.cli.kaggle import app
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle.evidence import FORMAT, PARTS
 from docgemma.paths import kit
 from tests.fresh import ROOT
 
 for module in ("matplotlib", "nbformat", "nbclient", "nbconvert"):
     pytest.importorskip(module)
 
-collecting = kit("kaggle", "collect")
+collecting, evidence = kit("kaggle", "collect"), kit("kaggle", "evidence")
+FORMAT, PARTS = evidence.FORMAT, evidence.PARTS
 ROW = {"capability": "intent", "difficulty": "all", "n": 312, "right": 123, "low": 0.341, "high": 0.4495}
 MARKS = "<!-- medgemma:begin -->\nold\n<!-- medgemma:end -->"
 SHOWN = "import json\nfrom pathlib import Path\n\nstored = Path('../data') / \"results\" / 'medgemma/manifest.json'\n"

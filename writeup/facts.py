@@ -189,7 +189,7 @@ class Facts:
         return self.read(f"{RUN}/manifest.json") if (self.root / RUN / "manifest.json").is_file() else None
 
     def medgemma(self, part: str) -> dict[str, Any] | None:
-        """One part of that run (`docgemma/kaggle/evidence.py`); None where it was not run."""
+        """One part of that run (`data/kaggle/kit/evidence.py`); None where it was not run."""
         found = self.read(f"{RUN}/{part}.json") if self.run() else {"not_run": ""}
         return None if "not_run" in found else found
 

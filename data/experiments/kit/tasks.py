@@ -156,7 +156,7 @@ def ordered(args: type[BaseModel], back: bool, nullable: bool) -> type[BaseModel
 
 def _read(case: Case) -> AgentState:
     image = "analyze_medical_image" in (case.get("tool"), *case.get("steps", []))
-    state = unlinked.situation(case["ask"], unlinked.understood(case["ask"]), image=image)
+    state: AgentState = unlinked.situation(case["ask"], unlinked.understood(case["ask"]), image=image)
     return {**state, "task_summary": case["ask"][:200]}
 
 

@@ -48,7 +48,8 @@ def judge(file: Path, llm: LLM | None, settings: Settings) -> dict[str, Any]:
     if llm is None or llm.profile == "edge":
         return {"n": 0, "not_judged": sum(len(case["criteria"]) for case in cases), "why": NO_JUDGE}
     verdicts = [screen(case["note"], [evaluate.as_study(case)], llm, settings) for case in cases]
-    return evaluate.judged(cases, {trial: items for one in verdicts for trial, items in one.items()})
+    told: dict[str, Any] = evaluate.judged(cases, {trial: items for one in verdicts for trial, items in one.items()})
+    return told
 
 
 @contextmanager

@@ -31,7 +31,6 @@ from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
 from docgemma.experiments.cases import load_cases
 from docgemma.experiments.golden import run_cases, summarize
-from docgemma.kaggle.start import loaded
 from docgemma.llm.base import Call
 from docgemma.notebook import draw_paths, release, shared_model, turns
 from docgemma.paths import data_file, kit
@@ -151,8 +150,8 @@ class Evidence:
              "completion_tokens": round(median(call.completion_tokens for call in calls))}
             for node, calls in sorted(nodes.items())
         ]  # fmt: skip
-        peaks = [peak for _, peak in _gpus()]
-        says = f"{len(self.calls)} generations; {loaded(self.llm)} Peak memory, GB: {peaks or 'no GPU'}"
+        loaded, peaks = kit("kaggle", "start").loaded(self.llm), [peak for _, peak in _gpus()]
+        says = f"{len(self.calls)} generations; {loaded} Peak memory, GB: {peaks or 'no GPU'}"
         return {"calls": rows, "generations": len(self.calls), "peak_gb": peaks, "says": says}
 
     def experiments(self) -> dict[str, Any]:
