@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import UsageError
-from docgemma.experiments.plots import empty_figure, save
 from docgemma.experiments.statistics import wilson
+from docgemma.paths import kit
 from docgemma.prescreen.records import TOOLS, Criterion, Study
 
 ELIGIBLE = 2
@@ -140,13 +140,14 @@ def draw(rows: Sequence[dict[str, Any]], budget: int, file: Path) -> None:
     Raises:
         ConfigError: matplotlib is not installed, or the file cannot be written.
     """
-    figure, axes = empty_figure(7, 4.2)
+    plots = kit("experiments", "plots")
+    figure, axes = plots.empty_figure(7, 4.2)
     for (ablation, line), style in zip(curves(rows, budget).items(), ("-", "--", "-.", ":", (0, (5, 1))), strict=False):
         axes.plot(range(len(line)), line, linestyle=style, label=f"{ablation} ({line[-1]:.0%})")
     axes.set(xlabel="calls", ylabel="recall of eligible trials, mean over patients", ylim=(0, 1), xlim=(0, budget))
     axes.legend(loc="lower right")
     axes.grid(alpha=0.3)
-    save(figure, file)
+    plots.save(figure, file)
 
 
 def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = False) -> float:
