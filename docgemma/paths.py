@@ -1,7 +1,10 @@
 """Where the project's data files are, and files that only their owner may read."""
 
+import importlib.util
 import logging
 import os
+import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from docgemma.errors import ConfigError
 
 PACKAGE = Path(__file__).resolve().parent
 log = logging.getLogger(__name__)
+_loading = threading.RLock()
 
 
 def data_root() -> Path:
@@ -60,6 +64,22 @@ def data_yaml(*parts: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ConfigError(f"data/{'/'.join(parts)} cannot be read.", hint="Clone the repository again.") from error
     return read
+
+
+def kit(part: str, name: str) -> Any:
+    """A module of `data/<part>/kit`, loaded once: what builds and measures data stands beside them, not in the package.
+
+    Raises:
+        ConfigError: it is not there.
+    """
+    known = f"docgemma_kit_{part}_{name}"
+    with _loading:
+        if known not in sys.modules:
+            spec = importlib.util.spec_from_file_location(known, data_file(part, "kit", f"{name}.py"))
+            assert spec and spec.loader
+            sys.modules[known] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]
 
 
 def private_folder(path: Path) -> Path:

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from sysconfig import get_path
 
-from docgemma.kaggle.build import ROOT, build_wheel
+from docgemma.paths import PACKAGE, kit
 
+ROOT, build_wheel = PACKAGE.parent, kit("kaggle", "build").build_wheel
 __all__ = ["ROOT", "empty_environment", "fresh_python", "run", "wheel"]
 
 

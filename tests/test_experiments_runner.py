@@ -13,17 +13,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from docgemma.cli.experiments import _save
 from docgemma.errors import ConfigError, ModelError
-from docgemma.experiments import plots, runner
+from docgemma.experiments import runner
 from docgemma.experiments.runner import model_key, run_suites
 from docgemma.experiments.statistics import mcnemar
 from docgemma.experiments.suites import Suite, find_suites
 from docgemma.experiments.tables import NEEDS_A_MODEL, table
+from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import ENV, assert_one_clear_line, run
 
+plots, kept_rows = kit("experiments", "plots"), kit("experiments", "kept")
 SUITE = find_suites("retry")[0]
 CASES = 48
 
@@ -258,10 +259,10 @@ def test_an_unknown_suite_or_model_gets_one_line(home: Path) -> None:
 def test_saved_rows_carry_commit_and_date_and_leave_other_suites(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("docgemma.paths.data_root", lambda: tmp_path)
+    monkeypatch.setattr(kept_rows, "data_root", lambda: tmp_path)
     rows = measured(SUITE, settings, "edge", n=2)
-    _save("edge", {"retry": rows}, n=2, seed=0)
-    path = Path(_save("edge", {"plans": []}, n=None, seed=0))
+    kept_rows.save("edge", {"retry": rows}, n=2, seed=0)
+    path = Path(kept_rows.save("edge", {"plans": []}, n=None, seed=0))
     kept = json.loads(path.read_text("utf-8"))
     assert kept["model"] == "edge" and set(kept["suites"]) == {"retry", "plans"}
     assert kept["suites"]["retry"]["rows"] == rows and {"commit", "date", "n", "seed"} <= set(kept["suites"]["retry"])

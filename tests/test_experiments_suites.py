@@ -11,15 +11,14 @@ from docgemma.experiments.cases import CaseFileError
 from docgemma.experiments.checks import says
 from docgemma.experiments.runner import Job, run_trial
 from docgemma.experiments.suites import find_suites, load_suites, read_cases
-from docgemma.experiments.tasks import joint_schema, ordered
 from docgemma.experiments.trial import TOOLS
-from docgemma.experiments.writing import inside_words
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.text.words import plain
 from tests.scripted import ScriptedLLM
 
+tasks, inside_words = kit("experiments", "tasks"), kit("experiments", "writing").inside_words
 SUITES = load_suites()
 CONDITIONS = [condition for suite in SUITES.values() for condition in suite.conditions]
 CASES = {suite.cases: read_cases(suite.cases) for suite in SUITES.values()}
@@ -209,16 +208,18 @@ def test_reasoning_stands_in_the_prompt_of_the_choice() -> None:
 
 
 def test_the_joint_schema_holds_the_tool_first_and_reversed_last() -> None:
-    fields = list(joint_schema(list(TOOLS)).model_fields)
-    assert fields[0] == "tool_name" and list(joint_schema(list(TOOLS), back=True).model_fields) == fields[::-1]
+    fields = list(tasks.joint_schema(list(TOOLS)).model_fields)
+    assert fields[0] == "tool_name" and list(tasks.joint_schema(list(TOOLS), back=True).model_fields) == fields[::-1]
     assert {"drug_name", "note_text", "severity"} <= set(fields)
 
 
 def test_reversed_arguments_begin_with_the_optional_ones() -> None:
-    back = ordered(PrescribeMedicationArgs, back=True, nullable=False)
+    back = tasks.ordered(PrescribeMedicationArgs, back=True, nullable=False)
     assert list(back.model_fields) == ["notes", "frequency", "dosage", "medication_name", "patient_id"]
     assert back.model_fields["patient_id"].is_required()
-    assert not ordered(PrescribeMedicationArgs, back=False, nullable=True).model_fields["patient_id"].is_required()
+    assert (
+        not tasks.ordered(PrescribeMedicationArgs, back=False, nullable=True).model_fields["patient_id"].is_required()
+    )
 
 
 @pytest.mark.parametrize(

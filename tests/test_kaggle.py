@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import runpy
 import shutil
 import sys
 import zipfile
@@ -14,18 +13,16 @@ from typer.testing import CliRunner
 
 from docgemma.cli.kaggle import app
 from docgemma.errors import ConfigError, ModelError, UsageError
-from docgemma.kaggle import build as building
-from docgemma.kaggle import start, t4
-from docgemma.kaggle.build import build, build_kernel, going_on, read_metadata
-from docgemma.kaggle.evidence import PARTS, Evidence
-from docgemma.kaggle.t4 import KEPT, PARAMETERS, check, memory
 from docgemma.llm import medgemma
 from docgemma.llm.compute import ComputeType
+from docgemma.paths import kit
 from docgemma.schemas import IntentClassification
 from docgemma.settings import Settings
 from tests import fresh
 from tests.fresh import ROOT, empty_environment, fresh_python, run
 
+building, t4, start = kit("kaggle", "build"), kit("kaggle", "t4"), kit("kaggle", "start")
+PARTS, Evidence = kit("kaggle", "evidence").PARTS, kit("kaggle", "evidence").Evidence
 KERNEL = ROOT / "kaggle_kernel.json"
 LIMIT = 1_000_000  # bytes; Kaggle answers "The kernel source must be less than 1 megabytes in size."
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -37,7 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch = pytest.MonkeyPatch()
     patch.setattr(building, "build_wheel", lambda folder, root: Path(shutil.copy(fresh.wheel(), folder)))
     folder = tmp_path_factory.mktemp("kaggle")
-    build(folder, "jane-doe")
+    building.build(folder, "jane-doe")
     patch.undo()
     return folder
 
@@ -174,7 +171,7 @@ def test_the_notebook_is_a_valid_one_with_no_output(built: Path) -> None:
 
 
 def test_every_notebook_has_its_part_and_one_cell_chooses_the_model() -> None:
-    kernel = build_kernel(NOTEBOOKS)
+    kernel = building.build_kernel(NOTEBOOKS)
     sources = ["".join(cell["source"]) for cell in kernel["cells"] if cell["cell_type"] == "code"]
     assert sum(bool(re.search(r"^MODEL = ", source, re.MULTILINE)) for source in sources) == 1
     titles = [cell for cell in kernel["cells"] if "".join(cell["source"]).startswith("# ")]
@@ -186,7 +183,7 @@ def test_every_notebook_has_its_part_and_one_cell_chooses_the_model() -> None:
 def test_its_cells_use_no_name_that_no_cell_before_has_made() -> None:
     """A tagged cell may not lean on one that was left out."""
     known = {*dir(__builtins__), *__builtins__} if isinstance(__builtins__, dict) else set(dir(__builtins__))
-    for cell in build_kernel(NOTEBOOKS)["cells"]:
+    for cell in building.build_kernel(NOTEBOOKS)["cells"]:
         if cell["cell_type"] == "code":
             names = [node for node in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(node, ast.Name)]
             known |= {node.id for node in names if not isinstance(node.ctx, ast.Load)} | bound(cell)
@@ -212,7 +209,7 @@ def test_it_imports_nothing_that_it_does_not_install() -> None:
     """Beside Python's own and this package: its dependencies, and matplotlib and IPython, which every notebook has."""
     first = {"importlib", "subprocess", "sys", "tempfile", "pathlib"}
     allowed = sys.stdlib_module_names | {"docgemma", "pydicom", "PIL", "IPython", "matplotlib"}
-    for cell in build_kernel(NOTEBOOKS)["cells"]:
+    for cell in building.build_kernel(NOTEBOOKS)["cells"]:
         if cell["cell_type"] == "code":
             tree = ast.walk(ast.parse("".join(cell["source"])))
             modules = {node.module for node in tree if isinstance(node, ast.ImportFrom)}
@@ -230,12 +227,12 @@ def test_the_install_cell_replaces_a_transformers_below_the_tested_floor(built: 
     assert re.search(
         r"^Requires-Dist: transformers>=5\.2[3-9].*extra ==", archive.read(metadata).decode(), re.MULTILINE
     )
-    install = "".join(named(build_kernel(NOTEBOOKS), "kernel-pip")["source"])
+    install = "".join(named(building.build_kernel(NOTEBOOKS), "kernel-pip")["source"])
     assert '"transformers"' not in install.split("KEEP = ")[1].splitlines()[0] and "[{'transformers,'" in install
 
 
 def test_the_static_check_for_a_t4_passes() -> None:
-    findings = {item.name: item for item in check(read_metadata(KERNEL, "jane"))}
+    findings = {item.name: item for item in t4.check(building.read_metadata(KERNEL, "jane"))}
     assert all(item.ok for item in findings.values()), findings
     assert findings["Compute type"].found.startswith("float32")
 
@@ -251,13 +248,13 @@ def test_the_static_check_for_a_t4_passes() -> None:
     ],
 )
 def test_a_kernel_that_would_not_run_fails_the_check(change: dict, line: str) -> None:
-    findings = {item.name: item.ok for item in check({**read_metadata(KERNEL, "jane"), **change})}
+    findings = {item.name: item.ok for item in t4.check({**building.read_metadata(KERNEL, "jane"), **change})}
     assert not findings[line]
 
 
 def test_a_kernel_computing_in_float16_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(t4, "compute_type", lambda device, capability: ComputeType("float16", "the usual choice"))
-    findings = {item.name: item.ok for item in check(read_metadata(KERNEL, "jane"))}
+    findings = {item.name: item.ok for item in t4.check(building.read_metadata(KERNEL, "jane"))}
     assert not findings["Compute type"]
 
 
@@ -275,17 +272,17 @@ def test_the_memory_estimate_counts_every_parameter_of_the_model() -> None:
     config = transformers.Gemma3Config(text_config=text, vision_config=vision)
     with torch.device("meta"):
         model = transformers.Gemma3ForConditionalGeneration(config)
-    counted = dict.fromkeys(PARAMETERS, 0)
+    counted = dict.fromkeys(t4.PARAMETERS, 0)
     for name, weights in model.named_parameters():
         whole = any(name.startswith(part) for part in KEPT_WHOLE)
         kind = "vision" if whole else "embedding" if "embed" in name else "norms" if "norm" in name else "linear"
         counted[kind] += weights.numel() if name != "lm_head.weight" else 0  # tied to the embedding
-    assert counted == PARAMETERS
-    assert round(sum(counted.values()) / 1e9, 1) == 4.3 and KEPT == PREFIX_BYTES
+    assert counted == t4.PARAMETERS
+    assert round(sum(counted.values()) / 1e9, 1) == 4.3 and t4.KEPT == PREFIX_BYTES
 
 
 def test_more_text_needs_more_memory_and_a_weight_takes_half_a_byte() -> None:
-    short, long = memory("float32", 1024), memory("float32", 8192)
+    short, long = t4.memory("float32", 1024), t4.memory("float32", 8192)
     assert sum(short.values()) < sum(long.values()) < 15e9
     assert short["attention and MLP in NF4"] == pytest.approx(3.2086e9 * 0.5159, rel=1e-3)
 
@@ -293,7 +290,7 @@ def test_more_text_needs_more_memory_and_a_weight_takes_half_a_byte() -> None:
 @pytest.mark.parametrize("user", ["", "INSERT_USERNAME_HERE", "Jane Doe", "jane/doe", "../up", "jane--doe"])
 def test_no_kernel_is_built_for_nobody(user: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Kaggle user"):
-        build(tmp_path / "out", user)
+        building.build(tmp_path / "out", user)
     assert not (tmp_path / "out").exists()
 
 
@@ -308,14 +305,14 @@ def test_the_repositorys_own_file_names_nobody() -> None:
 def test_a_step_that_fails_is_said_and_what_its_last_line_shows_is_shown(capsys: pytest.CaptureFixture) -> None:
     cell = "items = [1, 2]\n[\n    item\n    for item in items\n]"
     given = {"going_on": start.going_on, "display": print}
-    exec(going_on(cell), given)
-    exec(going_on('text = """one\ntwo\n"""\nassert text.split("\\n") == ["one", "two", ""]'), given)
-    exec(going_on("items[7]"), given)
-    exec(going_on("assert items == []"), given)
+    exec(building.going_on(cell), given)
+    exec(building.going_on('text = """one\ntwo\n"""\nassert text.split("\\n") == ["one", "two", ""]'), given)
+    exec(building.going_on("items[7]"), given)
+    exec(building.going_on("assert items == []"), given)
     said = capsys.readouterr().out
     assert "[1, 2]" in said and said.count("This step stopped: ") == 2 and "IndexError" in said
-    assert going_on('NAME = "constant"') == 'NAME = "constant"'
-    assert "display" not in going_on('print("said")')
+    assert building.going_on('NAME = "constant"') == 'NAME = "constant"'
+    assert "display" not in building.going_on('print("said")')
 
 
 def test_fast_decoding_that_fails_is_found_by_one_trial_and_plain_decoding_goes_on(scripted) -> None:
@@ -339,11 +336,11 @@ def test_a_model_that_says_nothing_is_not_taken(scripted) -> None:
 
 @pytest.mark.parametrize(("intent", "right"), [("TOOL_NEEDED", True), ("DIRECT", False)])
 def test_on_a_held_out_item_the_model_decides_and_not_the_plan(scripted, intent: str, right: bool) -> None:
-    kit = runpy.run_path(str(ROOT / "data" / "edge" / "kit" / "evaluate.py"))
+    evaluate = kit("edge", "evaluate")
     step = {"tool": "check_drug_safety", "args": {"drug_name": "dofetilide"}}
     item = {"id": "x", "difficulty": "easy", "question": "Check FDA warnings for dofetilide", "steps": [step]}
     scripted.enqueue("intent_classify", IntentClassification(intent=intent, task_summary="Warnings."))
-    assert dict(kit["judge"](item, kit["asking"](scripted))["marks"]) == dict.fromkeys(
+    assert dict(evaluate.judge(item, evaluate.asking(scripted))["marks"]) == dict.fromkeys(
         ("intent", "first tool", "exact set of tools", "arguments", "arguments check_drug_safety"), right
     )
     assert scripted.nodes() == ["intent_classify"]
@@ -371,7 +368,7 @@ def test_the_command_says_what_to_run_next(no_pip, tmp_path: Path) -> None:
     assert json.loads(again.stdout)["kernel"].startswith("joe/")  # and the earlier build was replaced
     assert json.loads((tmp_path / "out" / "kernel-metadata.json").read_text())["is_private"] is False
     assert any("datasets create --public" in line for line in json.loads(again.stdout)["commands"])
-    build(tmp_path / "out", "jane", private=True)
+    building.build(tmp_path / "out", "jane", private=True)
     assert json.loads((tmp_path / "out" / "kernel-metadata.json").read_text())["is_private"] is True
     assert len(list((tmp_path / "out" / "dataset").iterdir())) == 2
 
@@ -379,19 +376,19 @@ def test_the_command_says_what_to_run_next(no_pip, tmp_path: Path) -> None:
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="something else"):
-        build(tmp_path, "jane")
+        building.build(tmp_path, "jane")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_outside_a_checkout_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="built from the repository"):
-        build(tmp_path / "out", "jane", root=tmp_path)
+        building.build(tmp_path / "out", "jane", root=tmp_path)
 
 
 def test_a_notebook_that_cannot_be_read_gets_one_line(tmp_path: Path) -> None:
     (tmp_path / "00_broken.ipynb").write_text("{")
     with pytest.raises(ConfigError, match="00_broken"):
-        build_kernel([tmp_path / "00_broken.ipynb"])
+        building.build_kernel([tmp_path / "00_broken.ipynb"])
 
 
 def test_the_attached_model_is_found_where_kaggle_mounts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

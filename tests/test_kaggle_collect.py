@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 from docgemma.cli.kaggle import app
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle import collect as collecting
-from docgemma.kaggle.collect import collect
-from docgemma.kaggle.evidence import FORMAT, PARTS
+from docgemma.paths import kit
 from tests.fresh import ROOT
 
 for module in ("matplotlib", "nbformat", "nbclient", "nbconvert"):
     pytest.importorskip(module)
 
+collecting, evidence = kit("kaggle", "collect"), kit("kaggle", "evidence")
+FORMAT, PARTS = evidence.FORMAT, evidence.PARTS
 ROW = {"capability": "intent", "difficulty": "all", "n": 312, "right": 123, "low": 0.341, "high": 0.4495}
 MARKS = "<!-- medgemma:begin -->\nold\n<!-- medgemma:end -->"
 SHOWN = "import json\nfrom pathlib import Path\n\nstored = Path('../data') / \"results\" / 'medgemma/manifest.json'\n"
@@ -120,7 +120,7 @@ def test_what_cannot_be_taken_in_gets_one_line_and_changes_nothing(
     spoil(output, how)
     before = state_of(checkout)
     with pytest.raises(UsageError, match=words) as caught:
-        collect(output, checkout)
+        collecting.collect(output, checkout)
     assert "\n" not in caught.value.line() and caught.value.hint
     assert state_of(checkout) == before
 
@@ -129,14 +129,14 @@ def test_texts_that_cannot_be_made_change_nothing(output: Path, checkout: Path) 
     changed(output, "natural", sets=[{"set": "practice_nurse"}])  # no figures in it
     before = state_of(checkout)
     with pytest.raises(ConfigError, match="texts cannot be made"):
-        collect(output, checkout)
+        collecting.collect(output, checkout)
     assert state_of(checkout) == before
 
 
 @pytest.mark.slow
 def test_an_output_becomes_stored_results_texts_page_notebooks_and_readme(output: Path, checkout: Path) -> None:
     changed(output, "experiments", not_run="docgemma experiments list: No such command.")
-    report = collect(output, checkout)
+    report = collecting.collect(output, checkout)
     assert report["not_run"] == {"experiments": "docgemma experiments list: No such command."}
     stored = checkout / "data" / "results" / "medgemma"
     assert {path.stem for path in stored.glob("*.json")} == {"manifest", *PARTS}

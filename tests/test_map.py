@@ -13,7 +13,7 @@ MAP = (PACKAGE / "README.md").read_text(encoding="utf-8")
 EVERYBODY = {"errors", "settings", "paths", "state", "text", "docgemma"}  # `docgemma`: its version
 DOES_IO = {"asyncio", "http", "httpx", "requests", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "urllib"}
 TOO_LONG = {
-    "top level, cli, kaggle",
+    "top level, cli",
     "reading",
     "rules, text",
     "tools",

@@ -9,12 +9,12 @@ import yaml
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType
-from docgemma.experiments import plots, tables
 from docgemma.experiments.cases import load_cases
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 from docgemma.settings import Settings
 
+plots, stored = kit("experiments", "plots"), kit("experiments", "kept").stored
 ROOT = Path(__file__).parents[1]
 STORED = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EXPERIMENTS = [path for path in STORED if path.stem[:2] in ("10", "11", "12", "13")]
@@ -148,7 +148,7 @@ def test_react_that_never_answers_has_failed(settings: Settings, scripted) -> No
 def test_what_the_kernel_brought_home_stands_beside_the_stored_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert next(iter(tables.stored())) == "edge"
+    assert next(iter(stored())) == "edge"
     for name, suites in (("experiments/edge.json", {"retry": {"rows": []}}), ("medgemma/experiments.json", [])):
         path = tmp_path / "results" / name
         path.parent.mkdir(parents=True)
@@ -156,14 +156,14 @@ def test_what_the_kernel_brought_home_stands_beside_the_stored_runs(
     ran = {"suites": [{"suite": "retry", "rows": []}, {"suite": "skip", "not_run": "out of memory"}]}
     path.write_text(json.dumps(ran), encoding="utf-8")
     monkeypatch.setenv("DOCGEMMA_DATA", str(tmp_path))
-    assert {model: list(suites) for model, suites in tables.stored().items()} == {
+    assert {model: list(suites) for model, suites in stored().items()} == {
         "edge": ["retry"],
         "medgemma": ["retry"],
     }
 
 
 def test_a_line_that_was_not_run_has_a_diamond_and_no_bar() -> None:
-    kept = {model: suites["results"]["rows"] for model, suites in tables.stored().items() if "results" in suites}
+    kept = {model: suites["results"]["rows"] for model, suites in stored().items() if "results" in suites}
     empty = plots.beside({"edge": kept["edge"]}).axes[0]
     assert [label.get_text() for label in empty.get_yticklabels()] == ["temperature 0.0", "temperature 0.3"]
     assert not empty.patches and list(empty.lines[0].get_xdata()) == [0.941]

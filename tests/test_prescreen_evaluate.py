@@ -14,23 +14,13 @@ from typer.testing import CliRunner
 from docgemma.cli import app
 from docgemma.errors import UsageError
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import PACKAGE, data_file
-from docgemma.prescreen.evaluate import (
-    as_study,
-    curves,
-    draw,
-    judged,
-    measured,
-    read_criteria,
-    read_qrels,
-    read_queries,
-    summarized,
-)  # fmt: skip
+from docgemma.paths import PACKAGE, data_file, kit
 from docgemma.prescreen.records import TOOLS
 from docgemma.prescreen.screen import split_criteria
 from tests.gemini_server import DONE, calls, playing
 from tests.prescreen_records import study, write
 
+evaluate = kit("prescreen", "evaluate")
 GRADES = {"A": 2, "B": 2, "C": 2, "D": 2, "N": 1}
 DEV = data_file("prescreen", "benchmark", "dev")
 FILES = [str(DEV / "queries.jsonl"), str(DEV / "qrels.tsv"), str(DEV / "records.jsonl.gz")]
@@ -55,7 +45,7 @@ RUN = told(
 
 
 def test_recall_is_of_the_eligible_and_a_near_miss_is_none() -> None:
-    row = measured("q", "full", RUN, GRADES, 1.5)
+    row = evaluate.measured("q", "full", RUN, GRADES, 1.5)
     assert (row["found"], row["eligible"], row["recall"]) == (2, 4, 0.5)
     assert [one["recall"] for one in row["searches"]] == [0.25, 0.5, 0.5]
     assert [one["new_eligible"] for one in row["searches"]] == [1, 1, 0]
@@ -65,39 +55,45 @@ def test_recall_is_of_the_eligible_and_a_near_miss_is_none() -> None:
 
 
 def test_a_relevant_trial_that_is_not_found_counts_against_the_ranking_of_all() -> None:
-    row = measured("q", "full", RUN, GRADES, 1.5)
+    row = evaluate.measured("q", "full", RUN, GRADES, 1.5)
     assert row["ndcg_judged"] == 1.0 and 0 < row["ndcg_all"] < 0.8
-    assert measured("q", "full", told(), GRADES, 0)["ndcg_all"] == 0.0
+    assert evaluate.measured("q", "full", told(), GRADES, 0)["ndcg_all"] == 0.0
 
 
 def test_means_are_over_patients_and_the_interval_over_trials() -> None:
-    rows = [measured("q", "full", RUN, GRADES, 1), measured("r", "full", told(search("A", "A")), {"A": 2}, 3)]
-    line = summarized(rows)[0]
+    rows = [
+        evaluate.measured("q", "full", RUN, GRADES, 1),
+        evaluate.measured("r", "full", told(search("A", "A")), {"A": 2}, 3),
+    ]
+    line = evaluate.summarized(rows)[0]
     assert line["mean"]["recall"] == 0.75 and line["pooled"] == 0.6 and (line["found"], line["n"]) == (3, 5)
     assert line["calls"][TOOLS[0]] == 4 and line["tokens"] == {"prompt": 20, "completion": 4} and line["queries"] == 2
 
 
 def test_a_run_that_stopped_early_stays_where_it_was() -> None:
-    rows = [measured("q", "full", RUN, GRADES, 1), measured("r", "full", told(search("A", "A")), {"A": 2}, 3)]
-    assert curves(rows, 4) == {"full": [0.0, 0.625, 0.75, 0.75, 0.75]}
+    rows = [
+        evaluate.measured("q", "full", RUN, GRADES, 1),
+        evaluate.measured("r", "full", told(search("A", "A")), {"A": 2}, 3),
+    ]
+    assert evaluate.curves(rows, 4) == {"full": [0.0, 0.625, 0.75, 0.75, 0.75]}
 
 
 def test_a_plot_is_drawn(tmp_path: Path) -> None:
-    draw([measured("q", "full", RUN, GRADES, 1)], 25, tmp_path / "recall.png")
+    evaluate.draw([evaluate.measured("q", "full", RUN, GRADES, 1)], 25, tmp_path / "recall.png")
     assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("text", ["nonsense\n", '{"text": "no id"}\n', "[]\n"])
 def test_a_file_of_another_kind_is_one_clear_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text("head\n" + text if text == "nonsense\n" else text)
-    for read in (read_queries, read_criteria):
+    for read in (evaluate.read_queries, evaluate.read_criteria):
         with pytest.raises(UsageError, match="is no file of"):
             read(tmp_path / "file")
         with pytest.raises(UsageError):
             read(tmp_path / "absent")
     (tmp_path / "file").write_text("query-id\tcorpus-id\tscore\nonly two\tparts\n")
     with pytest.raises(UsageError):
-        read_qrels(tmp_path / "file")
+        evaluate.read_qrels(tmp_path / "file")
 
 
 def test_judged_criteria_stand_beside_the_best_answer_that_is_always_the_same() -> None:
@@ -107,10 +103,10 @@ def test_judged_criteria_stand_beside_the_best_answer_that_is_always_the_same() 
         for number, verdict in enumerate(labels)
     ]
     case = {"id": "note", "note": "", "criteria": criteria}
-    perfect = judged([case], {"note": criteria})
+    perfect = evaluate.judged([case], {"note": criteria})
     assert perfect["macro_f1"] == perfect["accuracy"] == 1.0 and perfect["n"] == 8
     always = [item | {"verdict": "met"} for item in criteria]
-    flat = judged([case], {"note": always})
+    flat = evaluate.judged([case], {"note": always})
     assert flat["macro_f1"] == flat["always_one_class"] == pytest.approx(8 / 12 / 3, abs=1e-4)
     assert flat["accuracy"] == 0.5 and flat["classes"]["unknown"] == {
         "n": 1,
@@ -118,14 +114,16 @@ def test_judged_criteria_stand_beside_the_best_answer_that_is_always_the_same() 
         "recall": 0.0,
         "f1": 0.0,
     }
-    assert judged([case], {"note": criteria[:5]})["not_judged"] == 3
+    assert evaluate.judged([case], {"note": criteria[:5]})["not_judged"] == 3
 
 
 def test_the_labelled_criteria_come_back_as_they_were_written() -> None:
-    cases = read_criteria(data_file("prescreen", "criteria.jsonl"))
+    cases = evaluate.read_criteria(data_file("prescreen", "criteria.jsonl"))
     assert len(cases) >= 6 and sum(len(case["criteria"]) for case in cases) >= 60
     for case in cases:
-        assert split_criteria(as_study(case)["criteria"]) == [(one["kind"], one["text"]) for one in case["criteria"]]
+        assert split_criteria(evaluate.as_study(case)["criteria"]) == [
+            (one["kind"], one["text"]) for one in case["criteria"]
+        ]
     assert {one["verdict"] for case in cases for one in case["criteria"]} == {"met", "not_met", "unknown"}
 
 
@@ -143,8 +141,8 @@ def test_no_id_of_the_benchmark_could_be_somebodys() -> None:
     lines = gzip.decompress((DEV / "records.jsonl.gz").read_bytes()).decode().splitlines()
     ids = {json.loads(line)["protocolSection"]["identificationModule"]["nctId"] for line in lines}
     assert len(ids) == len(lines) and all(one.startswith("SYN-TRIAL-") and len(one) == 15 for one in ids)
-    grades = read_qrels(DEV / "qrels.tsv")
-    assert set(grades) == set(read_queries(DEV / "queries.jsonl"))
+    grades = evaluate.read_qrels(DEV / "qrels.tsv")
+    assert set(grades) == set(evaluate.read_queries(DEV / "queries.jsonl"))
     assert {trial for judged_ in grades.values() for trial in judged_} <= ids
 
 

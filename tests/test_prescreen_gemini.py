@@ -13,9 +13,9 @@ import pytest
 from docgemma.errors import ConfigError, ModelError
 from docgemma.graphs.prescreen import Tools, run
 from docgemma.memory import open_memory
+from docgemma.paths import kit
 from docgemma.prescreen import gemini
 from docgemma.prescreen.gemini import Gemini
-from docgemma.prescreen.mock_server import serving
 from docgemma.prescreen.records import Evidence, Facts, Search
 from docgemma.prescreen.registry import Registry
 from docgemma.prescreen.toolset import Toolset
@@ -23,6 +23,7 @@ from docgemma.settings import Settings
 from tests.gemini_server import DONE, REFUSAL, SIGNATURE, Server, calls, failure, playing, turn
 from tests.prescreen_records import study, write
 
+serving = kit("prescreen", "mock_server").serving
 KEY = "test-key-of-nobody"
 FACTS = Facts(
     age=61, sex="MALE", diagnoses=["pulmonary sarcoidosis"], stage="", histology="", biomarkers=[],

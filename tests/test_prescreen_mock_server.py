@@ -14,11 +14,13 @@ import httpx
 import pytest
 
 from docgemma.errors import ConfigError, ErrorType, ToolError
-from docgemma.prescreen.mock_server import open_server, serving
+from docgemma.paths import kit
 from docgemma.prescreen.registry import Registry
 from docgemma.settings import Settings
 from tests.prescreen_records import study, write
 
+open_server = kit("prescreen", "mock_server").open_server
+serving = kit("prescreen", "mock_server").serving
 AGES = {"minimumAge": "18 Years", "maximumAge": "65 Years"}
 STUDIES = [
     study(1, "Drug A in sarcoidosis", ["Pulmonary Sarcoidosis"], drugs=["Infliximab"], phases=["PHASE3"],

@@ -13,12 +13,11 @@ import pytest
 from docgemma.errors import ErrorType, ToolError, UsageError
 from docgemma.graphs.prescreen import Tools, run
 from docgemma.memory import open_memory
-from docgemma.paths import PACKAGE
+from docgemma.paths import PACKAGE, kit
 from docgemma.prescreen.concepts import key, load_concepts
 from docgemma.prescreen.intake import read_chart, read_note, without_identifiers
 from docgemma.prescreen.local import Local
-from docgemma.prescreen.mock_server import Trials, serving
-from docgemma.prescreen.rank import ndcg, rank
+from docgemma.prescreen.rank import rank
 from docgemma.prescreen.records import Evidence, Facts, Study, ToolCall
 from docgemma.prescreen.registry import Found, Records, Registry, parameters
 from docgemma.prescreen.toolset import Toolset
@@ -26,6 +25,9 @@ from docgemma.settings import Settings
 from tests.prescreen_records import study, write
 from tests.scripted import ScriptedLLM
 
+ndcg = kit("prescreen", "evaluate").ndcg
+Trials = kit("prescreen", "mock_server").Trials
+serving = kit("prescreen", "mock_server").serving
 NOTE = """A 58-year-old woman with scleroderma for six years. She has white fingers, heartburn and a dry cough; CT shows
 interstitial lung disease. She denies chest pain. No diabetes. Her mother had breast cancer. Takes mycophenolate."""
 TERMS = ["Scleroderma, Systemic", "Interstitial Lung Disease", "Raynaud Phenomenon", "Gastroesophageal Reflux", "Cough",

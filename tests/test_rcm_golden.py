@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.experiments import plots, rcm_golden
+from docgemma.experiments import rcm_golden
 from docgemma.experiments.cases import CaseFileError
 from docgemma.experiments.rcm_golden import RcmCase, Scored, is_rcm, kept_runs, load_rcm_cases, summarize_rcm
 from docgemma.llm import load_llm
-from docgemma.paths import PACKAGE
+from docgemma.paths import PACKAGE, kit
 from docgemma.settings import Settings, read_settings
 
 GOLDEN = PACKAGE.parent / "data" / "golden" / "rcm.yaml"
@@ -81,6 +81,7 @@ def test_targets_decide_and_runs_are_kept(home: Path) -> None:
     larger = Scored(RcmCase(**{**CASE, "needs_larger": "it must infer"}), why=["lacks 'latex'"])
     assert summarize_rcm([good, larger])["held"] and summarize_rcm([good, larger])["needs_larger"]
     assert [run["passed"] for run in kept_runs(settings)][-2:] == [4, 3]
+    plots = kit("experiments", "plots")
     plots.save(plots.trend(kept_runs(settings), {}), home / "trend.png")
     assert (home / "trend.png").read_bytes().startswith(b"\x89PNG")
 

@@ -189,7 +189,7 @@ class Facts:
         return self.read(f"{RUN}/manifest.json") if (self.root / RUN / "manifest.json").is_file() else None
 
     def medgemma(self, part: str) -> dict[str, Any] | None:
-        """One part of that run (`docgemma/kaggle/evidence.py`); None where it was not run."""
+        """One part of that run (`data/kaggle/kit/evidence.py`); None where it was not run."""
         found = self.read(f"{RUN}/{part}.json") if self.run() else {"not_run": ""}
         return None if "not_run" in found else found
 
@@ -319,11 +319,12 @@ class Facts:
 
     def gpu_gigabytes(self) -> str:
         """What MedGemma in 4 bits would take on a T4, by arithmetic."""
-        from docgemma.kaggle import t4
         from docgemma.llm.compute import compute_type
+        from docgemma.paths import kit
 
+        t4 = kit("kaggle", "t4")
         total = sum(t4.memory(compute_type("cuda", t4.CAPABILITY).name).values())
-        return self.say("MedGemma on a T4, GB, by arithmetic", total / 1e9, "docgemma/kaggle/t4.py")
+        return self.say("MedGemma on a T4, GB, by arithmetic", total / 1e9, "data/kaggle/kit/t4.py")
 
 
 def keyed(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, rcm, serve, snapshot, trials, trials_eval
+from docgemma.cli import ask, ehr, eval, experiments, forget, kaggle, rcm, serve, snapshot, trials
 from docgemma.cli.shared import AsJson, print_json, say
 from docgemma.errors import DocGemmaError, kind_and_place
 
@@ -22,7 +22,6 @@ for name, group in GROUPS.items():
 for command in (ask.ask, ask.chat, forget.forget, serve.mcp, serve.serve):
     app.command()(command)
 app.command("eval")(eval.evaluate)
-trials.app.command("eval")(trials_eval.evaluate)
 
 GREETING = """\
 DocGemma answers clinical questions from tools and records. Decision support, not a medical device.

@@ -72,8 +72,6 @@ def evaluate(
 def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
     """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
     with quick_start():
-        from docgemma.experiments.plots import save as save_plot
-        from docgemma.experiments.plots import trend
         from docgemma.experiments.rcm_golden import (
             TARGETS,
             kept_runs,
@@ -81,6 +79,7 @@ def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None
             run_rcm_cases,
             summarize_rcm,
         )
+        from docgemma.paths import kit
         from docgemma.settings import read_settings
 
     cases, settings = load_rcm_cases(file, only), read_settings()
@@ -99,7 +98,8 @@ def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None
         except OSError as error:
             raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
     if plot:
-        save_plot(trend(kept_runs(settings), {name: limit for name, (_, limit) in TARGETS.items()}), plot)
+        plots, targets = kit("experiments", "plots"), {name: limit for name, (_, limit) in TARGETS.items()}
+        plots.save(plots.trend(kept_runs(settings), targets), plot)
     if as_json:
         print_json(report)
     else:

@@ -1,8 +1,5 @@
 """`docgemma experiments`: the suites, and what a model scores on them beside what the specification reports."""
 
-import json
-import subprocess
-from datetime import UTC, datetime
 from typing import Annotated, Any, Optional
 
 import typer
@@ -55,6 +52,7 @@ def run_command(
         from docgemma.experiments.suites import QUICK, find_suites
         from docgemma.experiments.tables import table
         from docgemma.llm.load import default_model
+        from docgemma.paths import kit
         from docgemma.settings import read_settings
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -72,7 +70,8 @@ def run_command(
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
     key = model_key(name, settings)
     if save:
-        say(f"Saved: {_save(key, measured, n=QUICK if quick else n, seed=seed)}", err=True)
+        kept = kit("experiments", "kept").save(key, measured, n=QUICK if quick else n, seed=seed)
+        say(f"Saved: {kept}", err=True)
     if as_json:
         print_json({"suite": suite, "model": key, "rows": [row for part in measured.values() for row in part]})
         return
@@ -96,20 +95,3 @@ def _line(row: dict[str, Any]) -> str:
     pace = f"  {row['seconds_a_call']:.2f} s a call" if row["calls"] else ""
     interval = f"{row['low']:.0%} to {row['high']:.0%}"
     return f"  {row['condition']:32} {share} ({interval}){test}{unparsed}{means}{pace}{reported}"
-
-
-def _save(model: str, measured: dict[str, list[dict[str, Any]]], **how: Any) -> str:
-    """Keep the rows in data/results/experiments/<model>.json, each suite with commit and date; others stay."""
-    from docgemma.paths import data_root
-
-    folder = data_root() / "results" / "experiments"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{model.replace('/', '-')}.json"
-    kept: dict[str, Any] = (
-        json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"model": model, "suites": {}}
-    )
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=folder, capture_output=True, text=True)
-    stamp = {"commit": git.stdout.strip() or None, "date": datetime.now(UTC).strftime("%Y-%m-%d"), **how}
-    kept["suites"] |= {name: {**stamp, "rows": rows} for name, rows in measured.items()}
-    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return str(path)

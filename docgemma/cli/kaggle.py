@@ -24,10 +24,10 @@ def build_command(
     if not user:
         hint = "docgemma kaggle build --user NAME, or set KAGGLE_USERNAME"
         raise UsageError("Whose kernel is it? Its address begins with a Kaggle user's name.", hint=hint)
-    from docgemma.kaggle.build import build
+    from docgemma.paths import kit
 
     progress("Building the wheel …")
-    report = build(out, user, private)
+    report = kit("kaggle", "build").build(out, user, private)
     if as_json:
         print_json(report)
         return
@@ -48,10 +48,10 @@ def collect_command(
     as_json: AsJson = False,
 ) -> None:
     """Take a finished run's output into data/results, and make the write-up and the README's figures from it."""
-    from docgemma.kaggle.collect import collect
+    from docgemma.paths import kit
 
     progress("Making texts, page and notebooks from it; minutes …")
-    report = collect(folder)
+    report = kit("kaggle", "collect").collect(folder)
     if as_json:
         print_json(report)
         return

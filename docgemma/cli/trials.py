@@ -8,6 +8,7 @@ import typer
 
 from docgemma.cli.shared import AsJson, Model, print_json, progress, say
 from docgemma.errors import ModelError, UsageError
+from docgemma.paths import kit
 
 if TYPE_CHECKING:
     from docgemma.prescreen.records import Facts, Search
@@ -113,14 +114,41 @@ def _show(told: dict[str, Any]) -> None:
         say(line)
 
 
+@app.command("eval")
+def evaluate(
+    queries: Annotated[Optional[Path], typer.Option(help="queries.jsonl of TREC Clinical Trials.")] = None,
+    qrels: Annotated[Optional[Path], typer.Option(help="Its qrels.tsv.")] = None,
+    records: Annotated[Optional[Path], typer.Option(help="Serve these trials instead of asking the registry.")] = None,
+    criteria: Annotated[Optional[Path], typer.Option(help="Labelled criteria, to be judged by the model.")] = None,
+    budget: Annotated[int, typer.Option(min=1, max=100, help="Calls at most, a patient.")] = 25,
+    ablation: Annotated[Optional[list[str]], typer.Option(help="full, no-expert, no-feedback, flat, filters.")] = None,
+    orchestrator: Annotated[str, typer.Option(help="local, or gemini.")] = "local",
+    model: Model = None,
+    as_json: AsJson = False,
+    plot: Annotated[Optional[Path], typer.Option(help="Draw recall against calls into this file.")] = None,
+) -> None:
+    """Measure the prescreen against judged trials, and the model against labelled criteria."""
+    if bool(queries) != bool(qrels) or not (queries or criteria):
+        raise UsageError("Give --queries and --qrels, or --criteria, or all three.")
+    from docgemma.settings import read_settings
+
+    runs, settings = kit("prescreen", "runs"), read_settings()
+    expert = medical_model(model, settings)
+    told: dict[str, Any] = {"model": expert.name if expert else None}
+    if queries and qrels:
+        told |= runs.measure(queries, qrels, ablation, budget, orchestrator, expert, settings, records, plot)
+    if criteria:
+        told["criteria"] = runs.judge(criteria, expert, settings)
+    print_json(told) if as_json else runs.show(told)
+
+
 @app.command("mock-server")
 def mock_server(
     records: Annotated[Path, typer.Option(help="Studies as the API gives them, one JSON object a line; .gz too.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8011,
 ) -> None:
     """Answer as ClinicalTrials.gov v2 does, on 127.0.0.1, from a file of records; Ctrl-C ends it."""
-    from docgemma.prescreen.mock_server import address, open_server
-
-    with open_server(records, port) as server, suppress(KeyboardInterrupt):
-        say(f"{len(server.trials.studies)} trials. Use them with: export DOCGEMMA_CTGOV_URL={address(server)}")
+    registry = kit("prescreen", "mock_server")
+    with registry.open_server(records, port) as server, suppress(KeyboardInterrupt):
+        say(f"{len(server.trials.studies)} trials. Use them with: export DOCGEMMA_CTGOV_URL={registry.address(server)}")
         server.serve_forever()

@@ -10,19 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
-from docgemma.experiments import tasks, writing
 from docgemma.experiments.suites import Case, Suite
-from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome, Task
+from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome
 from docgemma.experiments.workers import in_processes, on_ray
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.paths import private_file
+from docgemma.paths import kit, private_file
 from docgemma.settings import Settings
 
-TASKS: dict[str, Task] = {
-    "tool": tasks.choose_tool, "arguments": tasks.fill_arguments, "plan": tasks.plan, "quality": tasks.classify,
-    "decision": tasks.decide, "answer": writing.write_answer,
-}  # fmt: skip
 CHUNK = 4  # trials that go to another process at a time
 TABLE = """create table if not exists trials (suite, condition, case_id, model, seed, definition, row,
  primary key (suite, condition, case_id, model, seed))"""
@@ -132,9 +127,9 @@ def model_key(name: str, settings: Settings) -> str:
 
 def run_trial(job: Job, llm: LLM, seed: int) -> Row:
     """One trial as it is stored."""
-    metered = Metered(llm, seed)
+    metered, task = Metered(llm, seed), kit("experiments", "tasks").TASKS[job.task]
     try:
-        outcome, unparsed = TASKS[job.task](job.case, job.options, metered), False
+        outcome, unparsed = task(job.case, job.options, metered), False
     except (MalformedOutputError, OutOfTokensError):
         outcome, unparsed = Outcome(None, {}), True
     calls = metered.calls

@@ -1,13 +1,11 @@
 """What was measured: a row a condition, with its interval, the reported figure and the comparison with the base."""
 
-import json
 from statistics import fmean
 from typing import Any
 
 from docgemma.experiments.runner import Row, Rows, by_code
 from docgemma.experiments.statistics import mcnemar, wilson
 from docgemma.experiments.suites import Condition, Suite
-from docgemma.paths import data_root
 
 NEEDS_A_MODEL = "needs a language model"
 
@@ -16,17 +14,6 @@ def table(suite: Suite, rows: Rows, edge: bool) -> list[dict[str, Any]]:
     """The conditions of a suite in order. `n`: answers that could be parsed; `low`, `high`: the 95 % interval of
     correct / n; `p_vs_base`: an exact McNemar test on the cases of both."""
     return [_row(suite, condition, rows, edge) for condition in suite.conditions]
-
-
-def stored() -> dict[str, dict[str, dict[str, Any]]]:
-    """What was measured and kept, by model and suite: `rows`, with commit and date. MedGemma's is the kernel's."""
-    folder = data_root() / "results"
-    files = sorted(folder.glob("experiments/*.json"), key=lambda path: (path.stem != "edge", path.stem))
-    found = {path.stem: json.loads(path.read_bytes())["suites"] for path in files}
-    if (path := folder / "medgemma" / "experiments.json").is_file():
-        ran = json.loads(path.read_bytes()).get("suites", [])
-        found["medgemma"] = {suite["suite"]: suite for suite in ran if "rows" in suite}
-    return found
 
 
 def _row(suite: Suite, condition: Condition, rows: Rows, edge: bool) -> dict[str, Any]:

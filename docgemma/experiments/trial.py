@@ -1,11 +1,9 @@
 """One trial: a case put to a model under one condition, what came back, whether it is right and what it cost."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from docgemma.experiments.suites import Case
 from docgemma.llm.base import LLM, Call, Completion, GenConfig, Prompt
 from docgemma.prompts import GENERATION, Ask, S
 from docgemma.tools import toolbox
@@ -42,9 +40,6 @@ class Metered(LLM):
         value = self.structured(ask.prompt, ask.schema, sampling(ask.node, options), node=ask.node).value
         assert isinstance(value, ask.schema)
         return value
-
-
-Task = Callable[[Case, Options, Metered], Outcome]
 
 
 def sampling(node: str, options: Options) -> GenConfig:

@@ -85,10 +85,6 @@ class Concepts:
                     if self._up.get(one.group):
                         self._shown[key(said)].add(one.group)
                     self.named.setdefault(key(said), Concept(said, finding=True))
-        self._treated = defaultdict[Key, list[str]](list)
-        for one in {one.name: one for _, one in listed if one.lists["with"]}.values():
-            for said in one.lists["with"]:
-                self._treated[key(said)].append(one.name)
         self.vocabulary = {word for name in self.named for word in name}
 
     def _abbreviations(self, names: list[str]) -> None:
@@ -159,11 +155,6 @@ class Concepts:
             *(Related(said, "up", FAR) for said in self._up[most]),
             *(Related(s, "care", FAR) for s in self._care[most]),
         ]
-
-    def treated_with(self, treatment: str) -> list[str]:
-        """The concepts that a treatment is listed for; [] where these are many."""
-        found = self._treated.get(key(treatment), [])
-        return found if len(found) < 4 else []
 
     def kind_of(self, term: str) -> Concept | None:
         """The concept of a name; a longer name is a kind of what it ends with: "cell sarcoma", "angiosarcoma"."""

@@ -1,9 +1,9 @@
 """The local orchestrator: code owns the strategy, the concept graph and the results supply the vocabulary.
 
-Every term of the patient is expected to bring some new relevant trials: a prior by how it belongs to the patient,
-scaled by what such terms have brought so far. A search finds every trial that names all of its words, so "failure" also
-finds "heart failure" and "renal failure": the next search is the words whose unexplored terms promise most together.
-Terms that relevant trials name join the others. Nothing is kept between turns: a resumed run chooses the same.
+Every term of the patient is expected to bring some new relevant trials, by how it belongs to the patient and by what
+its words have met so far. A search finds every trial that names all of its words, so "failure" also finds "heart
+failure" and "renal failure": the next search is the words whose unexplored terms promise most together. Terms that
+relevant trials name join the others. Nothing is kept between turns: a resumed run chooses the same.
 """
 
 from docgemma.errors import RETRYABLE

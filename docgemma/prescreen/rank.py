@@ -1,12 +1,10 @@
 """How relevant a trial looks for a patient, and the shortlist made of it. Age and sex rank down, they never drop."""
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from docgemma.prescreen.concepts import Key, key, load_concepts, split
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
-from docgemma.prescreen.toolset import split_criteria
+from docgemma.prescreen.screen import criteria_texts
 
 # what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
 WEIGHTS = {
@@ -14,7 +12,7 @@ WEIGHTS = {
     "care": 0.4, "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
 }  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
-FOREIGN = 0.35  # where the trial names only diseases that are none of the patient's
+EXCLUDED = 0.35  # where the criteria exclude whom the diagnosis names
 ASIDE = 0.6  # what goes with a comorbid disease, of what goes with a symptom or a medicine
 FOLLOWS = 0.5  # what a medicine or a phrase of a note leads to, of a finding
 STATUSES = {
@@ -69,8 +67,6 @@ class Profile:
             self._add(Belongs(marker, "marks", 1.0, marker))
         for medicine in facts["prior_lines"]:
             self._add(Belongs(medicine, "medicine", 1.0, medicine))
-            for problem in load_concepts().treated_with(medicine):
-                self._add(Belongs(problem, "finding", 0.4, medicine))
             self._around(medicine, 0.8)
         self.names = {
             name for name, term in self.terms.items() if term.relation in ("is", "said") and term.nearness == 1
@@ -118,29 +114,18 @@ class Profile:
                 told.append(term.term)
                 covered |= set(key(term.term))
         relevance = 1 - missed
-        if self._foreign(study["conditions"]):
-            relevance *= FOREIGN
         if study["criteria"]:
             relevance = self._by_criteria(relevance, study["criteria"])
         fits = self._fits(study)
         return Told(relevance if fits else relevance * OUTSIDE, tuple(told[:3]), fits)
 
-    def _foreign(self, conditions: Sequence[str]) -> bool:
-        """Whether every condition is a disease that is known and none of the patient's."""
-        concepts = [load_concepts().get(condition) for condition in conditions]
-        return bool(conditions) and all(
-            concept is not None and not concept.finding and key(concept.name) not in self.terms
-            and not any(set(name) <= set(key(condition)) for name in self.terms)
-            for concept, condition in zip(concepts, conditions, strict=True)
-        )  # fmt: skip
-
     def _by_criteria(self, relevance: float, criteria: str) -> float:
         """Criteria say best whom a trial takes: up where they name the diagnosis, down where they exclude it."""
-        included, excluded = (_runs(part) for part in split_criteria(criteria))
+        included, excluded = (_runs(part) for part in criteria_texts(criteria))
         if any(" ".join(name) in included for name in self.names):
             return max(relevance, 0.85)
         if any(" ".join(name) in excluded for name in self.names):
-            return relevance * FOREIGN
+            return relevance * EXCLUDED
         return relevance
 
     def _fits(self, study: Study) -> bool:
@@ -162,23 +147,6 @@ def rank(facts: Facts, evidence: Evidence, most: int = SHORTLIST) -> list[Candid
             status=study["status"], found_by=found_by, criteria=[],
         ))  # fmt: skip
     return sorted(candidates, key=lambda item: (-item["score"], item["nct_id"]))[:most]
-
-
-def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = False) -> float:
-    """nDCG of a ranking. The ideal holds every relevant trial, also one that was not found.
-
-    Args:
-        grades: of the judged trials; 0 is not relevant.
-        judged_only: leave out trials without a grade, and judge only those that were ranked.
-    """
-    order = [trial for trial in ranked if trial in grades] if judged_only else list(ranked)
-    best = sorted((grades[trial] for trial in (order if judged_only else grades)), reverse=True)
-    ideal = _gain(best)
-    return _gain([grades.get(trial, 0) for trial in order]) / ideal if ideal else 0.0
-
-
-def _gain(grades: Sequence[int]) -> float:
-    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
 def _weight(term: Belongs) -> float:

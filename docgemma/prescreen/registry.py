@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.http import Deadline
+from docgemma.knowledge import trials
 from docgemma.knowledge.http import Service, Wire, at
 from docgemma.knowledge.label_text import plain
-from docgemma.knowledge.trials import PAGE, Intervention
 from docgemma.prescreen.records import Study
 from docgemma.settings import Settings
 
@@ -22,15 +22,7 @@ QUERIES = {"condition": "query.cond", "intervention": "query.intr", "location": 
 OPERATORS = re.compile(r"[^\w\s.,'/+-]|\b(?:AND|OR|NOT|AREA|SEARCH|RANGE|EXPANSION|COVER|MISSING)\b")
 
 
-class Record(Wire):
-    id: str = at("protocolSection.identificationModule.nctId")
-    title: str = at("protocolSection.identificationModule.briefTitle", default="")
-    status: str = at("protocolSection.statusModule.overallStatus", default="")
-    study_type: str = at("protocolSection.designModule.studyType", default="")
-    phases: list[str] = at("protocolSection.designModule.phases", default=[])
-    conditions: list[str] = at("protocolSection.conditionsModule.conditions", default=[])
-    keywords: list[str] = at("protocolSection.conditionsModule.keywords", default=[])
-    interventions: list[Intervention] = at("protocolSection.armsInterventionsModule.interventions", default=[])
+class Record(trials.Study):
     min_age: str = at("protocolSection.eligibilityModule.minimumAge", default="")
     max_age: str = at("protocolSection.eligibilityModule.maximumAge", default="")
     sex: str = at("protocolSection.eligibilityModule.sex", default="")
@@ -38,11 +30,12 @@ class Record(Wire):
 
     def study(self) -> Study:
         return Study(
-            id=self.id, title=plain(self.title), status=self.status, phases=self.phases, study_type=self.study_type,
+            id=self.id, title=plain(self.title), status=self.status, study_type=self.study_type,
+            phases=list(self.phases),
             conditions=[plain(item) for item in self.conditions], keywords=[plain(item) for item in self.keywords],
             interventions=[plain(item.name) for item in self.interventions if item.name],
             min_age=years(self.min_age), max_age=years(self.max_age), sex=self.sex, criteria=self.criteria,
-            url=f"{PAGE}/{self.id}" if self.id.startswith("NCT") else "",
+            url=f"{trials.PAGE}/{self.id}" if self.id.startswith("NCT") else "",
         )  # fmt: skip
 
 

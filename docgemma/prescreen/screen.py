@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from docgemma.errors import ModelError
+from docgemma.knowledge.label_text import sentences
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.paths import private_file, private_folder
 from docgemma.prescreen.records import Criterion, Study
@@ -52,17 +53,12 @@ def split_criteria(text: str) -> list[tuple[Literal["inclusion", "exclusion"], s
     return found
 
 
-def sentences(note: str) -> list[str]:
-    """The sentences of a note, as they stand there."""
-    out: list[str] = []
-    for line in note.splitlines():
-        rest = line.strip()
-        while rest:
-            ends = [at for mark in (". ", "; ", "? ", "! ") if (at := rest.find(mark, 12)) > 0]
-            cut = min(ends) + 1 if ends else len(rest)
-            out.append(rest[:cut].strip())
-            rest = rest[cut:].strip()
-    return out
+def criteria_texts(text: str) -> tuple[str, str]:
+    """The inclusion criteria and the exclusion criteria, one a line."""
+    parts = split_criteria(text)
+    inclusion = "\n".join(words for kind, words in parts if kind == "inclusion")
+    exclusion = "\n".join(words for kind, words in parts if kind == "exclusion")
+    return inclusion, exclusion
 
 
 def screen(note: str, studies: Sequence[Study], llm: LLM, settings: Settings) -> dict[str, list[Criterion]]:
@@ -74,7 +70,7 @@ def screen(note: str, studies: Sequence[Study], llm: LLM, settings: Settings) ->
     Raises:
         ModelError: no verdict could be had of any trial.
     """
-    parts, judged = sentences(note), {}
+    parts, judged = [part for line in note.splitlines() for part in sentences(line)], {}
     failed: ModelError | None = None
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for study in studies:

@@ -7,6 +7,7 @@ from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.prescreen.records import Evidence, Facts, Search, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE, Registry
+from docgemma.prescreen.screen import criteria_texts
 
 MAX_TOOL_CALLS = 25
 SHOWN = 40  # trials of a page that go back into a prompt
@@ -141,7 +142,7 @@ class Toolset:
         done["returned"] = [study["id"]]
         done["new"] = [study["id"]] if study["id"] not in evidence.studies else []
         evidence.studies[study["id"]] = study
-        inclusion, exclusion = split_criteria(study["criteria"])
+        inclusion, exclusion = criteria_texts(study["criteria"])
         return {
             "id": study["id"], "title": study["title"], "status": study["status"],
             "inclusion": inclusion[:CRITERIA], "exclusion": exclusion[:CRITERIA],
@@ -158,12 +159,6 @@ class Toolset:
             evidence.tokens["completion"] += call.completion_tokens
         done["answer"] = told.value
         return {"answer": told.value}
-
-
-def split_criteria(text: str) -> tuple[str, str]:
-    """Inclusion and exclusion criteria; all of them are inclusion where nothing says "exclusion criteria"."""
-    at = text.lower().find("exclusion criteria")
-    return (text, "") if at < 0 else (text[:at].rstrip(), text[at:])
 
 
 def _wrong(tool: str, args: dict[str, Any]) -> str:

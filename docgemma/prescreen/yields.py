@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rapidfuzz import fuzz
 
 from docgemma.prescreen.concepts import key, load_concepts, split, word_lists
-from docgemma.prescreen.rank import Belongs, Profile, by_treatment
+from docgemma.prescreen.rank import Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Search, Study, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
 
@@ -17,7 +17,7 @@ Field = Literal["condition", "intervention", "eligibility_keywords"]
 # new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
 PRIOR = {
     "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.6, "signs": 1.4, "care": 0.8, "comorbidity": 5.0,
-    "finding": 4.5, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.7,
+    "finding": 4.5, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.175,
 }  # fmt: skip
 SAID = {
     "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
@@ -26,9 +26,7 @@ SAID = {
     "with": "a treatment of", "medicine": "a medicine of the note", "expert": "named by the expert for",
     "down": "narrower than", "kin": "a disease like", "seen": "named by trials found for",
 }  # fmt: skip
-BELIEF = 8.0  # terms' worth of weight that a prior keeps beside what was observed
-UNMET, UNMET_BELIEF = 0.25, 8.0  # unseen relevant trials for each seen one that names a term, until it is observed
-MOST_UNMET = 3.0  # expected of one term that was learned from results
+MOST_LEARNED = 3.0  # expected of one term that was learned from results
 KEYWORD = 0.5  # what a keyword tells, of a condition
 ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
@@ -56,7 +54,7 @@ class Option:
 
 
 class State:
-    """What the searches so far say: what is explored, and what each kind of term has brought."""
+    """What the searches so far say: what is explored, and which terms promise more."""
 
     def __init__(self, profile: Profile, evidence: Evidence, feedback: bool):
         self.profile, self.evidence = profile, evidence
@@ -70,8 +68,6 @@ class State:
         self.tried = [_asked(search) for search in searches]
         full = [bool(search["next_token"]) for search in searches if not search["args"].get("page_token")]
         self.keep = 1 - CROWDED * (sum(full) / max(4, len(full)) if full else 1)  # first the diagnosis as it is named
-        self.scale = self._scales()
-        self.unmet = self._unmet(searches)
         self.options = [option for option in (*self._known(), *(self._learned() if feedback else ())) if option.words]
 
     def _met(self, field: Field, words: Iterable[str]) -> list[float]:
@@ -81,36 +77,12 @@ class State:
         ]
         return [self.relevance[trial] for trial in sorted(set.intersection(*sets))] if sets else []
 
-    def _scales(self) -> dict[str, float]:
-        """What explored terms of each relation brought, of what was expected of them."""
-        brought: dict[str, list[float]] = defaultdict(list)
-        for name, term in self.profile.terms.items():
-            field: Field = "intervention" if by_treatment(term) else "condition"
-            if self._rest(field, frozenset(name)) == 0:
-                brought[self._kind(term)].append(
-                    min(8.0, sum(self._met(field, name))) / (PRIOR[term.relation] * term.nearness)
-                )
-        return {name: min(1.6, (sum(got) + BELIEF) / (len(got) + BELIEF)) for name, got in brought.items()}
-
-    def _kind(self, term: Belongs) -> str:
-        """Terms are measured by how they belong, those of the main diagnosis apart."""
-        return f"{term.relation} {[term.of] == self.profile.facts['diagnoses'][:1]}"
-
-    def _unmet(self, searches: Sequence[Search]) -> float:
-        """New relevant trials for each that was known before, over the searches that met some again."""
-        old = new = 0.0
-        for search in searches:
-            was = sum(self.relevance[trial] for trial in search["returned"] if trial not in search["new"])
-            if was >= 1:
-                old, new = old + was, new + sum(self.relevance[trial] for trial in search["new"])
-        return (new + UNMET * UNMET_BELIEF) / (old + UNMET_BELIEF)
-
     def _known(self) -> Iterator[Option]:
         """Terms of the note, the concept graph and the expert."""
         main = self.profile.facts["diagnoses"][:1]
         for term in self.profile.terms.values():
             field: Field = "intervention" if by_treatment(term) else "condition"
-            expected = PRIOR[term.relation] * term.nearness * self.scale.get(self._kind(term), 1.0)
+            expected = PRIOR[term.relation] * term.nearness
             if term.relation in ("said", "comorbidity", "finding") and (
                 term.term != term.of and (term.relation != "said" or key(term.term) in load_concepts().spelled)
             ):
@@ -137,7 +109,7 @@ class State:
         main = "".join(self.profile.facts["diagnoses"][:1])
         for text, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]:
             once = ONE_SEARCH if len(met_by[text]) == 1 else 1.0
-            yield Option(text, "condition", "seen", min(MOST_UNMET, PRIOR["seen"] * self.unmet * weight) * once, main)
+            yield Option(text, "condition", "seen", min(MOST_LEARNED, PRIOR["seen"] * weight) * once, main)
 
     def _rest(self, field: Field, words: frozenset[str]) -> float:
         """The share of what a term would bring that no earlier search returned: 0, 1, or half where pages are left."""
@@ -167,7 +139,8 @@ class State:
                 met = self._met(option.field, words)
                 precision = (sum(met) + 2.0) / (len(met) + 2.5)
                 factor = TAIL if _wider(option.term, said, key(said) in self.profile.terms) else 1.0
-                gain = sum(_distinct(covered)) * (self.keep * factor) ** dropped * min(1.0, 1.3 * precision)
+                promised = sum(one.expected * part for one, part in covered) * (self.keep * factor) ** dropped
+                gain = promised * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
 
     def _like_before(self, field: Field, said: str, words: frozenset[str]) -> bool:
@@ -206,17 +179,6 @@ def _words(study: Study) -> dict[Field, set[str]]:
         "intervention": [study["title"], *study["keywords"], *study["interventions"]],
     }
     return {field: {word for text in listed for word in key(text)} for field, listed in texts.items()}
-
-
-def _distinct(covered: Sequence[tuple[Option, float]]) -> list[float]:
-    """What each covered term adds: a term that holds all words of another one adds little."""
-    kept: list[frozenset[str]] = []
-    gains = []
-    for option, rest in sorted(covered, key=lambda pair: (len(pair[0].words), -pair[0].expected, pair[0].term)):
-        within_other = any(words <= option.words for words in kept)
-        gains.append(option.expected * rest * (0.3 if within_other else 1.0))
-        kept.append(option.words)
-    return gains
 
 
 @lru_cache(maxsize=20_000)

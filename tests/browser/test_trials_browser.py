@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from docgemma.paths import PACKAGE
-from docgemma.prescreen.mock_server import address, open_server
+from docgemma.paths import PACKAGE, kit
 from tests.browser.test_axe_browser import walks
 
 RECORDS = PACKAGE.parent / "data" / "prescreen" / "benchmark" / "dev" / "records.jsonl.gz"
@@ -17,9 +16,10 @@ NOTE = "A 34-year-old woman with generalised myasthenia gravis. A thymoma was re
 @pytest.fixture(scope="module", autouse=True)
 def registry(serve) -> Iterator[object]:
     """The project's own registry on this machine; the demo is started with its address, and reaches nothing else."""
-    server = open_server(RECORDS)
+    standin = kit("prescreen", "mock_server")
+    server = standin.open_server(RECORDS)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    os.environ["DOCGEMMA_CTGOV_URL"] = address(server)
+    os.environ["DOCGEMMA_CTGOV_URL"] = standin.address(server)
     serve("edge")
     del os.environ["DOCGEMMA_CTGOV_URL"]
     yield server

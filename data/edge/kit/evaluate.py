@@ -22,12 +22,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from docgemma.experiments.statistics import wilson
-from docgemma.experiments.unlinked import MOST_CALLS, follow, situation, understood
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.intent_classify import classify_intent
 from docgemma.nodes.tool_select import select_tool
+from docgemma.paths import kit
 from docgemma.reading.reader import load_reader
 from docgemma.rules.follow import carried
 from docgemma.rules.plan import NOT_SPECIFIED, Step, complete
@@ -35,6 +35,7 @@ from docgemma.settings import Settings
 from docgemma.state import AgentState
 from docgemma.tools import toolbox
 
+unlinked = kit("experiments", "unlinked")
 FOLDER = Path(__file__).parents[1]
 WEIGHTS = FOLDER / "reader.npz"
 KINDS = ("direct", "tool", "several")
@@ -62,7 +63,7 @@ def judge(item: Item, context: Context | None = None) -> dict[str, Any]:
     With a `context` its model decides, at the nodes of the graph, in place of the plan alone.
     """
     start = time.perf_counter()
-    calls = asked(state_of(item), item, context) if context else follow(state_of(item), person(item))
+    calls = asked(state_of(item), item, context) if context else unlinked.follow(state_of(item), person(item))
     seconds = time.perf_counter() - start
     tools, steps = [call.tool for call in calls], item.get("steps", [])
     marks = [("intent", bool(calls) == bool(steps))]
@@ -81,9 +82,9 @@ def state_of(item: Item) -> AgentState:
     """The state as the first node leaves it; the message before was read in its own turn."""
     about = {"active": item.get("patient"), "person": person(item)}
     before = item.get("before", "")
-    last = understood(before, **about) if before else None
-    request = carried(understood(item["question"], before=before, **about), last, "patient" in item)
-    return situation(item["question"], request, item.get("patient"), bool(item.get("image")))
+    last = unlinked.understood(before, **about) if before else None
+    request = carried(unlinked.understood(item["question"], before=before, **about), last, "patient" in item)
+    return unlinked.situation(item["question"], request, item.get("patient"), bool(item.get("image")))
 
 
 def asked(state: AgentState, item: Item, context: Context) -> list[Step]:
@@ -91,7 +92,7 @@ def asked(state: AgentState, item: Item, context: Context) -> list[Step]:
     runtime = SimpleNamespace(context=context)
     calls: list[Step] = []
     state |= {"history": [], **classify_intent(state, runtime)}
-    while state["intent"] == "TOOL_NEEDED" and len(calls) < MOST_CALLS and not (calls and complete(state)):
+    while state["intent"] == "TOOL_NEEDED" and len(calls) < unlinked.MOST_CALLS and not (calls and complete(state)):
         state |= select_tool(state, runtime)
         if not state["current_tool"]:
             break

@@ -15,8 +15,11 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from docgemma.errors import ConfigError
-from docgemma.prescreen.mock_query import AREAS, ENUMS, PIECES, Indexed, QueryError, Score, parse, values
+from docgemma.paths import kit
 
+query = kit("prescreen", "mock_query")
+AREAS, ENUMS, PIECES, Indexed, QueryError = query.AREAS, query.ENUMS, query.PIECES, query.Indexed, query.QueryError
+parse, values = query.parse, query.values
 BASE = "/api/v2"
 PAGE_SIZE, LARGEST_PAGE = 10, 1000
 TOKEN = "from-"  # of a page, before its offset
@@ -65,9 +68,7 @@ class Trials:
 
     def _matching(self, asked: dict[str, str]) -> list[dict[str, Any]]:
         """Studies that match every parameter, the best first."""
-        tests: list[tuple[Score, dict[str, float]]] = [
-            (parse(asked[name], NAMES.get(name, name)), area) for name, area in AREAS.items() if asked.get(name)
-        ]
+        tests = [(parse(asked[name], NAMES.get(name, name)), area) for name, area in AREAS.items() if asked.get(name)]
         if advanced := asked.get("filter.advanced"):
             tests.append((parse(advanced, "advanced filter"), AREAS["query.term"]))
         statuses = _listed(asked.get("filter.overallStatus", ""))

@@ -32,10 +32,9 @@ from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
 from docgemma.experiments.cases import load_cases
 from docgemma.experiments.golden import run_cases, summarize
-from docgemma.kaggle.start import loaded
 from docgemma.llm.base import Call
 from docgemma.notebook import draw_paths, release, shared_model, turns
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 from docgemma.settings import read_settings
 
 FORMAT = 1
@@ -84,9 +83,9 @@ class Evidence:
 
     def heldout(self) -> dict[str, Any]:
         """The held-out requests, decided by the model: is a look-up needed, which tool, which arguments."""
-        kit = runpy.run_path(str(data_file("edge", "kit", "evaluate.py")))
-        judged = kit["judge_all"]("heldout", self.llm, self.sample)
-        rows = kit["table"](judged)
+        evaluate = kit("edge", "evaluate")
+        judged = evaluate.judge_all("heldout", self.llm, self.sample)
+        rows = evaluate.table(judged)
         right = {row["capability"]: f"{row['right']}/{row['n']}" for row in rows if row["difficulty"] == "all"}
         return {"items": len(judged), "rows": rows, "judged": judged, "says": f"{len(judged)} items, {right}"}
 
@@ -150,8 +149,8 @@ class Evidence:
              "completion_tokens": round(median(call.completion_tokens for call in calls))}
             for node, calls in sorted(nodes.items())
         ]  # fmt: skip
-        peaks = [peak for _, peak in _gpus()]
-        says = f"{len(self.calls)} generations; {loaded(self.llm)} Peak memory, GB: {peaks or 'no GPU'}"
+        loaded, peaks = kit("kaggle", "start").loaded(self.llm), [peak for _, peak in _gpus()]
+        says = f"{len(self.calls)} generations; {loaded} Peak memory, GB: {peaks or 'no GPU'}"
         return {"calls": rows, "generations": len(self.calls), "peak_gb": peaks, "says": says}
 
     def experiments(self) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle.build import ROOT
-from docgemma.kaggle.evidence import FORMAT, PARTS
+from docgemma.paths import PACKAGE, kit
 
+evidence = kit("kaggle", "evidence")
 STORED = Path("data", "results", "medgemma")
 MADE = ("README.md", "writeup", "notebooks", "data/results")  # what a build writes
 LEFT_OUT = (".*", "__pycache__", "*.egg-info", "build")
@@ -27,7 +27,7 @@ NEEDED = {  # what texts read of a part
 }  # fmt: skip
 
 
-def collect(folder: Path, root: Path = ROOT) -> dict[str, Any]:
+def collect(folder: Path, root: Path = PACKAGE.parent) -> dict[str, Any]:
     """Take a downloaded output in; returns `model`, `date`, `not_run` (parts that failed over there), `changed` files.
 
     Raises:
@@ -61,15 +61,15 @@ def read_output(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]
         hint = "Give the folder that `kaggle kernels output` made: it has docgemma-results in it."
         raise UsageError("This folder is no output of the kernel.", hint=hint)
     manifest = _read(folder / "manifest.json")
-    here = {"format": FORMAT, "version": version("docgemma"), "model": "medgemma", "sample": None}
+    here = {"format": evidence.FORMAT, "version": version("docgemma"), "model": "medgemma", "sample": None}
     wrong = [f"{key} {manifest.get(key)}, not {value}" for key, value in here.items() if manifest.get(key) != value]
     if wrong or "date" not in manifest:
         hint = "Run it with MedGemma attached and a GPU: Settings > Accelerator > GPU T4 x2."
         if any(line.startswith(("format", "version")) for line in wrong):
             hint = "Build and push the kernel of this version, run it, and download it again."
         raise UsageError(f"This output cannot be taken in: {'; '.join(wrong) or 'no date'}.", hint=hint)
-    missing = [name for name in PARTS if not (folder / f"{name}.json").is_file()]
-    parts = {name: _read(folder / f"{name}.json") for name in PARTS if name not in missing}
+    missing = [name for name in evidence.PARTS if not (folder / f"{name}.json").is_file()]
+    parts = {name: _read(folder / f"{name}.json") for name in evidence.PARTS if name not in missing}
     missing += [name for name, value in parts.items() if "not_run" not in value and NEEDED[name] not in value]
     if missing:
         hint = "Run the kernel to its end on Kaggle, and download it again."

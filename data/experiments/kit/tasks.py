@@ -10,10 +10,10 @@ from docgemma import prompts
 from docgemma.experiments.checks import same_value
 from docgemma.experiments.suites import Case
 from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
-from docgemma.experiments.unlinked import follow, situation, understood
 from docgemma.llm.base import Prompt
 from docgemma.nodes.context import decided
 from docgemma.nodes.tool_select import COPIED, constrain, options
+from docgemma.paths import kit
 from docgemma.prompts import ANALYTICAL_PREFIX, SELECT_SYSTEM, Ask
 from docgemma.rules.known import NOTHING
 from docgemma.rules.plan import missing, runnable
@@ -22,6 +22,7 @@ from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 from docgemma.tools import Tool
 
+unlinked = kit("experiments", "unlinked")
 COMPOSED = frozenset({"query", "condition", "note_text"})  # a model may word these otherwise
 ALIKE = 80  # of 100: how alike two such texts are
 STEPS = 5  # slots of a full plan, and most steps of a reactive one
@@ -85,7 +86,7 @@ def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
     state, names = _read(case), tuple(tool.name for tool in TOOLS)
     got: list[str] = []
     if with_["way"] == "reader":
-        got = [step.tool for step in follow(state, medicines=TAKEN)]
+        got = [step.tool for step in unlinked.follow(state, medicines=TAKEN)]
     elif with_["way"] == "full":
         slots: dict[str, Any] = {f"step_{at}": (Optional[Literal[names]], None) for at in range(1, STEPS + 1)}
         schema = create_model("TaskPlan", __base__=Schema, **slots | {"step_1": (Literal[names], ...)})
@@ -155,7 +156,7 @@ def ordered(args: type[BaseModel], back: bool, nullable: bool) -> type[BaseModel
 
 def _read(case: Case) -> AgentState:
     image = "analyze_medical_image" in (case.get("tool"), *case.get("steps", []))
-    state = situation(case["ask"], understood(case["ask"]), image=image)
+    state: AgentState = unlinked.situation(case["ask"], unlinked.understood(case["ask"]), image=image)
     return {**state, "task_summary": case["ask"][:200]}
 
 
@@ -215,3 +216,9 @@ def _shown(key: str, value: Any) -> str:
         return f"{key.capitalize()}:\n{value}"
     parts = [item if isinstance(item, str) else f"[{TOOLS[item['tool']].label}]\n{item['result']}" for item in value]
     return "\n\n".join(["Results so far:", *parts])
+
+
+TASKS = {
+    "tool": choose_tool, "arguments": fill_arguments, "plan": plan, "quality": classify, "decision": decide,
+    "answer": kit("experiments", "writing").write_answer,
+}  # fmt: skip

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, UsageError
-from docgemma.kaggle.t4 import check
-from docgemma.paths import PACKAGE
+from docgemma.paths import PACKAGE, kit
 
 ROOT = PACKAGE.parent
 NOT_IN_WHEEL = (".*", "__pycache__", "*.egg-info", "build", "tests", "notebooks", "writeup", "benchmarks")
@@ -52,7 +51,7 @@ def build(out: Path, user: str, private: bool = False, root: Path = ROOT) -> dic
     metadata = read_metadata(root / "kaggle_kernel.json", user) | {"is_private": private}
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "kernel-metadata.json").is_file())):
         raise UsageError(f"{out} holds something else.", hint="Name a new or an empty folder: --out DIR.")
-    checks = check(metadata)
+    checks = kit("kaggle", "t4").check(metadata)
     if failed := [f"{item.name}: {item.found}" for item in checks if not item.ok]:
         raise ConfigError(f"The kernel would not run on Kaggle. {'; '.join(failed)}.", hint="Mend kaggle_kernel.json.")
     notebook, dataset, dataset_id = out / metadata["code_file"], out / "dataset", metadata["dataset_sources"][0]

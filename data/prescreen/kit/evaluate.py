@@ -5,15 +5,15 @@ Intervals are Wilson's over trials: trials of one patient are found together, so
 """
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from docgemma.errors import UsageError
-from docgemma.experiments.plots import empty_figure, save
 from docgemma.experiments.statistics import wilson
-from docgemma.prescreen.rank import ndcg
+from docgemma.paths import kit
 from docgemma.prescreen.records import TOOLS, Criterion, Study
 
 ELIGIBLE = 2
@@ -140,13 +140,31 @@ def draw(rows: Sequence[dict[str, Any]], budget: int, file: Path) -> None:
     Raises:
         ConfigError: matplotlib is not installed, or the file cannot be written.
     """
-    figure, axes = empty_figure(7, 4.2)
+    plots = kit("experiments", "plots")
+    figure, axes = plots.empty_figure(7, 4.2)
     for (ablation, line), style in zip(curves(rows, budget).items(), ("-", "--", "-.", ":", (0, (5, 1))), strict=False):
         axes.plot(range(len(line)), line, linestyle=style, label=f"{ablation} ({line[-1]:.0%})")
     axes.set(xlabel="calls", ylabel="recall of eligible trials, mean over patients", ylim=(0, 1), xlim=(0, budget))
     axes.legend(loc="lower right")
     axes.grid(alpha=0.3)
-    save(figure, file)
+    plots.save(figure, file)
+
+
+def ndcg(ranked: Sequence[str], grades: dict[str, int], *, judged_only: bool = False) -> float:
+    """nDCG of a ranking. The ideal holds every relevant trial, also one that was not found.
+
+    Args:
+        grades: of the judged trials; 0 is not relevant.
+        judged_only: leave out trials without a grade, and judge only those that were ranked.
+    """
+    order = [trial for trial in ranked if trial in grades] if judged_only else list(ranked)
+    best = sorted((grades[trial] for trial in (order if judged_only else grades)), reverse=True)
+    ideal = _gain(best)
+    return _gain([grades.get(trial, 0) for trial in order]) / ideal if ideal else 0.0
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
 def as_study(case: dict[str, Any]) -> Study:
