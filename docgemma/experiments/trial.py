@@ -7,7 +7,7 @@ from typing import Any
 
 from docgemma.experiments.suites import Case
 from docgemma.llm.base import LLM, Call, Completion, GenConfig, Prompt
-from docgemma.prompts import GENERATION, Ask, S
+from docgemma.prompts import Ask, S, generation
 from docgemma.tools import toolbox
 
 Options = dict[str, Any]
@@ -48,4 +48,4 @@ Task = Callable[[Case, Options, Metered], Outcome]
 
 
 def sampling(node: str, options: Options) -> GenConfig:
-    return replace(GENERATION[node], **{key: options[key] for key in ("temperature", "max_tokens") if key in options})
+    return replace(generation(node), **{key: options[key] for key in ("temperature", "max_tokens") if key in options})

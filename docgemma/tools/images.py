@@ -5,19 +5,11 @@ from typing import Any
 from docgemma.errors import ErrorType, ModelError, NoVisionError, ToolError, UsageError
 from docgemma.images import describe_header, load_slices, read_header
 from docgemma.llm.base import LLM, Prompt
-from docgemma.prompts import GENERATION
+from docgemma.prompts import generation, system
 from docgemma.schemas import ImageAnalysisArgs, ImageFindings
 from docgemma.state import ImageRef
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, sentence
 from docgemma.tools.untrusted import clean
-
-SYSTEM = """\
-You are a radiology and medical imaging assistant. Describe what the image shows for a clinician.
-
-- Report only what is visible; say so if the image is normal, of poor quality or not a medical image.
-- One finding an entry, with its location.
-- confidence is a number from 0 to 1.
-- Ask for specialist review whenever a finding is uncertain or could change treatment."""
 
 IMAGE_TYPES = {
     "chest_xray": "chest X-ray", "xray": "X-ray", "ct": "CT", "mri": "MRI", "ultrasound": "ultrasound",
@@ -46,8 +38,8 @@ def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_m
         raise NoVisionError(f"The model {llm.name} cannot look at images.", hint="Load one that can: --model medgemma.")
     pictures, header = load_slices(image["path"])
     user = f"{describe_header(header)} {_shown(header)}\n\nClinician's question: {query}"
-    prompt = Prompt(user=user, system=SYSTEM, images=pictures)
-    answer = llm.structured(prompt, ImageFindings, GENERATION["input_assembly"], node=node)
+    prompt = Prompt(user=user, system=system("input_assembly"), images=pictures)
+    answer = llm.structured(prompt, ImageFindings, generation("input_assembly"), node=node)
     found = clean(answer.value.model_dump())
     found["modality"] = _known_modality(header) or found["modality"]  # the header knows better than the model
     found["confidence_word"] = confidence_word(found["confidence"])
