@@ -1,4 +1,4 @@
-"""What a language model is asked at each node: `prompts.yaml` with the state filled in, and the schema of the answer.
+"""What a language model is asked at each node: `data/prompts.yaml` with the state filled in, and the answer's schema.
 The edge model is asked nothing: `Context.reads`.
 """
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, Optional, TypeVar
 
-import yaml
 from pydantic import BaseModel, create_model
 
 from docgemma.llm.base import GenConfig, Prompt
-from docgemma.paths import PACKAGE
+from docgemma.paths import data_yaml
 from docgemma.schemas import NO_TOOL, IntentClassification, ResultAssessment, RetryStrategy, ToolSelection
 from docgemma.state import AgentState, ToolResult
 
@@ -29,8 +28,7 @@ S = TypeVar("S", bound=BaseModel)
 
 @cache
 def _wording() -> dict[str, dict[str, Any]]:
-    read: dict[str, dict[str, Any]] = yaml.safe_load(PACKAGE.joinpath("prompts.yaml").read_text(encoding="utf-8"))
-    return read
+    return data_yaml("prompts.yaml")
 
 
 def system(node: str) -> str:
