@@ -8,17 +8,9 @@ from docgemma.llm.base import LLM, Prompt
 from docgemma.prompts import generation, system
 from docgemma.schemas import ImageAnalysisArgs, ImageFindings
 from docgemma.state import ImageRef
+from docgemma.text.words import clinical
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, sentence
 from docgemma.tools.untrusted import clean
-
-IMAGE_TYPES = {
-    "chest_xray": "chest X-ray", "xray": "X-ray", "ct": "CT", "mri": "MRI", "ultrasound": "ultrasound",
-    "pathology": "pathology image", "dermatology": "skin image", "ophthalmology": "eye image", "unknown": "image",
-}  # fmt: skip
-BY_MODALITY = {
-    "CR": "xray", "DX": "xray", "CT": "ct", "MR": "mri", "US": "ultrasound", "SM": "pathology", "GM": "pathology",
-    "OP": "ophthalmology", "OPT": "ophthalmology",
-}  # fmt: skip
 
 
 def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_medical_image") -> dict[str, Any]:
@@ -52,7 +44,7 @@ def confidence_word(confidence: float) -> str:
 
 
 def format_findings(data: dict[str, Any]) -> str:
-    kind = IMAGE_TYPES[data["modality"]]
+    kind = clinical("imaging")["kinds"][data["modality"]]
     return bound(
         [
             f"Impression of the {kind}: {sentence(data['impression'])}",
@@ -94,7 +86,7 @@ def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> Tool
 
 
 def _known_modality(header: dict[str, Any]) -> str | None:
-    known = BY_MODALITY.get(header.get("modality", ""))
+    known = clinical("imaging")["kind_of"].get(header.get("modality", ""))
     return "chest_xray" if known == "xray" and header.get("body_part") == "CHEST" else known
 
 
