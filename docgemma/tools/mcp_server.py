@@ -220,12 +220,13 @@ def build_server(
 def definition(tool: Tool, image_paths: bool) -> types.Tool:
     """A tool as a client sees it: fields in the order of the argument model, the measured wording as description."""
     schema = tool.args.model_json_schema()
-    del schema["title"]
+    schema.pop("title")
     for field in schema["properties"].values():
-        del field["title"]
+        field.pop("title", None)
         if "anyOf" in field:  # optional: one that may be left out; clients vary in how they take a null
-            del field["default"]
-            field |= field.pop("anyOf")[0]
+            kinds = [kind for kind in field.pop("anyOf") if kind != {"type": "null"}]
+            field |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+            field.pop("default", None)
     if tool.needs == "image":
         words = "The image: a PNG, JPEG or DICOM file in base64"
         schema["properties"][wire.IMAGE_DATA] = {"type": "string", "maxLength": wire.MAX_BASE64, "description": words}
