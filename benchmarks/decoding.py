@@ -130,7 +130,7 @@ def state_of(item: dict[str, Any]) -> dict[str, Any]:
 def asks(state: dict[str, Any]) -> Iterator[Ask[Any]]:
     """The calls of a turn with one tool."""
     tool = state["_tool"]
-    yield ask_intent(state)
+    yield ask_intent(state, list(TOOLS))
     yield ask_tool(state, list(TOOLS), False)
     yield ask_arguments(state, tool, tool.args)
     yield ask_quality({**state, "tool_results": [state["_result"]]}, state["_result"])
