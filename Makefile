@@ -7,11 +7,15 @@ UV := index=$$($(PIP) config get global.index-url 2>/dev/null || true); UV_DEFAU
   $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt
 FAST := $(wildcard tests/test_house.py tests/test_map.py tests/test_rules_*.py tests/test_reading_*.py tests/test_ehr_*.py \
   tests/test_tools_*.py tests/test_knowledge_d*.py tests/test_live_*.py tests/test_draw.py tests/test_images.py)
+# three questions, one down each path: direct, one tool, reactive loop
+TOUR := "What is hypertension?" "Check FDA warnings for dofetilide" \
+  "Find patient John Smith, check his chart, and verify metformin safety"
 
 .PHONY: run test check lint types browser notebooks writeup bench clean
 
 run: .venv/.run
-	@$(BIN)/python -m docgemma.tour
+	@for question in $(TOUR); do echo "> $$question"; $(BIN)/docgemma ask "$$question" || exit; echo; done
+	@echo 'Your turn: $(BIN)/docgemma ask "…"   or   $(BIN)/docgemma chat'
 
 # a worker a core, each file whole
 test: lint types

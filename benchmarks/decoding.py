@@ -28,7 +28,7 @@ from docgemma.llm.hf_load import load_transformers
 from docgemma.llm.prompt_cache import PromptCache, affordable_bytes
 from docgemma.llm.transformers_ import TransformersLLM
 from docgemma.paths import data_root
-from docgemma.prompts import GENERATION, Ask, ask_arguments, ask_intent, ask_quality, ask_tool
+from docgemma.prompts import Ask, ask_arguments, ask_intent, ask_quality, ask_tool, generation
 from docgemma.rules.known import NOTHING
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
@@ -130,7 +130,7 @@ def state_of(item: dict[str, Any]) -> dict[str, Any]:
 def asks(state: dict[str, Any]) -> Iterator[Ask[Any]]:
     """The calls of a turn with one tool."""
     tool = state["_tool"]
-    yield ask_intent(state)
+    yield ask_intent(state, list(TOOLS))
     yield ask_tool(state, list(TOOLS), False)
     yield ask_arguments(state, tool, tool.args)
     yield ask_quality({**state, "tool_results": [state["_result"]]}, state["_result"])
@@ -143,7 +143,7 @@ def part_nodes(paths: Paths, states: Sequence[dict[str, Any]], table: Table) -> 
         for ask in asks(state):
             if CALLS and ask.node not in CALLS:
                 continue
-            request = paths.request(ask.prompt, GENERATION[ask.node], grammar(ask.schema))
+            request = paths.request(ask.prompt, generation(ask.node), grammar(ask.schema))
             order = (paths.run_fast, paths.run_plain) if index % 2 else (paths.run_plain, paths.run_fast)
             done = {run.__name__: run(request) for run in order}
             if index:
@@ -198,7 +198,7 @@ def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) ->
     filler, rows = "The patient was seen in clinic and reported no change in symptoms. ", []
     for count in (0, 20, 40, 80):
         prompt = replace(ask.prompt, system=ask.prompt.system + filler * count)
-        request = paths.request(prompt, GENERATION[ask.node], grammar(ask.schema))
+        request = paths.request(prompt, generation(ask.node), grammar(ask.schema))
         found = {"plain": [], "new": [], "known": []}
         for _ in range(3):
             fresh = paths.new_prompts()
@@ -206,7 +206,7 @@ def part_growth(paths: Paths, states: Sequence[dict[str, Any]], table: Table) ->
             found["new"].append(paths.run_fast(request, fresh).wall)
             changed = replace(prompt, user=prompt.user + " Thanks.")
             found["known"].append(
-                paths.run_fast(paths.request(changed, GENERATION[ask.node], request.rules), fresh).wall
+                paths.run_fast(paths.request(changed, generation(ask.node), request.rules), fresh).wall
             )
         rows.append([len(request.prompt), *(middle(found[name]) for name in found)])
     table(["prompt tokens", "plain s", "fast, nothing known, s", "fast, beginning known, s"], rows)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from docgemma.errors import StoreError, UsageError
 from docgemma.paths import private_file, private_folder
 from docgemma.state import ImageRef
+from docgemma.text.words import clinical
 
 if TYPE_CHECKING:  # these take longer to import than a question without an image has time
     import numpy as np
@@ -38,13 +39,6 @@ MAX_FRAMES = 4096
 CT_WINDOWS = ((-1024, 1024), (-135, 215), (0, 80))
 MAX_SLICES = 8  # 256 tokens each, of the 8,192 that fit on a T4
 
-MODALITY_NAMES = {  # DICOM (0008,0060)
-    "CR": "computed radiography", "DX": "digital radiography", "CT": "computed tomography",
-    "MR": "magnetic resonance imaging", "US": "ultrasound", "MG": "mammography", "XA": "X-ray angiography",
-    "RF": "fluoroscopy", "NM": "nuclear medicine", "PT": "positron emission tomography", "SM": "slide microscopy",
-    "GM": "microscopy", "OP": "ophthalmic photography", "OPT": "ophthalmic tomography",
-    "XC": "external-camera photography", "ES": "endoscopy",
-}  # fmt: skip
 CODE = re.compile(r"[A-Z0-9_ ]{1,16}")  # a DICOM code string; anything else could be free text
 
 
@@ -204,7 +198,8 @@ def _dicom_header(series: "list[Dataset]") -> dict[str, Any]:
     modality, body_part, view = (code if CODE.fullmatch(code) else "" for code in codes)
     return {
         "format": "DICOM", "width": width, "height": height, "frames": len(_places(series)),
-        "modality": modality, "modality_name": MODALITY_NAMES.get(modality, ""), "body_part": body_part, "view": view,
+        "modality": modality, "modality_name": clinical("imaging")["modalities"].get(modality, ""),
+        "body_part": body_part, "view": view,
     }  # fmt: skip
 
 

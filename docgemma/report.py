@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
+from docgemma.paths import data_yaml
 from docgemma.rules.override import override_text
 from docgemma.rules.refusal import is_rejected
 from docgemma.rules.subtasks import confidence
@@ -16,62 +17,15 @@ from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
 from docgemma.text.quoted import shortened
 
 FIRST = 5  # findings that a tired person reads; the worst come first
-LABELS = {
-    "input_assembly": "Reading the request",
-    "intent_classify": "Understanding the question",
-    "tool_select": "Choosing the next step",
-    "tool_execute": "Looking it up",
-    "result_classify": "Checking what was found",
-    "router": "Deciding what is still needed",
-    "error_handler": "Handling a problem",
-    "synthesize": "Writing the answer",
-    "reopen_card": "Showing the waiting entry again",
-    # v1 and v2
-    "image_detection": "Reading the request",
-    "complexity_router": "Deciding whether a look-up is needed",
-    "context_assembler": "Opening the patient's summary",
-    "triage": "Choosing the route",
-    "decompose": "Splitting the request into parts",
-    "plan_tool": "Choosing how to do this part",
-    "fast_path": "Preparing the look-up",
-    "validate_call": "Checking the details of the step",
-    "fix_args": "Correcting the details",
-    "check_result": "Checking what was found",
-    "assess_result": "Checking what was found",
-    "error_strategy": "Handling a problem",
-    "think": "Thinking the question through",
-    "extract_needs": "Deciding what to look up",
-    "think_again": "Thinking over what was found",
-}
-
-QUALITY_WORDS = {
-    "success_rich": "Complete information found",
-    "success_partial": "Some information found",
-    "no_results": "Searched, and nothing found",
-    "error_retryable": "Temporarily unavailable",
-    "error_fatal": "Could not be completed",
-}
-
-ROUTE_WORDS = {
-    "direct": "General question",
-    "complex": "Needs a look-up or a record entry",
-    "lookup": "One look-up",
-    "reasoning": "Needs thinking, and what bears on it",
-    "multi_step": "Several parts",
-}
-
-STRATEGY_WORDS = {"retry_same": "Tried again", "retry_reformulate": "Worded anew"}
-
-NEXT_WORDS = {
-    "tool_select": "Another step is needed",
-    "tool_execute": "Another step is needed",
-    "error_handler": "A problem has to be handled",
-    "synthesize": "Ready to answer",
-}
-
 SHOWN: tuple[Literal["label", "detail", "seconds", "calls"], ...] = ("label", "detail", "seconds", "calls")
 
 Node = Callable[[AgentState, Runtime[Context]], dict[str, Any]]
+
+
+@functools.cache
+def words() -> dict[str, dict[str, str]]:
+    """What the timeline says: `labels` of the nodes; `quality`, `route`, `retry` and `next`, what came of a step."""
+    return data_yaml("timeline.yaml")
 
 
 def traced(name: str, node: Node) -> Any:
@@ -83,7 +37,7 @@ def traced(name: str, node: Node) -> Any:
         if context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
         enters = name == "tool_execute" and context.toolbox[state["current_tool"] or ""].writes
-        label = "Making the record entry" if enters else LABELS[name]
+        label = "Making the record entry" if enters else words()["labels"][name]
         runtime.stream_writer({"type": "start", "node": name, "label": label})
         start = time.perf_counter()
         update = node(state, runtime)
@@ -103,7 +57,7 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
         case "intent_classify":
             return "General question" if update["intent"] == "DIRECT" else "Needs a look-up or a record entry"
         case "complexity_router" | "triage":
-            return ROUTE_WORDS.get(update["route"], "")
+            return words()["route"].get(update["route"], "")
         case "decompose" | "extract_needs":
             parts = [context.toolbox[part["tool"]].label for part in update["subtasks"]]
             return "A person has to decide" if update.get("clarification") else ", ".join(parts)
@@ -112,7 +66,7 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
         case "validate_call":
             return str(update["fault"])
         case "error_strategy" if not update.get("clarification"):
-            return STRATEGY_WORDS.get(update.get("retry_strategy") or "", "Left out")
+            return words()["retry"].get(update.get("retry_strategy") or "", "Left out")
         case "tool_select" | "plan_tool" | "fast_path" | "fix_args":
             args = update["current_args"] or {}
             if not (tool := update.get("current_tool", state.get("current_tool"))):
@@ -132,9 +86,9 @@ def detail(name: str, state: AgentState, update: dict[str, Any], context: Contex
                 return "Rejected by the clinician; nothing was recorded"
             if last["writes"] and not last["error"]:
                 return "Recorded"
-            return QUALITY_WORDS.get(update.get("last_result_classification") or "", "")
+            return words()["quality"].get(update.get("last_result_classification") or "", "")
         case "router" | "error_handler" | "error_strategy":
-            clear = NEXT_WORDS.get(update.get("next_node") or "", "")
+            clear = words()["next"].get(update.get("next_node") or "", "")
             return "A person has to decide" if update.get("clarification") else clear
     return ""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field
 
-# the ten of the specification; in a turn the choices are the toolbox's (`prompts.intent_schema`, `selection_schema`)
+# the ten of the specification; in a turn the choices are the toolbox's (`prompts.closed`)
 ToolName = Literal[
     "check_drug_safety",
     "check_drug_interactions",

@@ -62,7 +62,7 @@ class Settings(BaseSettings):
     narrowing: bool = True  # code removes tools that cannot apply before the model chooses
     copy_args: bool = True  # identifying arguments are spans of what was said or found (design, decision 13)
     fast_decoding: bool = True  # False: plain Outlines on the transformers back end
-    threads: int | None = Field(default=None, ge=1)  # CPU threads for llama.cpp; None measures the machine
+    threads: int | None = Field(default=None, ge=1)  # CPU threads of a model; None takes every core
     gpus: int = Field(default=1, ge=1)  # GPUs that get a copy of a transformers model, so that turns run side by side
 
     # traces of the revenue-cycle agent, scrubbed: rcm/tracing.py

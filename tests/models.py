@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from docgemma.llm import load_llm
-from docgemma.llm.cpu_threads import threads_to_use
+from docgemma.llm.compute import usable_cores
 from docgemma.llm.llamacpp import LlamaCppLLM
 from docgemma.settings import Settings
 
@@ -132,7 +132,7 @@ def llama_server():
     params.n_ctx, params.n_parallel, params.warmup, params.fit_params, params.verbosity = 4096, 2, False, False, -1
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [SERVER_KEY]
     params.model_alias = {"smollm2"}
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads_to_use()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = usable_cores()
     return xllamacpp.Server(params)
 
 

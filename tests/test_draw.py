@@ -14,7 +14,7 @@ import pytest
 
 from docgemma.graphs import v3
 from docgemma.paths import PACKAGE
-from docgemma.report import LABELS
+from docgemma.report import words
 
 FIGURES = PACKAGE.parent / "writeup" / "figures"
 TEXT = (FIGURES / "architecture.mmd").read_text("utf-8")
@@ -39,7 +39,7 @@ def test_a_condition_has_words_and_a_plain_edge_has_none(graph) -> None:
 
 
 def test_every_step_is_drawn_with_its_label_of_the_timeline(graph) -> None:
-    assert {name: label for name, label, _, _ in NODES} == {name: LABELS[name] for name in v3.NODES}
+    assert {name: label for name, label, _, _ in NODES} == {name: words()["labels"][name] for name in v3.NODES}
     assert set(graph.nodes) == {*v3.NODES, *ENDS}
 
 

@@ -11,7 +11,7 @@ import pytest
 from docgemma.agent import Agent
 from docgemma.graphs import GRAPHS, load_graph
 from docgemma.notebook import COLOURS, failing
-from docgemma.report import LABELS
+from docgemma.report import words
 from docgemma.rules.plan import MAX_STEPS
 from docgemma.settings import Settings
 from docgemma.tools import toolbox
@@ -51,7 +51,9 @@ def test_every_scenario_is_answered_under_the_contract(settings: Settings, edge_
             assert begins(result) == begins(expected), question
             assert not [tool.name for tool in toolbox() if tool.name in result["answer"]], question
             assert len(calls(result)) <= MAX_STEPS, question
-            assert all(step["label"] in LABELS.values() or "entry" in step["label"] for step in result["timeline"])
+            assert all(
+                step["label"] in words()["labels"].values() or "entry" in step["label"] for step in result["timeline"]
+            )
 
 
 def begins(result: dict) -> str:
@@ -169,7 +171,7 @@ def test_a_turn_that_was_cut_off_is_taken_up_in_its_graph(settings: Settings, ed
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_node_has_a_label_and_a_colour(graph: str) -> None:
     nodes = set(load_graph(graph).nodes)
-    assert nodes <= set(LABELS) and nodes - {"reopen_card"} <= set(COLOURS)
+    assert nodes <= set(words()["labels"]) and nodes - {"reopen_card"} <= set(COLOURS)
 
 
 def test_the_command_line_takes_a_graph(settings: Settings, home: Path) -> None:

@@ -40,8 +40,8 @@ from docgemma.errors import ModelError  # noqa: E402
 from docgemma.llm.decoding import Decoding, GrammarMask, require_key_values  # noqa: E402
 from docgemma.llm.grammar import grammar  # noqa: E402
 from docgemma.llm.prompt_cache import PromptCache  # noqa: E402
-from docgemma.prompts import INTENT_SYSTEM, selection_schema  # noqa: E402
-from docgemma.schemas import Schema  # noqa: E402
+from docgemma.prompts import closed, system  # noqa: E402
+from docgemma.schemas import Schema, ToolSelection  # noqa: E402
 from tests import models  # noqa: E402
 
 pytestmark = [
@@ -59,7 +59,7 @@ QUESTIONS = ("Does dofetilide interact with verapamil?", "Find Maria Garcia and 
 NAMED = [
     item for _, item in inspect.getmembers(schemas, inspect.isclass) if issubclass(item, Schema) and item != Schema
 ]
-SCHEMAS = [*NAMED, selection_schema(["search_patient", "get_patient_chart", "none"])]
+SCHEMAS = [*NAMED, closed(ToolSelection, "tool_name", ["search_patient", "get_patient_chart", "none"])]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def assert_same(decoder: Decoder, request: Request, decoded: Decoding) -> None:
 
 
 def text_prompt(question: str) -> str:
-    return f"<|im_start|>user\n{INTENT_SYSTEM}\n\n{question}<|im_end|>\n<|im_start|>assistant\n"
+    return f"<|im_start|>user\n{system('intent_classify')}\n\n{question}<|im_end|>\n<|im_start|>assistant\n"
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)

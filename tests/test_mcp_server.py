@@ -368,8 +368,8 @@ def test_an_unreachable_record_store_is_an_error_and_never_an_empty_chart(contex
 
 
 def test_every_resource_is_read_by_a_tool_that_reads_and_takes_one_argument():
-    for _, name, *_ in TEMPLATES:
-        tool = toolbox()[name]
+    for template in TEMPLATES:
+        tool = toolbox()[template.name]
         assert not tool.writes and len(tool.args.model_fields) == 1
 
 

@@ -52,7 +52,7 @@ def copied(tmp_path: Path) -> Path:
     """The data files that the texts quote, to be changed."""
     shutil.copytree(ROOT / "data", tmp_path / "data")
     shutil.rmtree(tmp_path / "data" / "results")
-    for name in ("tests/test_injection.py", "docgemma/demo/scenarios.yaml"):
+    for name in ("tests/test_injection.py", "docgemma/demo/scenarios.yaml", "Makefile"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from docgemma.llm.base import LLM, Call, Completion, GenConfig, Prompt
-from docgemma.prompts import GENERATION, Ask, S
+from docgemma.prompts import Ask, S, generation
 from docgemma.tools import toolbox
 
 Options = dict[str, Any]
@@ -43,4 +43,4 @@ class Metered(LLM):
 
 
 def sampling(node: str, options: Options) -> GenConfig:
-    return replace(GENERATION[node], **{key: options[key] for key in ("temperature", "max_tokens") if key in options})
+    return replace(generation(node), **{key: options[key] for key in ("temperature", "max_tokens") if key in options})

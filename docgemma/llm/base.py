@@ -25,7 +25,8 @@ OnToken = Callable[[str], object]
 CONTEXT = 8192  # tokens; more fits MedGemma's weights but not a T4 beside them
 OPEN_THINKING, CLOSE_THINKING = "<unused94>", "<unused95>"  # MedGemma 1.5's marks around what it thinks
 NO_THOUGHT = f"{OPEN_THINKING}thought\n{CLOSE_THINKING}"
-MARKS = re.compile(f"({OPEN_THINKING}|{CLOSE_THINKING})")
+SPAN = re.compile(rf"{OPEN_THINKING}.*?(?:{CLOSE_THINKING}|\Z)|{CLOSE_THINKING}", re.DOTALL)
+TAIL = re.compile(r"<\w{0,9}\Z")  # of a mark that is not complete yet
 
 
 @dataclass(frozen=True)
@@ -188,36 +189,23 @@ class LLM(ABC):
 
 def strip_thinking(text: str) -> str:
     """Remove MedGemma's thinking spans, closed or not, wherever they stand."""
-    pieces: list[str] = []
-    visible = ThinkingFilter(pieces.append)
-    visible(text)
-    visible.flush()
-    return "".join(pieces)
+    return SPAN.sub("", text)
 
 
 class ThinkingFilter:
-    """Passes streamed text on, holding back thinking spans and a tail that might begin or end one."""
+    """Passes streamed text on, holding back thinking spans and a tail that might begin a mark."""
 
     def __init__(self, sink: OnToken):
-        self.sink, self.held, self.inside = sink, "", False
+        self.sink, self.text, self.shown = sink, "", 0
 
     def __call__(self, piece: str) -> None:
-        *parts, self.held = MARKS.split(self.held + piece)
-        for part in parts:
-            if part in (OPEN_THINKING, CLOSE_THINKING):
-                self.inside = part == OPEN_THINKING
-            else:
-                self._pass(part)
-        longest = min(len(OPEN_THINKING), len(self.held))
-        marks = (OPEN_THINKING, CLOSE_THINKING)
-        keep = next((n for n in range(longest, 0, -1) if any(mark.startswith(self.held[-n:]) for mark in marks)), 0)
-        ready, self.held = self.held[: len(self.held) - keep], self.held[len(self.held) - keep :]
-        self._pass(ready)
-
-    def _pass(self, text: str) -> None:
-        if text and not self.inside:
-            self.sink(text)
+        self.text += piece
+        self._pass(TAIL.sub("", self.text))
 
     def flush(self) -> None:
-        self._pass(self.held)
-        self.held = ""
+        self._pass(self.text)
+
+    def _pass(self, text: str) -> None:
+        if new := strip_thinking(text)[self.shown :]:
+            self.shown += len(new)
+            self.sink(new)

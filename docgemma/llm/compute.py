@@ -1,7 +1,10 @@
-"""Which number type a model computes in, decided by the device alone."""
+"""What a model computes in and on how many CPU threads, decided by the machine alone."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
+SYS = Path("/sys")
 NATIVE_BFLOAT16 = (8, 0)  # CUDA compute capability from which bfloat16 is native (Ampere)
 
 
@@ -36,3 +39,19 @@ def compute_type(device: str, capability: tuple[int, int] | None = None) -> Comp
     return ComputeType(
         "float32", f"compute capability {major}.{minor} has no native bfloat16, and float16 makes Gemma 3 answer <pad>"
     )
+
+
+def usable_cores() -> int:
+    """Physical cores that this process may run on; a container's quota counts."""
+    cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    siblings = (SYS / f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in cpus)
+    cores = len({_read(path) or path.parts[-3] for path in siblings})
+    limit, _, period = (_read(SYS / "fs/cgroup/cpu.max") or "max").partition(" ")
+    return min(cores, max(1, round(int(limit) / int(period)))) if limit != "max" else cores
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

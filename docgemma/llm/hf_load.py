@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import ConfigError, ModelError
-from docgemma.llm.compute import ComputeType, compute_type
-from docgemma.llm.cpu_threads import threads_to_use
+from docgemma.llm.compute import ComputeType, compute_type, usable_cores
 from docgemma.llm.medgemma import HUB_ID, find_weights, hub_reachable, hub_token
 from docgemma.llm.transformers_ import Loaded, TransformersLLM
 from docgemma.settings import Settings
@@ -41,7 +40,7 @@ def load_transformers(
     capability = torch.cuda.get_device_capability(gpu) if device == "cuda" else None
     compute = compute_type(device, capability)
     if device == "cpu":
-        torch.set_num_threads(settings.threads or threads_to_use())
+        torch.set_num_threads(settings.threads or usable_cores())
     source = locate(name, settings)
     on_progress(f"Loading {source} on {device} in {compute.name} ({compute.why}) …")
     loaded = _load(source, gpu if device == "cuda" else "cpu", compute, nf4)

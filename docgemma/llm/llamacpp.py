@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from docgemma.errors import ConfigError, ModelError
 from docgemma.llm.base import CONTEXT, OPEN_THINKING, GenConfig, Prompt
-from docgemma.llm.cpu_threads import threads_to_use
+from docgemma.llm.compute import usable_cores
 from docgemma.llm.grammar import grammar
 from docgemma.llm.server import Chunks, ServerLLM
 
@@ -33,7 +33,7 @@ class LlamaCppLLM(ServerLLM):
         name: what the user called it.
         weights: the GGUF file.
         mmproj: the vision projector, a GGUF file; without it the model cannot look at images.
-        threads: CPU threads; None takes the cores that are free.
+        threads: CPU threads; None takes every core.
 
     Raises:
         ModelError: llama.cpp refuses the files.
@@ -45,7 +45,7 @@ class LlamaCppLLM(ServerLLM):
         context: int = CONTEXT,
     ):  # fmt: skip
         self.weights, self.mmproj, self.context = weights, mmproj, context
-        self.threads = threads or threads_to_use()
+        self.threads = threads or usable_cores()
         self.key = secrets.token_urlsafe(24)  # the server listens on loopback; other users stay out
         self._server: Any = self._start()
         super().__init__(self._server.listening_address, key=self.key, timeout=httpx.Timeout(None))

@@ -8,7 +8,7 @@ from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.base import Knowledge
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.llm.base import LLM
-from docgemma.prompts import GENERATION, Ask, S
+from docgemma.prompts import Ask, S, generation
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
 from docgemma.state import AgentState, ToolResult
@@ -63,7 +63,7 @@ class Context:
 
     def ask(self, ask: Ask[S]) -> tuple[S, list[dict[str, Any]]]:
         """Put one constrained question to the model: its answer, and the calls it cost."""
-        done = self.llm.structured(ask.prompt, ask.schema, GENERATION[ask.node], node=ask.node)
+        done = self.llm.structured(ask.prompt, ask.schema, generation(ask.node), node=ask.node)
         assert isinstance(done.value, ask.schema)
         return done.value, [call.as_dict() for call in done.calls]
 

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from docgemma.errors import StoppedError, ToolError
 from docgemma.nodes.context import Context
 from docgemma.nodes.tool_select import candidates, may_run
-from docgemma.prompts import GENERATION
+from docgemma.prompts import generation
 from docgemma.prompts_v2 import ask_needs, ask_parts, thinking_prompt
 from docgemma.rules.direct import WHO
 from docgemma.rules.errors import handle_error
@@ -40,7 +40,7 @@ def think(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         if context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
 
-    done = context.llm.text(thinking_prompt(state), GENERATION["think"], node="think", on_token=listen)
+    done = context.llm.text(thinking_prompt(state), generation("think"), node="think", on_token=listen)
     return {"thoughts": [*state["thoughts"], done.value], "calls": [call.as_dict() for call in done.calls]}
 
 

@@ -11,7 +11,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
 from docgemma.nodes.write_findings import NO_FREQUENCY, judge
-from docgemma.prompts import GENERATION, answer_prompt
+from docgemma.prompts import answer_prompt, generation
 from docgemma.rules import known
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
@@ -185,7 +185,7 @@ def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Contex
         runtime.stream_writer({"type": "token", "text": text})
 
     stream = SentenceStream(keep, show)
-    done = runtime.context.llm.text(prompt, GENERATION["synthesize"], node="synthesize", on_token=stream)
+    done = runtime.context.llm.text(prompt, generation("synthesize"), node="synthesize", on_token=stream)
     return stream.finish(), [call.as_dict() for call in done.calls]
 
 

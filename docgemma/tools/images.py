@@ -5,28 +5,12 @@ from typing import Any
 from docgemma.errors import ErrorType, ModelError, NoVisionError, ToolError, UsageError
 from docgemma.images import describe_header, load_slices, read_header
 from docgemma.llm.base import LLM, Prompt
-from docgemma.prompts import GENERATION
+from docgemma.prompts import generation, system
 from docgemma.schemas import ImageAnalysisArgs, ImageFindings
 from docgemma.state import ImageRef
+from docgemma.text.words import clinical
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, sentence
 from docgemma.tools.untrusted import clean
-
-SYSTEM = """\
-You are a radiology and medical imaging assistant. Describe what the image shows for a clinician.
-
-- Report only what is visible; say so if the image is normal, of poor quality or not a medical image.
-- One finding an entry, with its location.
-- confidence is a number from 0 to 1.
-- Ask for specialist review whenever a finding is uncertain or could change treatment."""
-
-IMAGE_TYPES = {
-    "chest_xray": "chest X-ray", "xray": "X-ray", "ct": "CT", "mri": "MRI", "ultrasound": "ultrasound",
-    "pathology": "pathology image", "dermatology": "skin image", "ophthalmology": "eye image", "unknown": "image",
-}  # fmt: skip
-BY_MODALITY = {
-    "CR": "xray", "DX": "xray", "CT": "ct", "MR": "mri", "US": "ultrasound", "SM": "pathology", "GM": "pathology",
-    "OP": "ophthalmology", "OPT": "ophthalmology",
-}  # fmt: skip
 
 
 def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_medical_image") -> dict[str, Any]:
@@ -46,8 +30,8 @@ def describe_image(llm: LLM, image: ImageRef, query: str, node: str = "analyze_m
         raise NoVisionError(f"The model {llm.name} cannot look at images.", hint="Load one that can: --model medgemma.")
     pictures, header = load_slices(image["path"])
     user = f"{describe_header(header)} {_shown(header)}\n\nClinician's question: {query}"
-    prompt = Prompt(user=user, system=SYSTEM, images=pictures)
-    answer = llm.structured(prompt, ImageFindings, GENERATION["input_assembly"], node=node)
+    prompt = Prompt(user=user, system=system("input_assembly"), images=pictures)
+    answer = llm.structured(prompt, ImageFindings, generation("input_assembly"), node=node)
     found = clean(answer.value.model_dump())
     found["modality"] = _known_modality(header) or found["modality"]  # the header knows better than the model
     found["confidence_word"] = confidence_word(found["confidence"])
@@ -60,7 +44,7 @@ def confidence_word(confidence: float) -> str:
 
 
 def format_findings(data: dict[str, Any]) -> str:
-    kind = IMAGE_TYPES[data["modality"]]
+    kind = clinical("imaging")["kinds"][data["modality"]]
     return bound(
         [
             f"Impression of the {kind}: {sentence(data['impression'])}",
@@ -102,7 +86,7 @@ def analyze_medical_image(args: ImageAnalysisArgs, context: ToolContext) -> Tool
 
 
 def _known_modality(header: dict[str, Any]) -> str | None:
-    known = BY_MODALITY.get(header.get("modality", ""))
+    known = clinical("imaging")["kind_of"].get(header.get("modality", ""))
     return "chest_xray" if known == "xray" and header.get("body_part") == "CHEST" else known
 
 

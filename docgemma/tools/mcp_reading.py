@@ -4,6 +4,7 @@ A resource is one call of a read-only tool, with the same data and the same type
 never an empty chart. The questions are the demo's guided scenarios.
 """
 
+import json
 from functools import cache
 from typing import Any
 
@@ -18,20 +19,20 @@ from docgemma.state import ToolResult
 from docgemma.tools import mcp_wire as wire
 
 MIME = "application/json"
-TEMPLATES = (  # address, the tool that reads it, title, description
-    ("docgemma://patient/{id}/chart", "get_patient_chart", "Patient chart",
-     "The clinical summary of the patient with this id: allergies, problems, medicines, results, notes"),
-    ("docgemma://label/{drug}", "check_drug_safety", "Drug label",
-     "The safety sections of the label of this drug, by generic or brand name"),
-)  # fmt: skip
+TEMPLATES = [  # `name`: the tool that reads it
+    types.ResourceTemplate(
+        name="get_patient_chart", title="Patient chart", uri_template="docgemma://patient/{id}/chart", mime_type=MIME,
+        description="The clinical summary of the patient with this id: allergies, problems, medicines, results, notes",
+    ),
+    types.ResourceTemplate(
+        name="check_drug_safety", title="Drug label", uri_template="docgemma://label/{drug}", mime_type=MIME,
+        description="The safety sections of the label of this drug, by generic or brand name",
+    ),
+]  # fmt: skip
 
 
 async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
-    shown = [
-        types.ResourceTemplate(name=tool, title=title, uri_template=address, description=text, mime_type=MIME)
-        for address, tool, title, text in TEMPLATES
-    ]
-    return types.ListResourceTemplatesResult(resource_templates=shown)
+    return types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
 
 async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
@@ -41,10 +42,9 @@ async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
 
 def found(uri: str) -> tuple[str, str]:
     """The tool that reads this address, and what it is asked for. Raises MCPError for an address of nothing."""
-    for address, tool, _, _ in TEMPLATES:
-        if values := UriTemplate.parse(address).match(uri):
-            [value] = values.values()
-            return tool, str(value)
+    for template in TEMPLATES:
+        if values := UriTemplate.parse(template.uri_template).match(uri):
+            return template.name, str(*values.values())
     raise MCPError(types.INVALID_PARAMS, "There is no such resource; resources/templates/list shows the addresses.")
 
 
@@ -54,11 +54,11 @@ def as_resource(uri: str, result: ToolResult) -> types.ReadResourceResult:
     Raises:
         MCPError: the tool failed; `data` holds `error_type` and `details`, as a tool call would.
     """
-    body = wire.WireResult.model_validate(wire.to_wire(result).structured_content)
+    body = wire.to_wire(result).structured_content or {}
     if result["error"]:
-        code = types.INTERNAL_ERROR if body.error_type in RETRYABLE else types.INVALID_PARAMS
-        raise MCPError(code, body.text, body.model_dump(mode="json", include={"error_type", "details"}))
-    content = types.TextResourceContents(uri=uri, mime_type=MIME, text=body.model_dump_json())
+        code = types.INTERNAL_ERROR if body["error_type"] in RETRYABLE else types.INVALID_PARAMS
+        raise MCPError(code, body["text"], {key: body[key] for key in ("error_type", "details")})
+    content = types.TextResourceContents(uri=uri, mime_type=MIME, text=json.dumps(body))
     return types.ReadResourceResult(contents=[content])
 
 

@@ -30,7 +30,6 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from pydantic.json_schema import GenerateJsonSchema
 
 from docgemma import __version__
 from docgemma.ehr.open import open_store
@@ -96,8 +95,7 @@ def run_mcp(findings: Findings, override: Override, http: bool = False, port: in
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client on stdin and stdout. stdout carries the protocol and nothing else."""
-    async with stdio_server() as (read, write):
+    async with stdio_server() as (read, write):  # stdout carries the protocol and nothing else
         await server.run(read, write, server.create_initialization_options())
 
 
@@ -219,24 +217,16 @@ def build_server(
     return server
 
 
-class PlainSchema(GenerateJsonSchema):
-    """An optional argument is one that may be left out: no null type, no generated titles; clients vary in both."""
-
-    def nullable_schema(self, schema: Any) -> dict[str, Any]:
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        plain = super().default_schema(schema)
-        return {key: value for key, value in plain.items() if key != "default" or value is not None}
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 def definition(tool: Tool, image_paths: bool) -> types.Tool:
     """A tool as a client sees it: fields in the order of the argument model, the measured wording as description."""
-    schema = tool.args.model_json_schema(schema_generator=PlainSchema)
-    schema.pop("title", None)
+    schema = tool.args.model_json_schema()
+    schema.pop("title")
+    for field in schema["properties"].values():
+        field.pop("title", None)
+        if "anyOf" in field:  # optional: one that may be left out; clients vary in how they take a null
+            kinds = [kind for kind in field.pop("anyOf") if kind != {"type": "null"}]
+            field |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+            field.pop("default", None)
     if tool.needs == "image":
         words = "The image: a PNG, JPEG or DICOM file in base64"
         schema["properties"][wire.IMAGE_DATA] = {"type": "string", "maxLength": wire.MAX_BASE64, "description": words}

@@ -15,22 +15,9 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import rxnorm_code
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
 from docgemma.text.drugs import ingredients
+from docgemma.text.words import clinical
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 
-SEVERITY = {
-    "mild": "mild", "minor": "mild", "low": "mild",
-    "moderate": "moderate", "medium": "moderate",
-    "severe": "severe", "serious": "severe", "high": "severe", "critical": "severe",
-    "life-threatening": "severe", "life threatening": "severe", "anaphylaxis": "severe", "fatal": "severe",
-}  # fmt: skip
-UNSAID = frozenset({"unknown", "unspecified", "not specified", "none", "n/a"})
-NOTE_TYPES = {  # LOINC document types
-    "progress": ("11506-3", "Progress note"),
-    "consult": ("11488-4", "Consult note"),
-    "procedure": ("28570-0", "Procedure note"),
-    "discharge": ("18842-5", "Discharge summary"),
-    "history": ("34117-2", "History and physical note"),
-}
 DOSE = re.compile(r"^\s*(\d+(?:[.,]\d+)?)\s*(mg|mcg|µg|g|ml|units?|iu)\b\s*$", re.IGNORECASE)
 RXNORM = "http://www.nlm.nih.gov/research/umls/rxnorm"
 TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
@@ -93,8 +80,8 @@ def format_allergy(data: dict[str, Any]) -> str:
 
 def save_clinical_note(args: ClinicalNoteArgs, context: ToolContext) -> ToolOutput:
     """A new current DocumentReference holding the note as text."""
-    known = next((loinc for key, loinc in NOTE_TYPES.items() if key in args.note_type.lower()), None)
-    coding = [{"system": "http://loinc.org", "code": known[0], "display": known[1]}] if known else []
+    known = clinical("entries")["note_types"].items()
+    coding = [{"system": "http://loinc.org", **loinc} for key, loinc in known if key in args.note_type.lower()][:1]
     attachment = {
         "contentType": "text/plain; charset=utf-8",
         "data": base64.b64encode(args.note_text.encode()).decode(),
@@ -171,11 +158,10 @@ def _is_drug(substance: str, context: ToolContext) -> bool:
 
 def _severity(text: str | None) -> str | None:
     word = (text or "").strip().lower()
-    if not word or word in UNSAID:
-        return None
-    if word not in SEVERITY:
+    known = next((code for code, words in clinical("entries")["severity"].items() if word in words), None)
+    if known is None:
         raise ToolError(ErrorType.INVALID_ARGS, "severity is mild, moderate or severe", missing_fields=["severity"])
-    return SEVERITY[word]
+    return known or None
 
 
 def _who(data: dict[str, Any]) -> str:

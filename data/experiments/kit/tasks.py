@@ -14,7 +14,7 @@ from docgemma.llm.base import Prompt
 from docgemma.nodes.context import decided
 from docgemma.nodes.tool_select import COPIED, constrain, options
 from docgemma.paths import kit
-from docgemma.prompts import ANALYTICAL_PREFIX, SELECT_SYSTEM, Ask
+from docgemma.prompts import ANALYTICAL_PREFIX, Ask
 from docgemma.rules.known import NOTHING
 from docgemma.rules.plan import missing, runnable
 from docgemma.schemas import NO_TOOL, Schema
@@ -175,7 +175,7 @@ def _selection(state: AgentState, tools: list[Tool], with_: Options, llm: Metere
         "short": [f"{tool.name}{tool.signature}: {tool.label}" for tool in tools],
         "full": [tool.full_description for tool in tools],
     }[with_.get("describe", "full")]
-    role, list_, example, close = SELECT_SYSTEM.split("\n\n")
+    role, list_, example, close = prompts.system("tool_select").split("\n\n")
     system = [role, list_.format(full_desc_tool_list="\n\n".join(f"- {line}" for line in described))]
     system += [example.format(matched_example_query=tool.example, matched_example_tool=tool.name) for tool in shown]
     ask = prompts.ask_tool(state, tools, none)

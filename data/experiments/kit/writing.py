@@ -13,7 +13,7 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_thinking
 from docgemma.nodes.context import decided
 from docgemma.nodes.synthesize import MIN_WORDS
-from docgemma.prompts import BRIEF, SYNTHESIZE_SYSTEM, answer_prompt, ask_intent
+from docgemma.prompts import BRIEF, answer_prompt, ask_intent, system
 from docgemma.rules.grounding import ground
 from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import listed
@@ -55,10 +55,10 @@ def inside_words() -> list[str]:
 def _prompt(state: AgentState, with_: Options) -> Prompt:
     """As the agent asks, but for `system` (other words), `brief`, `add` (behind the system's words), `prefix`."""
     prompt = answer_prompt(state)
-    system = with_.get("system", prompt.system)
+    told = with_.get("system", prompt.system)
     if "brief" in with_:
-        system = BRIEF * bool(with_["brief"]) + SYNTHESIZE_SYSTEM
-    return replace(prompt, system="\n\n".join(filter(None, [system, with_.get("add")])), prefix=with_.get("prefix", ""))
+        told = BRIEF * bool(with_["brief"]) + system("synthesize")
+    return replace(prompt, system="\n\n".join(filter(None, [told, with_.get("add")])), prefix=with_.get("prefix", ""))
 
 
 def _written(prompt: Prompt, with_: Options, llm: Metered) -> tuple[str, bool]:

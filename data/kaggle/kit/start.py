@@ -8,7 +8,7 @@ from docgemma.errors import DocGemmaError, ModelError, kind_and_place
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.llm.medgemma import find_weights, nvidia_device
 from docgemma.notebook import release, shared_model
-from docgemma.prompts import INTENT_SYSTEM
+from docgemma.prompts import system
 from docgemma.schemas import IntentClassification
 from docgemma.settings import Settings, read_settings
 
@@ -59,7 +59,7 @@ def trial(llm: LLM) -> LLM:
 
 
 def _generate(llm: LLM) -> None:
-    asked = Prompt(user="Clinician's question: What is hypertension?", system=INTENT_SYSTEM)
+    asked = Prompt(user="Clinician's question: What is hypertension?", system=system("intent_classify"))
     llm.structured(asked, IntentClassification, GenConfig(max_tokens=256), node="trial")
     if not llm.text(asked, GenConfig(max_tokens=16), node="trial").value:  # Gemma 3 in float16 answers only padding
         raise ModelError(f"The model {llm.name} says nothing.", hint="Restart the session and run all cells again.")
