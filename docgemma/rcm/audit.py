@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.rcm.assertion import status
-from docgemma.rcm.header import identity_of
+from docgemma.rcm.header import identity_of, same_name
 from docgemma.rcm.records import CONFIDENT, LEADS, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
-from docgemma.text.characters import fold
 from docgemma.text.numbers import quantities
 
 LETTERS = 3  # of a word that is compared between a claim and its quote
@@ -174,8 +173,4 @@ def _another(document: Document, page: Page, asked: Identity) -> bool:
 def _same_person(one: Identity, other: Identity) -> bool:
     if one["birth_date"] and other["birth_date"] and one["birth_date"] != other["birth_date"]:
         return False
-    mine, theirs = (fold(who["name"]).replace(",", " ").replace(".", " ").split() for who in (one, other))
-    small, large = sorted((mine, theirs), key=len)
-    return all(
-        any(part == two or (1 in (len(part), len(two)) and part[0] == two[0]) for two in large) for part in small
-    )
+    return not one["name"] or not other["name"] or same_name(one["name"], other["name"])
