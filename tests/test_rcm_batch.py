@@ -55,7 +55,7 @@ def run(folder: Path, **given: Any) -> Any:
 
 
 def lines(folder: Path) -> dict[str, dict[str, Any]]:
-    return {line["file"]: line for line in read_lines(folder / "out.jsonl")}
+    return {line["file"]: line for line in read_lines(folder / "out.jsonl", failed=True)}
 
 
 def asked(folder: Path) -> list[str]:

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from docgemma.cli.rcm_ledger import app
 from docgemma.errors import StoreError, UsageError
 from docgemma.paths import data_file
-from docgemma.rcm.ledger import COLUMNS, KEEP_DAYS, START, Ledger, digest, open_ledger
+from docgemma.rcm.ledger import COLUMNS, START, Ledger, digest, open_ledger
 from docgemma.rcm.ledger_stores import MysqlStore, PostgresStore, SqliteStore, fetch
 from tests import ledger_writer
 from tests.databases import postgres_server
@@ -585,15 +585,6 @@ def test_a_lost_ledger_is_found_when_a_new_one_was_begun(tmp_path: Path) -> None
     assert [fault.row for fault in ledger.verify()] == [1, 2, 3, 4, 5]
 
 
-def test_audit_rows_are_kept_for_seven_years(ledger: Ledger) -> None:
-    filled(ledger)
-    with pytest.raises(UsageError, match="seven years"):
-        ledger.retain(KEEP_DAYS - 1)
-    assert ledger.retain(KEEP_DAYS) == 0
-    change(ledger, "created_at", "2001-02-03 04:05:06.000007", "id = 1")
-    assert ledger.retain(KEEP_DAYS) == 1 and len(everything(ledger)) == 5
-
-
 def test_the_command_line_checks_and_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCGEMMA_HOME", str(tmp_path))
     run = CliRunner().invoke
@@ -610,8 +601,6 @@ def test_the_command_line_checks_and_shows(tmp_path: Path, monkeypatch: pytest.M
     assert json.loads(run(app, ["verify", "--json"]).stdout) == {"ok": True, "rows": 5, "head": head, "faults": []}
     assert [entry["id"] for entry in json.loads(run(app, ["show", "s", "--json"]).stdout)["rows"]] == [1, 2, 3, 4, 5]
     assert "(note.pdf, page 3)" in run(app, ["show", "s"]).stdout and "No row" in run(app, ["show", "t"]).stdout
-    assert "0 rows are older" in run(app, ["retain"]).stdout and len(everything(ledger)) == 5
-    assert isinstance(run(app, ["retain", "--days", "30"]).exception, UsageError)
     wrong = run(app, ["verify", "--expect", "0" * 63 + "1"])
     assert wrong.exit_code == 1 and "expected hash" in wrong.stderr
     change(ledger, "verbatim_quote", "Six weeks of physical therapy", "id = 2")

@@ -1,7 +1,4 @@
-"""Messages are scanned: a draft for the clinician that is valid FHIR and sent to nobody, or nothing, and why.
-
-Also the cost of a month, recomputed from measured tokens.
-"""
+"""Messages are scanned: a draft for the clinician that is valid FHIR and sent to nobody, or nothing, and why."""
 
 import json
 from typing import Any
@@ -13,7 +10,6 @@ from typer.testing import CliRunner
 from docgemma.cli.rcm import app
 from docgemma.errors import StoreError, UsageError
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.rcm.cost import monthly_cost, tokens_per_chart
 from docgemma.rcm.prescan import DATA, MOST, Draft, prescan
 from docgemma.rcm.records import DISCLAIMER, Policy
 from docgemma.text.quoted import quotations
@@ -177,20 +173,6 @@ def test_a_long_list_is_verified_in_part_and_the_rest_is_named() -> None:
 def test_another_resource_is_refused() -> None:
     with pytest.raises(UsageError):
         prescan({"resourceType": "Patient"}, Agent(), load_drug_names(), POLICIES)
-
-
-def test_a_month_is_computed_from_measured_tokens_at_the_prices_that_part_7_implies() -> None:
-    measured = tokens_per_chart(
-        [{"tokens": {"prompt": 3_000, "completion": 500}}, {"tokens": {"prompt": 1_500, "completion": 0}}]
-    )
-    assert measured == 2_500
-    rows = monthly_cost(measured)
-    assert [row["charts"] for row in rows] == [5_000, 50_000, 500_000, 5_000_000]
-    assert (rows[0]["price_low"], rows[0]["price_high"]) == (1.6, 3.0)  # 80 and 150 dollars for 50 million tokens
-    assert all(row["low"] == row["spec_low"] / 4 and row["high"] == row["spec_high"] / 4 for row in rows)
-    assert all((row["low"], row["high"]) == (row["spec_low"], row["spec_high"]) for row in monthly_cost(10_000))
-    with pytest.raises(UsageError):
-        tokens_per_chart([])
 
 
 def test_a_message_is_scanned_from_the_command_line_and_the_draft_is_printed(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 from docgemma.rcm.criteria import judge
 from docgemma.rcm.passages import passages
-from docgemma.rcm.policy_files import _read_by, load_policies
+from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Criterion, Policy
 from docgemma.rcm.sentences import sentences_of
 from docgemma.reading.encoder import Encoder
@@ -113,15 +113,6 @@ def test_the_lines_that_it_was_trained_on_are_labelled_with_known_items():
     for path in sorted((HERE / "notes").glob("*.tsv")):
         for line in path.read_text(encoding="utf-8").splitlines():
             assert line.startswith("### ") or line.count("\t") == 1, (path.name, line)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{}, {"item": "insulin", "any": []}, {"either": [], "both": []}, {"measure": {"name": ["x"], "unit": "stone"}}],
-)
-def test_a_wrong_pattern_is_refused(wrong):
-    with pytest.raises((ValueError, KeyError)):
-        _read_by(wrong, {})
 
 
 def test_damaged_weights_are_one_clear_line(tmp_path):

@@ -10,12 +10,12 @@ from docgemma.rcm.criteria import _either, judge
 from docgemma.rcm.extract import policy_index
 from docgemma.rcm.header import identity_of
 from docgemma.rcm.measures import holds
+from docgemma.rcm.patterns import Finding
 from docgemma.rcm.people import _means, settle, with_name
 from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.records import Identity
 from docgemma.rcm.scope import Named, Person, Wanted, intent_of, names_service, nearest, payer_in
 from docgemma.rcm.sentences import sentences_of
-from docgemma.rcm.shown import Finding
 from docgemma.rcm.sides import sides
 from docgemma.reading.reader import load_reader
 from docgemma.text.births import read_births

@@ -59,18 +59,6 @@ def show(
         say("No row is of this session.")
 
 
-@app.command()
-def retain(
-    days: Annotated[Optional[int], typer.Option(help="Rows older than this; seven years at least.")] = None,
-    at: At = None,
-) -> None:
-    """Count the rows that may be archived. None is removed: that would break the chain."""
-    from docgemma.rcm.ledger import KEEP_DAYS
-
-    days = KEEP_DAYS if days is None else days
-    say(f"{_ledger(at).retain(days)} rows are older than {days} days and may be archived; none was removed.")
-
-
 def _ledger(at: str | None) -> "Ledger":
     from pathlib import Path
 

@@ -306,7 +306,7 @@ def _turn(
     message: str, stored: dict[str, Any], pdf: Sequence[Path], patient: str | None, around: Surroundings
 ) -> RcmState:
     """What a new message brings; a clarification that waits keeps the files of its question."""
-    turn = RcmState(message=message, path=[], calls=[])
+    turn = RcmState(message=message, path=[])
     if pdf or not stored.get("pending_user_input"):
         turn |= {"files": [around.shelf.begin(path) for path in pdf], "turn": uuid.uuid4().hex, "given_patient": None}
     if patient is not None:

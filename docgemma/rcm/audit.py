@@ -3,15 +3,15 @@
 Also the confidence and the escalation that follow.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from docgemma.rcm.assertion import status
-from docgemma.rcm.header import identity_of
+from docgemma.rcm.header import identity_of, same_name
 from docgemma.rcm.records import CONFIDENT, LEADS, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
-from docgemma.text.characters import fold
 from docgemma.text.numbers import quantities
 
 LETTERS = 3  # of a word that is compared between a claim and its quote
@@ -19,7 +19,6 @@ WEIGHTS = {"audit_pass_rate": 0.5, "citation_density": 0.3, "self_assessment": 0
 MARKS = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
 )
-HYPHEN = "\u00ad"  # stands for a hyphen at a line's end, which may be a part of the word or not
 
 
 def verify(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None) -> Claim:
@@ -40,7 +39,7 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     page = next((one for document in found for one in document["pages"] if one["number"] == claim["page"]), None)
     if page is None or page["failed"]:
         return ["no such document or page, or it could not be read"]
-    places = _places(claim["quote"], page["text"])
+    places = places_of(claim["quote"], page["text"])
     if not places:
         return ["the quote does not stand there"]
     places = [(start, end) for start, end in places if section_at(found[0], page, start) == claim["section"]]
@@ -117,53 +116,16 @@ def insufficient(judged: Sequence[Judged]) -> list[str]:
     return [f"Insufficient Documentation: {one['id']}: {one['text']}" for one in open_]
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
-    """Blanks folded, typographic marks plain, line-end hyphens marked; with the place of each character."""
-    out, at, text = list[str](), list[int](), text.translate(MARKS)
-    for place, char in enumerate(text):
-        if char == HYPHEN and not text[place + 1 : place + 2].isspace():
-            continue
-        if char.isspace():
-            if out and out[-1] == "-" and "\n" in text[place : place + 2] and len(out) > 1 and out[-2].isalnum():
-                out[-1] = HYPHEN
-            elif out and out[-1] not in (" ", HYPHEN):
-                out.append(" ")
-                at.append(place)
-            continue
-        out.append(char)
-        at.append(place)
-    return "".join(out), at
-
-
-def _places(quote: str, text: str) -> list[tuple[int, int]]:
-    """Where the quote stands in a page's text, in whole words and numbers."""
-    (words, _), (page, at) = _folded(quote.strip()), _folded(text)
-    wanted, found = words.strip(), []
-    for start in range(len(page)):
-        if page[start] != wanted[0] or not _border(page, start):
-            continue
-        one, here = 0, start
-        while one < len(wanted) and here < len(page):
-            if page[here] == HYPHEN and wanted[one] not in ("-", HYPHEN):
-                here += 1
-            elif wanted[one] == page[here] or (page[here] == HYPHEN and wanted[one] in ("-", HYPHEN)):
-                one, here = one + 1, here + 1
-            else:
-                break
-        if one == len(wanted) and _border(page, here):
-            found.append((at[start], at[here - 1] + 1))
-    return found
-
-
-def _border(text: str, at: int) -> bool:
-    """Whether no word or number goes on here: "able" is not in "unable", nor "2 weeks" in "12 weeks" or "1.2 weeks"."""
-    before, after = text[at - 1 : at], text[at : at + 1]
-    if before in ("", " ") or after in ("", " "):
-        return True
-    inner = (before in ".,'/" and after.isalnum() and text[at - 2 : at - 1].isalnum()) or (
-        after in ".,'/" and before.isalnum() and text[at + 1 : at + 2].isalnum()
-    )
-    return not (before.isalnum() and after.isalnum()) and not inner and HYPHEN not in (before, after)
+def places_of(quote: str, text: str) -> list[tuple[int, int]]:
+    """Where a quote stands in a page's text, in whole words and numbers: "able" is not in "unable", nor "2 weeks" in
+    "1.2 weeks". Blanks and typographic marks are folded; a hyphen at a line's end may be a part of the word or not."""
+    said, page = quote.translate(MARKS), text.translate(MARKS)
+    broken = "(?:\u00ad\\s*|-[^\\S\n]*\n\\s*)?"  # a word goes on in the next line, or may
+    words = [broken.join(re.escape(char) if char != "-" else "[-\u00ad]\\s*" for char in word) for word in said.split()]
+    begins = "(?<!\\w)(?<!\\w[.,'/])(?<![-\u00ad]\n)" if said.strip()[:1].isalnum() else ""
+    ends = "(?!\\w|[.,'/]\\w|[-\u00ad]\n)" if said.strip()[-1:].isalnum() else ""
+    whole = begins + "\\s+".join(words) + ends
+    return [found.span() for found in re.finditer(whole, page)] if words else []
 
 
 def _around(text: str, start: int, end: int) -> str:
@@ -211,8 +173,4 @@ def _another(document: Document, page: Page, asked: Identity) -> bool:
 def _same_person(one: Identity, other: Identity) -> bool:
     if one["birth_date"] and other["birth_date"] and one["birth_date"] != other["birth_date"]:
         return False
-    mine, theirs = (fold(who["name"]).replace(",", " ").replace(".", " ").split() for who in (one, other))
-    small, large = sorted((mine, theirs), key=len)
-    return all(
-        any(part == two or (1 in (len(part), len(two)) and part[0] == two[0]) for two in large) for part in small
-    )
+    return not one["name"] or not other["name"] or same_name(one["name"], other["name"])

@@ -38,16 +38,19 @@ def as_document(name: str, texts: Iterable[tuple[str, str]]) -> Document:
     return Document(name=name, digest=digest, pages=pages)
 
 
-def chart_claims(chart: Chart, kinds: Collection[Kind]) -> list[Claim]:
-    """The entries of these kinds, each as a claim in its own words; not yet verified."""
+def claims_of(document: Document, kind: Kind) -> list[Claim]:
+    """Each page of such a document as a claim in its own words; not yet verified."""
     return [
-        Claim(
-            claim=entry.text, quote=entry.text, document=chart_name(chart), page=number, section=entry.section,
-            verified=False, kind=entry.kind, source=entry.source,
-        )
-        for number, entry in enumerate(entries(chart), 1)
-        if entry.kind in kinds
+        Claim(claim=page["text"], quote=page["text"], document=document["name"], page=page["number"],
+              section=page["sections"][0]["title"], verified=False, kind=kind)
+        for page in document["pages"]
     ]  # fmt: skip
+
+
+def chart_claims(chart: Chart, kinds: Collection[Kind]) -> list[Claim]:
+    """The entries of these kinds, each as a claim that names the resource it is of."""
+    pairs = zip(entries(chart), claims_of(chart_document(chart), "note"), strict=True)
+    return [{**claim, "kind": entry.kind, "source": entry.source} for entry, claim in pairs if entry.kind in kinds]
 
 
 def entries(chart: Chart) -> list[Entry]:

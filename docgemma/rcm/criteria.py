@@ -1,15 +1,15 @@
 """Judge the criteria of a policy: MET, NOT MET or NOT DOCUMENTED, each with the sentence that decides.
 
 Code finds the policy's terms (`shown_by`), the trained evidence reader what is said in other words (`read_by`). A
-language model may find more; what it picks passes the same checks for denial, side and number, so that it can make no
-denied sentence into "met".
+language model may find more; what it picks passes checks for denial, side and number, so that it can make no denied
+sentence into "met".
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from pydantic import create_model
@@ -20,19 +20,19 @@ from docgemma.rcm.audit import verify
 from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.meaning import embed
 from docgemma.rcm.passages import passages
+from docgemma.rcm.patterns import Asked, Finding, leaves
 from docgemma.rcm.read_by import judge_read
 from docgemma.rcm.records import AGAINST, PLANNED, Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
-from docgemma.rcm.shown import Asked, Finding, considered, judge_pattern, leaves, opposes, passes
+from docgemma.rcm.shown import bears_out, judge_pattern
 from docgemma.rcm.sides import parts, same_part, sides
 from docgemma.rcm.statements import statements
 from docgemma.schemas import Schema
 
 CANDIDATES = 12  # sentences that a language model chooses among
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
-NO_SENTENCE = "none"
 NEAR = 0.75  # cosine from which a sentence is about a criterion: 1 in 150 sentences about something else is above it
-APART = "judged differently by code and model; a person decides"
+APART = "judged differently; a person decides"
 LETTERS = 4  # of a word that tells what a criterion is about
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as it was published
 SYSTEM = """\
@@ -64,31 +64,40 @@ def judge(
     """
     said = sorted(sentences_of(documents, today), key=lambda one: (one.document, one.page, one.start))
     stated, requests = statements(said)
+    heads = [one for one in said if one not in set(stated)]
     days = [date.fromisoformat(one.day) for one in said if one.day and one.day <= today.isoformat()]
-    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None))
-    whole = replace(whole, heads=[one for one in said if one not in whole.known])
+    whole = Asked(stated, side, today, _only_sides(said), requests, max(days, default=None), heads)
     read = passages(tuple(stated))
     judged, claims = list[Judged](), list[Claim]()
     for criterion in policy["criteria"]:
-        made = list[Claim]()
         held = replace(whole, sentences=[one for one in stated if not _elsewhere(one.text, criterion["text"])])
         finding = judge_pattern(criterion["shown_by"], held)
         if "read_by" in criterion:
             finding = _either(finding, judge_read(criterion["read_by"], read, held))
         if llm is not None and llm.profile != "edge" and said:
             finding = _with_model(criterion, finding, held, llm)
-        intended = any(part.get("planned") for part in leaves(criterion["shown_by"]))
-        for against in (False, True):
-            denied = against != (finding.verdict == "NOT MET")
-            for quote in finding.against if against else finding.quotes:
-                lead = f"{AGAINST}it: " if denied else PLANNED if intended and in_plan(quote) else ""
-                claim = claim_of(quote, f"{lead}{quote.text}", criterion["id"])
-                made.append(verify(claim, documents, asked=asked))
+        made = [verify(claim, documents, asked=asked) for claim in _claims(criterion, finding)]
         claims += made
         if finding.verdict != "NOT DOCUMENTED" and not all(claim["verified"] for claim in made):
             finding = Finding("NOT DOCUMENTED", "its quote did not pass the audit")
-        judged.append(_judged(criterion, finding))
+        quote = finding.quotes[0] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
+        judged.append(Judged(
+            id=criterion["id"], text=criterion["text"], verdict=finding.verdict, quote=quote.text if quote else "",
+            document=quote.document if quote else "", page=quote.page if quote else None,
+            section=quote.section if quote else "", why=finding.why,
+        ))  # fmt: skip
     return judged, claims
+
+
+def _claims(criterion: Criterion, finding: Finding) -> list[Claim]:
+    """A finding's quotes as claims, those against the criterion, and those of a plan, told as such."""
+    intended = any(part.get("planned") for part in leaves(criterion["shown_by"]))
+    found = list[Claim]()
+    for quotes, denied in ((finding.quotes, finding.verdict == "NOT MET"), (finding.against, True)):
+        for quote in quotes:
+            lead = f"{AGAINST}it: " if denied else PLANNED if intended and in_plan(quote) else ""
+            found.append(claim_of(quote, f"{lead}{quote.text}", criterion["id"]))
+    return found
 
 
 def _either(listed: Finding, read: Finding) -> Finding:
@@ -107,33 +116,22 @@ def _elsewhere(said: str, asked: str) -> bool:
     return bool(parts(said) and parts(asked)) and not same_part(said, asked)
 
 
-def _judged(criterion: Criterion, finding: Finding) -> Judged:
-    quote = finding.quotes[0] if finding.quotes and finding.verdict != "NOT DOCUMENTED" else None
-    return Judged(
-        id=criterion["id"], text=criterion["text"], verdict=finding.verdict, quote=quote.text if quote else "",
-        document=quote.document if quote else "", page=quote.page if quote else None,
-        section=quote.section if quote else "", why=finding.why,
-    )  # fmt: skip
-
-
 def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -> Finding:
     """What the language model adds: evidence in other words. Where it says the opposite of code, a person decides."""
-    nearest = candidates(criterion["text"], considered(criterion["shown_by"], held))
-    if not nearest:
-        return finding
-    numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(nearest) + 1)), NO_SENTENCE])]
+    nearest = candidates(criterion["text"], held.considered(criterion["shown_by"]))
+    numbers: Any = Literal[tuple([*(str(number) for number in range(1, len(nearest) + 1)), "none"])]
     verdict: Any = Literal["met", "not_met", "unknown"]
     schema = create_model("Verdict", __base__=Schema, verdict=(verdict, ...), sentence=(numbers, ...))
     numbered = "\n".join(f"{number}. {one.text}" for number, one in enumerate(nearest, 1))
     side = f" (requested side: {held.side})" if held.side else ""
     prompt = Prompt(system=SYSTEM, user=f"Sentences:\n{numbered}\n\nCriterion{side}: {criterion['text']}")
-    value: Any = llm.structured(prompt, schema, GENERATION, node="judge").value
-    if value.verdict == "unknown" or value.sentence == NO_SENTENCE:
+    value: Any = llm.structured(prompt, schema, GENERATION, node="judge").value if nearest else None
+    if value is None or value.verdict == "unknown" or value.sentence == "none":
         return finding
-    chosen = nearest[int(value.sentence) - 1]
-    said: Verdict = "MET" if value.verdict == "met" else "NOT MET"
-    fits = (passes if said == "MET" else opposes)(chosen, criterion["shown_by"], held)
-    if not fits or finding.verdict == said or not _concerns(chosen, criterion):
+    chosen, said = nearest[int(value.sentence) - 1], cast(Verdict, value.verdict.upper().replace("_", " "))
+    if finding.verdict == said or not bears_out(said, chosen, criterion["shown_by"], held):
+        return finding
+    if not _concerns(chosen, criterion):
         return finding
     if finding.verdict == "NOT DOCUMENTED" and not finding.against:
         return Finding(said, "stated, as the language model reads it", (chosen,))
@@ -142,14 +140,14 @@ def _with_model(criterion: Criterion, finding: Finding, held: Asked, llm: LLM) -
 
 def _concerns(sentence: Sentence, criterion: Criterion) -> bool:
     """Whether a sentence is about a criterion: by a word of its text, a term that shows it, or the meaning."""
-    said = {word.text.removesuffix("s") for word in sentence.words}
-    small = set(lists("negation")["small_words"]) | set(lists("opposites")["generic"])
-    asked = {word.text.removesuffix("s") for word in words_of(criterion["text"]) if len(word.text) >= LETTERS}
-    parts_of = leaves(criterion["shown_by"])
-    named = [terms for one in parts_of for terms in (one.get("measure", {}).get("name", ()), *one.get("any", [])[:1])]
-    named += [one.get("refuted_by", ()) for one in parts_of]
-    if said & (asked - small) or any(hits(terms, sentence.words) for terms in named):
+    small = {*lists("negation")["small_words"], *lists("opposites")["generic"]}
+    asked = {word.text.removesuffix("s") for word in words_of(criterion["text"]) if len(word.text) >= LETTERS} - small
+    if asked & {word.text.removesuffix("s") for word in sentence.words}:
         return True
+    for part in leaves(criterion["shown_by"]):
+        terms = [*part.get("measure", {}).get("name", ()), *part.get("any", [[]])[0], *part.get("refuted_by", ())]
+        if hits(terms, sentence.words):
+            return True
     one, other = embed([sentence.text, criterion["text"]])
     return bool(one @ other >= NEAR)
 

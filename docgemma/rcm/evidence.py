@@ -122,24 +122,11 @@ def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, 
     texts = [
         f"{' with '.join(one.drugs)}: {one.severity} interaction. {one.mechanism} {one.management}" for one in found
     ]
-    document = paged(f"{answer.source}, as of {answer.as_of or 'an unknown date'}", "Drug interactions", texts)
+    name = f"{answer.source}, as of {answer.as_of or 'an unknown date'}"
+    document = as_document(name, [("Drug interactions", text) for text in texts])
     stops = [text for text, one in zip(texts, found, strict=True) if one.severity in ("contraindicated", "major")]
     unknown = [*unknown, *answer.not_covered]
     return document, stops, [f"Not covered: {', '.join(unknown)}."] if unknown else []
-
-
-def paged(name: str, section: str, texts: Sequence[str]) -> Document:
-    """Texts as a document with a page each."""
-    return as_document(name, ((section, text) for text in texts))
-
-
-def claims_of(document: Document, kind: Any) -> list[Claim]:
-    """Each page of a paged document as a claim in its own words; not yet verified."""
-    return [
-        Claim(claim=page["text"], quote=page["text"], document=document["name"], page=page["number"],
-              section=page["sections"][0]["title"], verified=False, kind=kind)
-        for page in document["pages"]
-    ]  # fmt: skip
 
 
 def from_documents(intent: Intent, question: str, documents: Sequence[Document]) -> list[Claim]:

@@ -10,7 +10,7 @@ from docgemma.ehr.facts import medication
 from docgemma.errors import ModelError, StoreError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm import evidence
-from docgemma.rcm.chart import chart_claims
+from docgemma.rcm.chart import as_document, chart_claims, claims_of
 from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.criteria import judge
 from docgemma.rcm.denials import analyze
@@ -18,6 +18,7 @@ from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.header import identity_of
 from docgemma.rcm.people import differs, everyone, fits_pronoun, settle, shown, with_name
 from docgemma.rcm.policies import PolicyIndex, load_policies, payers
+from docgemma.rcm.policy_names import called
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
 from docgemma.rcm.scope import Person, looked_for, names_service, payer_in, says_nothing
 from docgemma.rcm.sentences import HEAD
@@ -137,7 +138,7 @@ def _chart(state: RcmState, around: Surroundings) -> RcmState:
         drugs = [*want["drugs"], *(one["name"] for one in listed if one["active"])]
         document, update["grave"], update["open_checks"] = evidence.interactions(drugs, around.knowledge)
         papers.append(document)
-        claims += evidence.claims_of(document, "interaction")
+        claims += claims_of(document, "interaction")
         trace.append({"name": "check_drug_interactions", "ok": True, "source": document["name"]})
     documents = around.shelf.documents(state["documents_processed"])
     trace += [{"name": "pdf_extractor", "ok": True, "source": one["name"]} for one in documents]
@@ -168,8 +169,8 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
         return {**update, "criteria": [], "error": NO_POLICY, "told": NO_POLICY}
     update["told"], procedure = f"policy {policy['id']}", policy["procedures"][0]["name"]
     if not documents:  # what the payer asks for, in the policy's words, and how such requests fare; nothing is judged
-        paper = evidence.paged(policy["id"], "Criteria", [one["text"] for one in policy["criteria"]])
-        claims = evidence.claims_of(paper, "document")
+        paper = as_document(policy["id"], [("Criteria", one["text"]) for one in policy["criteria"]])
+        claims = claims_of(paper, "document")
         risk = analyze(state["payer"], procedure, [])
         return {**update, "papers": [*state["papers"], paper], "extractions": claims, "risk": risk}
     side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
@@ -201,7 +202,7 @@ def _gate(state: RcmState, around: Surroundings) -> RcmState:
         asked = " ".join(requested_in(around.shelf.documents(state["documents_processed"]), headed_only=True))
         drugs = list(dict.fromkeys([*drugs, *(one.name for one in load_drug_names().find(asked))])) if chart else []
         if policy:  # "knee MRI, after naproxen": only a drug that is the policy's is requested
-            known = " / ".join(name for one in policy["procedures"] for name in (one["name"], *one["also"]))
+            known = " / ".join(called(policy))
             drugs = [name for name in drugs if names([name], known)]
     elif state["query_intent"] != "SAFETY_CHECK":
         drugs = []

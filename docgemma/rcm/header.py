@@ -9,6 +9,7 @@ from docgemma.rcm.records import Document, Identity
 from docgemma.text.births import read_births
 from docgemma.text.characters import fold
 
+MARKS = str.maketrans(",.", "  ")  # of a name
 APART = "|/·•;"  # between the fields of a line without labels
 LONGEST = 3  # words of a label
 NAME_WORDS = 12  # the longest name of the record store has eleven
@@ -52,7 +53,7 @@ def identity_of(document: Document) -> Identity:
 
 def _placed(found: list[dict[str, str]], now: dict[str, str], field: str, value: str) -> dict[str, str]:
     """Put a field to the patient `now` spoken of, or to another if it must be another's; returns whose it is."""
-    same = [one for one in found if field == "name" and ("name" not in one or _same(one["name"], value))]
+    same = [one for one in found if field == "name" and ("name" not in one or same_name(one["name"], value))]
     if field == "birth_date" and now.get(field, value) != value:  # of one name, and another patient
         same = [one for one in found if one.get(field) == value and one.get("name") == now.get("name")]
         now = same[0] if same else {"name": now["name"]} if "name" in now else {}
@@ -69,14 +70,14 @@ def _shown(one: dict[str, str]) -> str:
     return f"{one['name']} ({born})" if one.get("name") and born else one.get("name") or f"a patient {born}"
 
 
-def _same(one: str, other: str) -> bool:
+def same_name(one: str, other: str) -> bool:
     """Whether two names are one, whatever the middle names, the order and the initials: "Gonzalez, M." too."""
-    left, right = (set(fold(name).replace(".", "").split()) for name in (one, other))
-    return _fit(left, right) or _fit(right, left)
-
-
-def _fit(few: set[str], many: set[str]) -> bool:
-    return all(len(word) == 1 and any(one.startswith(word) for one in many - few) for word in few - many)
+    left, right = (set(fold(name).translate(MARKS).replace("'s", "").split()) for name in (one, other))
+    few, many = sorted((left, right), key=len)
+    rest = many - few
+    return bool(few) and all(
+        word in many or any(part[0] == word[0] and 1 in (len(part), len(word)) for part in rest) for word in few
+    )
 
 
 def _fields(line: str, above: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import UsageError, kind_and_place
-from docgemma.rcm.audit import _places
+from docgemma.rcm.audit import places_of
 from docgemma.rcm.pdf import _clean, _inside, _opened
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _boxes(words: Sequence[dict[str, Any]], quotes: Sequence[str]) -> list[list[
         text, top = text + shown, word["top"]
     found = list[list[Box]]()
     for quote in quotes:
-        places = _places(quote, text) if quote.strip() else []
+        places = places_of(quote, text) if quote.strip() else []
         hit = [[word for one, two, word in marks if one < end and start < two] for start, end in places]
         lines = [list(line) for some in hit for _, line in groupby(some, key=lambda word: round(word["top"] / LINE))]
         ends = [(line[0], line[-1]) for line in lines]

@@ -1,11 +1,11 @@
 """A record store whose last charts stand in for it while it cannot be reached, and that says so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from docgemma.ehr.base import Chart, PatientMatch, RecordStore, Resource
+from docgemma.ehr.base import Chart, RecordStore, Resource
 from docgemma.ehr.sqlite import SqliteStore
 from docgemma.errors import StoreError
 from docgemma.paths import private_file
@@ -45,20 +45,9 @@ class KeptStore:
         self.as_of = next((item["valueDateTime"] for item in told if item.get("url") == KEPT), "")
         return chart
 
-    def search_patients(self, name: str, limit: int = 20) -> list[PatientMatch]:
-        return self._asked(lambda store: store.search_patients(name, limit))
-
-    def patient(self, patient_id: str) -> PatientMatch | None:
-        return self._asked(lambda store: store.patient(patient_id))
-
-    def born(self, days: Sequence[str]) -> list[PatientMatch]:
-        return self._asked(lambda store: store.born(days))
-
-    def by_identifier(self, values: Sequence[str]) -> dict[str, list[PatientMatch]]:
-        return self._asked(lambda store: store.by_identifier(values))
-
-    def named(self, groups: Sequence[Sequence[str]], born: Sequence[str] = ()) -> list[list[PatientMatch]]:
-        return self._asked(lambda store: store.named(groups, born))
+    def __getattr__(self, name: str) -> Any:
+        """The other look-ups of a record store (patient, born, named, ...), from where they can be answered."""
+        return lambda *args, **options: self._asked(lambda store: getattr(store, name)(*args, **options))
 
     def close(self) -> None:
         """Close the kept charts; the store itself belongs to whoever opened it."""

@@ -6,7 +6,7 @@ What its check finds and what it cannot, and how to recompute a hash by hand: da
 import hashlib
 import json
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -28,7 +28,6 @@ HASHED = (
 )  # fmt: skip
 COLUMNS = (*HASHED, "row_hash")
 START = "0" * 64  # the hash before the first row
-KEEP_DAYS = 2557  # seven years, two leap days included
 log = logging.getLogger(__name__)
 
 
@@ -151,19 +150,6 @@ class Ledger:
         if not expected:
             faults.append(Fault(None, "the expected hash is of none of the rows"))
         return Report(count, head, faults)
-
-    def retain(self, days: int) -> int:
-        """How many rows are older than `days`. They may be archived; none is removed, which would break the chain.
-
-        Raises:
-            UsageError: less than seven years.
-        """
-        if days < KEEP_DAYS:
-            raise UsageError(f"Audit rows are kept for at least seven years ({KEEP_DAYS} days), not {days} days.")
-        limit = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
-        with self.store.session(self.store.snapshot) as connection:
-            query = f"SELECT COUNT(*) FROM {TABLE} WHERE created_at < {self.store.mark}"
-            return int(fetch(connection, query, [self.store.stored(limit)])[0][0])
 
     def _end(self, connection: Any) -> tuple[int, str]:
         """Id and hash of the last row, which must be the last that was sealed."""

@@ -10,22 +10,22 @@ from docgemma.rcm.pii import Scrubber
 from docgemma.settings import Settings
 
 
-class Unreached(LLM):
-    """Stands for a model that could not be loaded; whatever it is asked, it does not answer."""
-
-    def __init__(self, name: str, why: ModelError):
-        self.name, self.why = name, why
-
-    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
-        raise self.why
-
-
 def load_first(name: str | None, settings: Settings, on_progress: Callable[[str], object] | None = None) -> LLM:
-    """The model that is asked first; where its server is down, one that never answers, so that the next one does."""
+    """The model that is asked first; where its server is down, one that answers nothing, so that the next one does."""
     try:
         return load_llm(name, settings, on_progress=on_progress)
-    except ModelError as error:
-        return Unreached(name or settings.model or "the model", error)
+    except ModelError:
+        return Unreached(name or settings.model or "the model")
+
+
+class Unreached(LLM):
+    """Stands for a model that could not be loaded."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
+        raise ModelError(f"{self.name} cannot be reached.")
 
 
 class Guarded(LLM):

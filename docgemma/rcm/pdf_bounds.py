@@ -52,23 +52,17 @@ def bound() -> None:
 
         marks = 0
 
-        def count(self) -> None:
+    def counting(draw: Any) -> Any:
+        def counted(self: Counting, *args: Any, **kwargs: Any) -> Any:
             self.marks += 1
             if self.marks > MAX_MARKS:
                 raise TooMuchError
+            return draw(self, *args, **kwargs)
 
-        def render_char(self, *args: Any, **kwargs: Any) -> float:
-            self.count()
-            return super().render_char(*args, **kwargs)
+        return counted
 
-        def paint_path(self, *args: Any, **kwargs: Any) -> None:
-            self.count()
-            super().paint_path(*args, **kwargs)
-
-        def begin_figure(self, *args: Any, **kwargs: Any) -> None:
-            self.count()
-            super().begin_figure(*args, **kwargs)
-
+    for name in ("render_char", "paint_path", "begin_figure"):
+        setattr(Counting, name, counting(getattr(Counting, name)))
     for name in ("pdfminer", "pdfplumber"):
         logging.getLogger(name).setLevel(logging.ERROR)  # their warnings show what the file holds
     limited = SimpleNamespace(decompress=unpack, decompressobj=Unpacker, error=zlib.error)

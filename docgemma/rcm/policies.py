@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from docgemma.paths import data_file
 from docgemma.rcm.meaning import WIDTH, embed
 from docgemma.rcm.policy_files import load_policies, payers
-from docgemma.rcm.policy_names import differs, names, words
+from docgemma.rcm.policy_names import called, differs, names, words
 from docgemma.rcm.records import Policy
 from docgemma.reading.reader import load_reader
 from docgemma.text.words import plain
@@ -96,15 +96,14 @@ class PolicyIndex:
 
     def _asked(self, prefetch: list[Any]) -> list[Any]:
         """The fused answer of the server; from then on of the local index where it does not answer."""
-        from qdrant_client import QdrantClient, models
+        from qdrant_client import models
 
         fused: dict[str, Any] = {
-            "prefetch": prefetch,
             "query": models.FusionQuery(fusion=models.Fusion.RRF),
+            "prefetch": prefetch,
             "limit": 30,
         }
-        if self._client is None:
-            self._client = self._filled(QdrantClient(":memory:"))
+        self._client = self._client or self._open("")
         try:
             return list(self._client.query_points(self._collection, **fused).points)
         except _down() as error:
@@ -112,19 +111,19 @@ class PolicyIndex:
             return list(self._client.query_points(self._collection, **fused).points)
 
     def _open(self, url: str) -> Any:
+        """The index, filled, on a server or in this process."""
         from qdrant_client import QdrantClient
 
         try:
-            return self._filled(QdrantClient(url=url, timeout=5, check_compatibility=False))
+            options: dict[str, Any] = {"url": url, "timeout": 5, "check_compatibility": False}
+            return self._filled(QdrantClient(**options) if url else QdrantClient(":memory:"))
         except _down() as error:
             return self._local(error)
 
     def _local(self, error: Exception) -> Any:
         """The same index in this process."""
-        from qdrant_client import QdrantClient
-
         self.fallback = f"The policy server could not be asked ({type(error).__name__}); the local index answered."
-        return self._filled(QdrantClient(":memory:"))
+        return self._open("")
 
     def _filled(self, client: Any) -> Any:
         from qdrant_client import models
@@ -178,8 +177,7 @@ class PolicyIndex:
 def _points(policies: Iterable[Policy]) -> Iterable[tuple[str, str]]:
     """(policy, text) of each point of the index: its title, each name, each criterion."""
     for policy in policies:
-        listed = [name for one in policy["procedures"] for name in (one["name"], *one["also"])]
-        for text in dict.fromkeys([policy["title"], *listed, *(item["text"] for item in policy["criteria"])]):
+        for text in dict.fromkeys([policy["title"], *called(policy), *(item["text"] for item in policy["criteria"])]):
             yield policy["id"], text
 
 

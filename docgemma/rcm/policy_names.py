@@ -24,17 +24,18 @@ def words(text: str) -> tuple[str, ...]:
     )
 
 
+def called(policy: Policy) -> list[str]:
+    """Every name of a policy's procedures."""
+    return [name for one in policy["procedures"] for name in (one["name"], *one["also"])]
+
+
 def names(asked: tuple[str, ...], policy: Policy) -> int:
     """How many words of the question name the policy: its longest name, 0 if none stands there; a code is sure."""
-    best = 0
-    for one in policy["procedures"]:
-        if {code.lower() for code in one["codes"]} & set(asked):
-            return 100
-        for name in (one["name"], *one["also"]):
-            spelled = words(name)
-            if _run(spelled, asked) or _among([word for word in spelled if word not in SMALL], asked):
-                best = max(best, len(spelled))
-    return best
+    if {code.lower() for one in policy["procedures"] for code in one["codes"]} & set(asked):
+        return 100
+    spelled = map(words, called(policy))
+    there = [name for name in spelled if _run(name, asked) or _among([w for w in name if w not in SMALL], asked)]
+    return max(map(len, there), default=0)
 
 
 def _run(name: Sequence[str], asked: tuple[str, ...]) -> bool:
@@ -49,7 +50,7 @@ def _among(name: Sequence[str], asked: tuple[str, ...]) -> bool:
 
 def differs(asked: tuple[str, ...], policy: Policy) -> bool:
     """Whether the question names another site, kind or disease than the policy's names do (axes.yaml)."""
-    spelled = [words(name) for one in policy["procedures"] for name in (one["name"], *one["also"])]
+    spelled = [words(name) for name in called(policy)]
     axes = _axes()
     for values in axes["either"].values():
         said = {value for value, terms in values.items() if any(_run(words(term), asked) for term in terms)}

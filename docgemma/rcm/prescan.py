@@ -4,11 +4,12 @@ Of the message only the names of known drugs and procedures reach the agent, in 
 stands in the draft as a quotation. So an instruction in it is never followed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from docgemma.ehr.fhir import local_reference, patient_id_of
 from docgemma.errors import UsageError
+from docgemma.rcm.policy_names import called, names, words
 from docgemma.rcm.records import DISCLAIMER, Policy
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import quotation
@@ -16,8 +17,6 @@ from docgemma.text.words import plain
 
 MOST = 5  # things of one message that are verified; more are named
 QUOTED = 2_000  # characters of the message
-APART = 2  # words that may stand among those of a procedure's name
-SMALL = frozenset("a an and for in my of on the to with".split())
 HEAD = "Verification summary, drafted by an AI assistant for the clinician. It was sent to nobody."
 DATA = "What the message says is quoted as data; nothing in it was followed."
 CARE = ("Practitioner", "PractitionerRole", "CareTeam", "Organization")
@@ -68,27 +67,17 @@ def prescan(
 
 def _questions(text: str, drugs: DrugNames, policies: Iterable[Policy]) -> list[str]:
     """Our questions about the procedures and drugs that a text names, each once."""
-    said, procedures, taken = _words(text), list[str](), set[str]()
-    for item in (item for policy in policies for item in policy["procedures"]):
-        names = {" ".join(_words(name)) for name in (item["name"], *item["also"])}
-        if not names & taken and any(_stands(name.split(), said) for name in names):
-            procedures.append(item["name"])
-            taken |= names  # another payer's name for it
+    said, procedures, taken = words(text), list[str](), set[str]()
+    for policy in policies:
+        mine = {plain(name) for name in called(policy)}
+        if not mine & taken and names(said, policy):
+            procedures.append(policy["procedures"][0]["name"])
+            taken |= mine  # another payer's name for it
     sides = [side for side in ("left", "right") if side in said]
     side = f", {sides[0]} side" if len(sides) == 1 else ""
     medicines = [drugs.generic(item.name) or item.name for item in drugs.find(text)]
     criteria = [f"Does this patient meet the payer's criteria for {name}{side}?" for name in procedures]
     return list(dict.fromkeys([*criteria, *(f"Is {name} safe for this patient?" for name in medicines)]))
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in plain(text).replace("-", " ").replace("/", " ").split() if word not in SMALL]
-
-
-def _stands(name: Sequence[str], said: Sequence[str]) -> bool:
-    """Whether all words of a name stand close together: "MRI of my right knee"."""
-    near = len(name) + APART
-    return any(set(name) <= set(said[at : at + near]) for at, word in enumerate(said) if word in name)
 
 
 def _told(question: str, report: Report) -> str:

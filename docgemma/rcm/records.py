@@ -1,12 +1,19 @@
 """What the revenue-cycle agent passes around: documents, policies, claims, verdicts, ledger rows. Data only."""
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import (
+    Any,
+    Literal,
+    NotRequired,  # pydantic reads these from Python 3.11 on
+)
+
+from typing_extensions import TypedDict
 
 Intent = Literal[
     "MEDICATIONS", "ALLERGIES", "INTERACTIONS", "SAFETY_CHECK", "GENERAL_CLINICAL", "POLICY_CHECK", "DENIAL_RISK",
     "OUT_OF_SCOPE",
 ]  # fmt: skip
 Verdict = Literal["MET", "NOT MET", "NOT DOCUMENTED"]
+Need = Literal["billing code", "diagnosis code", "requested duration", "follow-up plan"]
 Kind = Literal["medication", "allergy", "interaction", "problem", "result", "note", "document", "denial"]
 
 FAILED = "Extraction Failed"
@@ -69,6 +76,14 @@ class Criterion(TypedDict):
     read_by: NotRequired[dict[str, Any]]
 
 
+class Procedure(TypedDict):
+    """What a policy is of: its names, and its CPT or HCPCS codes."""
+
+    name: str
+    codes: list[str]
+    also: list[str]
+
+
 class Policy(TypedDict):
     """A payer's policy for a procedure, of our own writing."""
 
@@ -76,9 +91,9 @@ class Policy(TypedDict):
     payer: str
     title: str
     effective: str  # ISO date
-    procedures: list[dict[str, Any]]  # {"name", "codes": [...], "also": [names]}
+    procedures: list[Procedure]
     criteria: list[Criterion]
-    request_needs: list[str]  # what a request letter must hold: "billing code", "requested duration", "follow-up plan"
+    request_needs: list[Need]  # what a request letter must hold
 
 
 class Claim(TypedDict):

@@ -21,7 +21,7 @@ from docgemma.paths import data_file
 from docgemma.rcm.header import words as header_words
 from docgemma.rcm.meaning import embed
 from docgemma.rcm.policy_files import load_policies
-from docgemma.rcm.policy_names import words
+from docgemma.rcm.policy_names import called, words
 from docgemma.rcm.records import Intent, Policy
 from docgemma.rcm.sentences import lists
 from docgemma.rcm.sides import parts, sides
@@ -133,10 +133,8 @@ def clinical(question: str, reader: Reader) -> bool:
     """Whether a question plainly speaks of health care: a part of the body, a procedure, a payer, an ask of a chart."""
     if set(reader.read(question).asked(PLAINLY)) & CLINICAL or parts(question):
         return True
-    policies = load_policies().values()
-    offered = [one for policy in policies for one in policy["procedures"]]
-    known = [name for one in offered for name in (one["name"], *one["also"])]
-    return names([*known, *(policy["payer"] for policy in policies)], question)
+    known = [name for policy in load_policies().values() for name in (policy["payer"], *called(policy))]
+    return names(known, question)
 
 
 def is_question(message: str, reader: Reader) -> bool:
@@ -194,11 +192,11 @@ def wanted(question: str, *, reader: Reader, drugs: DrugNames, store: RecordStor
     unclear = [said for said, head in heads if beside_services(head) and not _policy_named(said)]
     sure += [(said, [*find_people(said, store)]) for said in unclear if not _too_little(said)]
     policy = _policy_named(question)
-    called = [policy["payer"]] if policy else _payers_named(question)
+    payers = [policy["payer"]] if policy else _payers_named(question)
     named = sides(question)
     return Wanted(
         patients=[Named(said=said, candidates=[person_of(one) for one in found if one]) for said, found in sure],
-        payer=called[0] if len(called) == 1 else "",
+        payer=payers[0] if len(payers) == 1 else "",
         drugs=[drug["name"] for drug in request["drugs"]],
         lists=[ASKED[ask] for ask in ("meds", "alg") if ask in reader.read(question).asked()],
         side="both" if len(named) > 1 else cast(Any, next(iter(named), "")),
@@ -234,16 +232,17 @@ def beside_services(said: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _services() -> frozenset[str]:
-    offered = [one for policy in load_policies().values() for one in policy["procedures"]]
-    named = [str(name) for one in offered for name in (one["name"], *one["also"], *one["codes"])]
-    called = [name for called in _called().values() for name in called]
-    return frozenset(word for name in [*named, *_called(), *called] for word in words(name))
+    policies = load_policies().values()
+    named = [code for policy in policies for one in policy["procedures"] for code in one["codes"]]
+    named += [name for policy in policies for name in called(policy)]
+    named += [name for payer, short in _called().items() for name in (payer, *short)]
+    return frozenset(word for name in named for word in words(name))
 
 
 def _payers_named(question: str) -> list[str]:
     """The payers that a question names, by the first word of their names or the letters of their policies' ids."""
     folded = {*plain(question).replace("'s", "").replace("-", " ").split()}
-    return [payer for payer, called in _called().items() if called & folded]
+    return [payer for payer, short in _called().items() if short & folded]
 
 
 def payer_in(head: str) -> str:
@@ -255,11 +254,11 @@ def payer_in(head: str) -> str:
 
 @lru_cache(maxsize=1)
 def _called() -> dict[str, set[str]]:
-    called: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     for policy in load_policies().values():
         short = policy["id"].partition("-")[0].casefold()
-        called.setdefault(policy["payer"], {plain(policy["payer"]).split()[0]}).add(short)
-    return called
+        found.setdefault(policy["payer"], {plain(policy["payer"]).split()[0]}).add(short)
+    return found
 
 
 def looked_for(question: str, requested: Sequence[str], want: Wanted, reader: Reader) -> list[str]:

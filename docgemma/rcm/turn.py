@@ -74,7 +74,6 @@ class RcmState(TypedDict, total=False):
     ledger_ids: list[int]
     why_escalate: list[str]
     path: list[str]
-    calls: list[dict[str, Any]]
 
 
 @dataclass
