@@ -236,7 +236,7 @@ RESULT = {
         {"claim": "Maria walks", "verified": True, "quote": "Maria", "document": "d", "page": None, "section": ""},
     ],
 }  # fmt: skip
-STEPS = [{"node": "route", "seconds": 0.5}, {"node": "audit", "seconds": 1.0}]
+STEPS = [{"node": "route", "seconds": 0.5}, {"node": "audit", "seconds": 1.0, "tokens": 34}]
 
 
 def hidden(text: str) -> str:
@@ -252,15 +252,17 @@ def test_a_trace_leaves_scrubbed_with_nodes_and_metrics(collector) -> None:
     assert send(hidden, langsmith_tracing=True, langsmith_api_key="key-1", langsmith_endpoint=url,
                 otel_exporter_otlp_endpoint=url) == 2  # fmt: skip
     assert "Maria" not in str(came) and "Gonzalez" not in str(came)
-    assert [(path, key) for path, key, _ in came] == [("/otel/v1/traces", "key-1"), ("/v1/traces", "")]
-    for spans in (json.loads(body)["resourceSpans"][0]["scopeSpans"][0]["spans"] for _, _, body in came):
-        assert [span["name"] for span in spans] == ["docgemma rcm", "route", "audit"]
-        assert {span["traceId"] for span in spans} == {spans[0]["traceId"]}
-        assert spans[2]["parentSpanId"] == spans[0]["spanId"]
-        told = {one["key"]: one["value"]["stringValue"] for one in spans[0]["attributes"]}
-        assert told["input.value"] == "Does [PERSON-1] qualify?"
-        metrics = (told["rcm.faithfulness"], told["rcm.citation_accuracy"], told["rcm.ledger_ids"])
-        assert metrics == ("1.0", "0.5", "7,8")
+    runs = [json.loads(body) for path, key, body in came if path == "/runs" and key == "key-1"]
+    assert [run["name"] for run in runs] == ["docgemma rcm", "route", "audit"]
+    assert runs[0]["inputs"] == {"question": "Does [PERSON-1] qualify?"} and runs[1]["parent_run_id"] == runs[0]["id"]
+    told = runs[0]["extra"]["metadata"]
+    assert (told["faithfulness"], told["citation_accuracy"], told["ledger_ids"]) == (1.0, 0.5, "7,8")
+    (body,) = [json.loads(body) for path, _, body in came if path == "/v1/traces"]
+    spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert [span["name"] for span in spans] == ["docgemma rcm", "route", "audit"]
+    assert {span["traceId"] for span in spans} == {spans[0]["traceId"]} and spans[2]["parentSpanId"] == spans[0][
+        "spanId"
+    ]
 
 
 def test_nothing_leaves_where_scrubbing_fails_or_nothing_is_set(collector) -> None:
@@ -318,7 +320,6 @@ wait_for_all_tracers()
     env = {**os.environ, "LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "k", "LANGSMITH_ENDPOINT": url,
            "DOCGEMMA_HOME": str(tmp_path)}  # fmt: skip
     subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=120)
-    sent = [body for path, _, body in came if path == "/otel/v1/traces"]
-    assert sent and len(sent) == len(came)
+    sent = [body for path, _, body in came if "/runs" in path]
     assert sent and all("Smith" not in str(body) for body in sent)
     assert not [body for body in sent if "clinical_context" in str(body) or "task_summary" in str(body)]

@@ -1,4 +1,4 @@
-"""Traces of a turn, scrubbed, as OpenTelemetry spans to a collector or to LangSmith, where the usual variables say so.
+"""Traces of a turn, scrubbed, to LangSmith or an OpenTelemetry collector, where the usual variables name one.
 
 LangGraph would send states unscrubbed by itself: `docgemma.quiet` forbids it.
 """
@@ -6,7 +6,7 @@ LangGraph would send states unscrubbed by itself: `docgemma.quiet` forbids it.
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -17,41 +17,38 @@ from docgemma.settings import Settings
 SEND_S = 5.0
 TOLD = ("model", "status", "intent", "escalate", "is_partial", "llm_calls", "seconds")
 CITED = ("quote", "document", "page", "section")
+Span = dict[str, Any]  # id, name, start, end, numbers, said
 log = logging.getLogger(__name__)
 
 
 def trace(
-    settings: Settings, scrub: Callable[[str], str], question: str, result: dict[str, Any],
-    steps: Sequence[dict[str, Any]],
-) -> int:  # fmt: skip
-    """Send one turn: question and answer scrubbed, and of each node its name and seconds.
+    settings: Settings, scrub: Callable[[str], str], question: str, result: dict[str, Any], steps: Sequence[Span]
+) -> int:
+    """Send one turn: question and answer scrubbed, and of each node its name, seconds and tokens.
 
     Args:
         scrub: `Scrubber().scrub` of the turn's session. Where it fails, nothing is sent.
         result: what `graphs.rcm.run` returns.
-        steps: {"node", "seconds"}, in the order in which they ran.
+        steps: {"node", "seconds"} and, where counted, "tokens": in the order in which they ran.
 
     Returns:
         How many receivers took it. One that does not costs a line in the log, and never the answer.
     """
-    to = list[tuple[str, dict[str, str]]]()
-    if settings.langsmith_tracing and settings.langsmith_api_key:
-        to.append((f"{settings.langsmith_endpoint.rstrip('/')}/otel", {"x-api-key": settings.langsmith_api_key}))
-    if settings.otel_exporter_otlp_endpoint:
-        to.append((settings.otel_exporter_otlp_endpoint.rstrip("/"), {}))
-    if not to:
-        return 0
+    to = [_to_langsmith] if settings.langsmith_tracing and settings.langsmith_api_key else []
+    to += [_to_collector] if settings.otel_exporter_otlp_endpoint else []
     try:
-        said = {"input.value": scrub(question), "output.value": scrub(result.get("answer") or "")}
+        said = {"question": scrub(question), "answer": scrub(result.get("answer") or "")} if to else {}
     except Exception as error:  # whatever it is: what could not be scrubbed stays here
         log.error("no trace was sent, scrubbing failed: %s", kind_and_place(error))
         return 0
-    body, taken = _spans({**metrics(result), **said}, float(result.get("seconds") or 0), steps), 0
-    for address, headers in to:
+    taken = 0
+    for send in to:
+        from langsmith.utils import LangSmithError
+
         try:
-            httpx.post(f"{address}/v1/traces", json=body, headers=headers, timeout=SEND_S).raise_for_status()
+            send(settings, _spans(said, metrics(result), steps))
             taken += 1
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, LangSmithError, OSError) as error:
             log.warning("a trace was not taken: %s", kind_and_place(error))
     return taken
 
@@ -68,26 +65,56 @@ def metrics(result: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _spans(told: dict[str, Any], seconds: float, steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The turn and each of its steps in OTLP's JSON."""
-    number, turn = uuid.uuid4().hex, uuid.uuid4().hex[:16]
-    at = datetime.now(UTC).timestamp() - seconds
-    spans = [_span(number, turn, "", "docgemma rcm", at, seconds, told)]
+def _spans(said: dict[str, str], told: dict[str, Any], steps: Sequence[Span]) -> list[Span]:
+    """The turn, then each of its steps."""
+    end = datetime.now(UTC)
+    at = end - timedelta(seconds=float(told.get("seconds") or 0))
+    spans = [{"id": uuid.uuid4(), "name": "docgemma rcm", "start": at, "end": end, "numbers": told, "said": said}]
     for step in steps:
-        spans.append(_span(number, uuid.uuid4().hex[:16], turn, step["node"], at, step["seconds"], {}))
-        at += step["seconds"]
+        numbers = {key: step[key] for key in ("seconds", "tokens") if key in step}
+        until = at + timedelta(seconds=float(step.get("seconds") or 0))
+        own = {"id": uuid.uuid4(), "name": step["node"], "start": at, "end": until, "numbers": numbers, "said": {}}
+        spans.append(own)
+        at = until
+    return spans
+
+
+def _to_langsmith(settings: Settings, spans: list[Span]) -> None:
+    from langsmith import Client
+
+    client = Client(
+        settings.langsmith_endpoint, api_key=settings.langsmith_api_key, auto_batch_tracing=False,
+        omit_traced_runtime_info=True, timeout_ms=int(SEND_S * 1000),
+    )  # fmt: skip
+    for span in spans:
+        inputs, outputs = (
+            {key: text for key, text in span["said"].items() if key == name} for name in ("question", "answer")
+        )
+        client.create_run(
+            span["name"], inputs, "chain", id=span["id"], outputs=outputs, start_time=span["start"],
+            end_time=span["end"], extra={"metadata": span["numbers"]},
+            **({} if span is spans[0] else {"parent_run_id": spans[0]["id"]}),
+        )  # fmt: skip
+
+
+def _to_collector(settings: Settings, spans: list[Span]) -> None:
+    """OTLP over HTTP, in JSON."""
+    told = [
+        {
+            "traceId": spans[0]["id"].hex, "spanId": span["id"].hex[:16], "name": span["name"], "kind": 1,
+            "parentSpanId": "" if span is spans[0] else spans[0]["id"].hex[:16],
+            "startTimeUnixNano": str(int(span["start"].timestamp() * 1e9)),
+            "endTimeUnixNano": str(int(span["end"].timestamp() * 1e9)),
+            "attributes": [
+                {"key": f"rcm.{key}", "value": {"stringValue": str(text)}}
+                for key, text in {**span["numbers"], **span["said"]}.items()
+            ],
+        }
+        for span in spans
+    ]  # fmt: skip
     service = {"attributes": [{"key": "service.name", "value": {"stringValue": "docgemma"}}]}
-    return {
-        "resourceSpans": [{"resource": service, "scopeSpans": [{"scope": {"name": "docgemma.rcm"}, "spans": spans}]}]
+    body = {
+        "resourceSpans": [{"resource": service, "scopeSpans": [{"scope": {"name": "docgemma.rcm"}, "spans": told}]}]
     }
-
-
-def _span(
-    trace_id: str, own: str, parent: str, name: str, start: float, seconds: float, told: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "traceId": trace_id, "spanId": own, "parentSpanId": parent, "name": name, "kind": 1,
-        "startTimeUnixNano": str(int(start * 1e9)), "endTimeUnixNano": str(int((start + seconds) * 1e9)),
-        "attributes": [{"key": key if "." in key else f"rcm.{key}", "value": {"stringValue": str(value)}}
-                       for key, value in told.items()],
-    }  # fmt: skip
+    url = f"{str(settings.otel_exporter_otlp_endpoint).rstrip('/')}/v1/traces"
+    httpx.post(url, json=body, timeout=SEND_S).raise_for_status()
