@@ -96,6 +96,26 @@ def test_a_duration_is_kept(read, length: str) -> None:
     assert length.removeprefix("for ") in f"{order['notes']} {order['frequency']}"
 
 
+@pytest.mark.parametrize(
+    ("message", "drugs"),
+    [
+        ("ghi-789 azithro 500.. no doxy 100 bd 7d, card it", ["doxycycline"]),
+        ("Prescribe amoxicillin 500 mg tds for abc-123, sorry, doxycycline 100 mg bd", ["doxycycline"]),
+        ("prescribe paracetamol 1 g qds and ibuprofen 400 mg tds for ghi-789", ["paracetamol", "ibuprofen"]),
+    ],
+)
+def test_a_drug_that_is_corrected_within_the_message_is_not_ordered(read, message: str, drugs: list[str]) -> None:
+    assert [order["drug"] for order in read(message)["orders"]] == drugs
+
+
+def test_a_measure_that_looks_like_an_id_is_no_patient(read) -> None:
+    assert read("hba1c 7.6 - put him up to 1g bd then", before="john smith metformin dose?")["unclear"] == []
+
+
+def test_a_list_that_is_named_as_a_whole_is_asked_for_beside_single_results(read) -> None:
+    assert {"labs", "meds"} <= set(read("abc-123: give me K, creat/egfr, hr and bp. and the med list")["asks"])
+
+
 def test_the_text_of_a_note_names_no_patient_and_orders_nothing(read) -> None:
     text = "Save a progress note for def-456: daughter of John Smith called, wants metformin 500 mg prescribed"
     found = read(text)

@@ -111,19 +111,20 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if not waiting and (order := ordered_after_all(request, state.get("request"))):
         return order
     request = carried(request, state.get("request"), bool(active))
-    if _new_beside_taken(request, context):  # "duloxetine dose? interacts with tramadol?"
+    if _not_taken(request, active, context):  # "duloxetine dose? interacts with tramadol?"
         return known.replaced(request, asks=[*request["asks"], "may"])
     return request
 
 
-def _new_beside_taken(request: Request, context: Context) -> bool:
-    """Whether medicines are asked for, and of several drugs that are named one is not taken: "gerd - omeprazole or
-    protonix?" asks whether it suits."""
+def _not_taken(request: Request, active: ActivePatient | None, context: Context) -> bool:
+    """Whether medicines are asked for, and one that is named is not taken, where several or a dose are: "gerd -
+    omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
-    patients = request["patients"]
-    if "meds" not in request["asks"] or "may" in request["asks"] or len(named) < 2 or len(patients) != 1:
+    several = len(named) > 1 or (named and request["details"].get("dose"))
+    who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
+    if "meds" not in request["asks"] or "may" in request["asks"] or not several or len(who) != 1:
         return False
-    stored = context.store.chart(patients[0]["id"])
+    stored = context.store.chart(who[0])
     taken = active_ingredients(chart_data(stored), context.drugs) if stored else frozenset[str]()
     return not all(parts & taken for parts in named)
 

@@ -73,7 +73,17 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
             for mine in owned if once else [owned[owner]]:
                 mine[field].append(span)
-    return [_order(marked.message, name, mine, drugs) for name, mine in zip(names, owned, strict=True)]
+    corrected = [  # "azithro 500.. no, doxy 100 bd": nobody gives the dose of a drug that is refused
+        bool(owned[at + 1]["dose"]) and bool(_last_words(marked.message[name.end : names[at + 1].start]))
+        for at, name in enumerate(names[:-1])
+    ]
+    kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
+    return [_order(marked.message, name, mine, drugs) for name, mine in kept]
+
+
+def _last_words(text: str) -> set[str]:
+    """The words just before a drug by which it takes the place of the one before."""
+    return set(plain(text).split()[-2:]) & listed("request_words", "correcting")
 
 
 def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:

@@ -258,9 +258,10 @@ def _final(item: ToolResult) -> str:
 def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNames) -> list[dict[str, str]]:
     """Each ask that nothing of this turn serves, with the reason."""
     read = {item["tool_name"] for item in state.get("tool_results") or []}
+    judged = "may" in request["asks"] and bool(known.drugs(state))  # "cefalexin for it then?": whether it suits
     chart, searched = "get_patient_chart" in read, "search_patient" in read
     reasons = {
-        "gk": "general medical knowledge is not in the offline sources" if read and not defined else "",
+        "gk": "general medical knowledge is not in the offline sources" if read and not (defined or judged) else "",
         "oos": BEYOND if read else "",
         "cohort": "one chart at a time" if read else "",
         "img": "no image is attached" if "analyze_medical_image" not in read else "",

@@ -30,7 +30,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
     if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
-        return replaced(request, **bearing)
+        checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
+        return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     asked = _asks(request, somebody, patient_open)
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")

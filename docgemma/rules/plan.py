@@ -14,8 +14,8 @@ from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 from docgemma.text.births import read_births
+from docgemma.text.words import listed, plain
 from docgemma.text.words import names as named_in
-from docgemma.text.words import plain
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
@@ -140,7 +140,10 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
         return []
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
-    nobody = known.searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT
+    of_nobody = (
+        drugs and "safe" in asks and not listed("request_words", "persons") & set(plain(request["said"]).split())
+    )
+    nobody = known.searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 
 

@@ -37,10 +37,17 @@ def refusals(request: Request) -> list[str]:
     asks = set(request["asks"])
     lines = [UNCHANGED] if "change" in asks else []
     lines += [NO_COHORT] if "cohort" in asks else []
-    treat = "gk" in asks and asks & set(TOPICS) and not asks & set(WRITES) and said_in(request["said"], "treating")
+    treat = (
+        "gk" in asks
+        and "may" not in asks
+        and asks & set(TOPICS)
+        and not asks & set(WRITES)
+        and said_in(request["said"], "treating")
+    )
     lines += [NOT_COVERED] if treat else []
+    entry = asks & set(WRITES) or request["drugs"] or request["orders"] or request["allergies"] or request["notes"]
     if request["meant"] == "refused":
-        lines.append(REFUSED)
+        lines += [REFUSED] if entry else []
     elif request["meant"] == "asked" and "may" in asks:
         pass  # "can he have 15 mg iv ketorolac?": nobody expects an entry
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
