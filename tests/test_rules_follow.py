@@ -106,3 +106,14 @@ def test_thanks_a_refusal_and_another_question_order_nothing(said, asks, meant) 
 def test_of_two_drugs_that_were_asked_about_none_is_ordered() -> None:
     two = request("may", drugs=[drug("doxycycline"), drug("ciprofloxacin")], said="doxycycline or ciprofloxacin?")
     assert ordered_after_all(request("ok", said="ok prescribe it"), two) is None
+
+
+def test_the_side_of_a_note_is_corrected_and_nothing_else() -> None:
+    wrong = request("note", meant="ordered", notes=[{"note_type": "note", "note_text": "puncture R foot from nail"}])
+    found = corrected(request("fix", said="no its the LEFT foot. redo"), wrong)
+    assert found["notes"] == [{"note_type": "note", "note_text": "puncture L foot from nail"}]
+    assert found["meant"] == "ordered"
+
+
+def test_a_correction_that_was_not_understood_puts_no_card_up_again() -> None:
+    assert corrected(request("fix", said="actually thats wrong"), LAST)["meant"] == "unsure"

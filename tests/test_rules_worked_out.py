@@ -6,6 +6,7 @@ import pytest
 
 from docgemma.knowledge.drug_rules import doses_of
 from docgemma.rules.chart_entries import levels, to_weigh
+from docgemma.rules.chart_notes import of_notes
 from docgemma.rules.derived import derived
 from docgemma.rules.dose_limits import maxima_for
 from docgemma.rules.patient_state import UNKNOWN, as_told
@@ -89,3 +90,23 @@ def test_the_level_of_an_active_medicine_is_weighed_though_it_is_normal() -> Non
     assert [line.name for line in levels(chart())] == ["Lithium level"]
     assert "Lithium level" in [item["name"] for item in to_weigh(chart())]
     assert levels(chart(medications=[])) == []
+
+
+def test_a_stated_kidney_function_is_held_against_the_drug_before_its_maximum_is_told(edge_agent) -> None:
+    answer = edge_agent.ask("dapagliflozin at an egfr of 22, ok?")["answer"]
+    assert answer.startswith("Caution (dapagliflozin): do not start below 25 mL/min")
+
+
+def test_a_note_that_speaks_against_the_drug_stands_beside_the_order() -> None:
+    notes = [
+        {
+            "type": "Progress note",
+            "date": "2026-10-05",
+            "author": "Pain clinic",
+            "text": "Stable. No opioids, see 2022.",
+        },
+        {"type": "Progress note", "date": "2026-09-01", "author": "Pain clinic", "text": "Morphine was discussed."},
+    ]
+    found = of_notes({"morphine"}, chart(notes=notes))
+    assert [item.text for item in found] == ["Progress note, 2026-10-05, Pain clinic: Stable. No opioids, see 2022."]
+    assert of_notes({"ibuprofen"}, chart(notes=notes)) == []

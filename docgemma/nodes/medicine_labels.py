@@ -4,6 +4,7 @@ from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import standing_interactions
+from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
 from docgemma.state import AgentState, Request
@@ -41,11 +42,13 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
 def _of_results(request: Request) -> list[str]:
     """How labels name the results that are asked for."""
     asks = set(request["asks"])
-    if asks and not {"labs", "vit", "may"} & asks:
+    if asks & set(WRITES):
         return []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
     effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
-    if (not asks or "may" in asks) and not request["drugs"]:  # "contrast CT ok?": what is taken may speak against it
+    if not (
+        request["drugs"] and asks & {"may", "safe", "ddi"}
+    ):  # "contrast CT ok?", "sore throat and 38.4": what is taken may speak of it
         effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
     return [fragment for match in effects for fragment in match]
 

@@ -19,7 +19,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     """(patient id, drug) -> findings for everything that is asked about and not ordered."""
     request = known.request(state)
     asked = set(request["asks"])
-    checked = asked & {"may"} or (request["meant"] in ("asked", "unsure") and request["orders"])
+    checked = asked & {"may"} or (request["meant"] in ("asked", "unsure", "refused") and request["orders"])
     about = checked or (known.drugs(state) and asked & {"safe", "ddi"})
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:

@@ -12,6 +12,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
+from docgemma.rules.chart_notes import of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dosing import check_dose, doses_of_parts, route_of
 from docgemma.rules.drug_classes import same_class
@@ -127,6 +128,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
+        findings += of_notes(ingredients(drug, context.drugs), chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         findings += [Finding(NOTE, results_to_weigh(chart))] if chart["labs"] else []
     return findings

@@ -172,7 +172,12 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
 def _of_drug(name: str, chart: Chart, drugs: DrugNames, *asks: str) -> list[str]:
     """The entries of these topics that are of this drug, by brand or generic name."""
     asked = ingredients(name, drugs)
-    return [line.text for line in lines_of(chart, *asks) if asked & ingredients(line.name, drugs)]
+    return [line.text for line in lines_of(chart, *asks) if _includes(asked, ingredients(line.name, drugs))]
+
+
+def _includes(asked: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Whether one is the other or a more specific one: "insulin" is asked for, insulin NPH is taken."""
+    return any(set(one.split()) <= set(other.split()) for one in asked for other in theirs)
 
 
 def _conflict(measure: str, chart: Chart, drugs: DrugNames) -> list[str]:

@@ -90,8 +90,8 @@ def description(message: str, name: str) -> str:
     told = words[len(lower) - lower[::-1].index("the") :] if "the" in lower else []
     told += [words[-1].removesuffix("-")] if words and words[-1].endswith("-") and not told else []  # "HFrEF-wilson"
     behind = after.lstrip(" ,")
-    if name and found and behind.startswith(("the one", "(")):
-        for end in ").;?!":
+    if name and found and behind.startswith(("the ", "(")):
+        for end in (*").;?!,", " has ", " had ", " is ", " on "):
             behind = behind.partition(end)[0]
         told += behind.strip("(").split()
     return " ".join(told)

@@ -151,6 +151,8 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     total = order.amount[0] * order.often
     given = f"{dosage} {order.frequency} is {told_amount((total, limit[1]))} a day"
     if total <= limit[0]:
+        if order.often < 1:  # a weekly drug's maximum is that of one dose, which is compared by itself
+            return None
         return Finding(NOTE, f"{given}; the maximum is {most} a day{why}.")
     as_needed = any(f" {word} " in f" {plain(order.frequency)} " for word in AS_NEEDED)
     needed = " if every as-needed dose is taken" if as_needed else ""

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from docgemma.reading.labels import TOPICS
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, ordered, replaced, unique
@@ -12,6 +12,8 @@ from docgemma.text.words import listed, plain
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
+DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
+SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
@@ -98,13 +100,22 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     leans = refers_back(request["said"]) or not _own_subject(request)
     if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
-    elif "change" in asks and request["details"].get("dose") and not (request["drugs"] or somebody):
+    elif asks & {"change", "rx"} and request["meant"] != "ordered" and _only_a_dose(request) and not somebody:
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
     return new
+
+
+def _of_dose(request: Request) -> bool:
+    return request["meant"] != "ordered" and bool(request["details"].get("dose"))
+
+
+def _only_a_dose(request: Request) -> bool:
+    """Whether a dose is said and no drug: "what if i bump him to 1000 bid"."""
+    return bool(request["details"].get("dose")) and not (request["drugs"] or request["orders"])
 
 
 def _own_subject(request: Request) -> bool:
@@ -127,12 +138,15 @@ def _treatment(request: Request) -> dict[str, Any]:
 def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     """The asks, with what a patient and a drug, or a pronoun, mean beside them."""
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
-    if "change" in asks and drugs and about and request["details"].get("dose"):  # the new dose is checked all the same
+    if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
     if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
+    dosed = any(topic["name"] in DOSES for topic in said_in(request["said"], "label_topics"))
+    if "ddi" in asks and drugs and not about and dosed and "safe" not in asks:  # "risk? and whats the max ozempic"
+        return unique([*request["asks"], "safe"])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
@@ -162,12 +176,25 @@ def corrected(request: Request, last: Request) -> Request:
     if last["notes"] and "note" in last["asks"] and not request["notes"]:
         note = last["notes"][-1]
         new["notes"] = [*last["notes"][:-1], {**note, "note_text": _reworded(note["note_text"], request["said"])}]
-    return replaced(last, **new)
+    found = replaced(last, **new)
+    before, after = (
+        [one["patients"], one["unclear"], one["orders"], one["allergies"], one["notes"]] for one in (last, found)
+    )
+    if set(last["asks"]) & set(WRITES) and before == after:
+        return replaced(found, meant="unsure")  # what is wrong was not understood: the same card is not put up again
+    return found
 
 
 def _reworded(text: str, said: str) -> str:
-    """A note's text with one word in the place of another: "sats were 90 not 91"."""
+    """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
     edges, parts = ",.;:!?", text.split(" ")
+    for side, other in (SIDES, SIDES[::-1]):
+        wrong = [at for at, part in enumerate(parts) if part.strip(edges).casefold() in (other, other[0])]
+        if side in plain(said).split() and other not in plain(said).split() and len(wrong) == 1:
+            old = parts[wrong[0]].strip(edges)
+            new = side if len(old) > 1 else side[0]
+            parts[wrong[0]] = parts[wrong[0]].replace(old, new.upper() if old.isupper() else new)
+            return " ".join(parts)
     words = [word.strip(edges) for word in said.replace("instead of", "not").split()]
     for new, denial, old in zip(words, words[1:], words[2:], strict=False):
         places = [at for at, part in enumerate(parts) if part.strip(edges) == old]

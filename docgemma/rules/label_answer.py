@@ -6,11 +6,13 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.terms import said_in
+from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_limits import maxima_for
 from docgemma.rules.dosing import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST
+from docgemma.rules.order_check import UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, as_told, patient_state
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
@@ -50,7 +52,10 @@ def label_facts(
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
     dosed = asked & DOSES or stated.weight or stated.results
     own = maxima_for(data.get("dose_rows", []), patient, request["said"], "children" in asked) if dosed else []
-    mine = sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
+    route = route_of(request["said"])
+    judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
+    warned = [item.text for item in judged if item.rank != UNCHECKED]
+    mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
     for topic in [] if brief else topics:
         found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
         absent = f"What is stored of the label of {drug} does not mention {topic['name']}."

@@ -7,7 +7,7 @@ from typing import Any
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
-from docgemma.knowledge.drug_rules import doses_of, product_of
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -49,6 +49,7 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
     data["dose_rows"] = doses_of(product_of(label.name.split(" and ")))
     data["max_doses"] = _maxima(data["dose_rows"])
+    data["condition_rows"] = conditions_of(product_of(label.name.split(" and ")))
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
 
 
@@ -223,7 +224,8 @@ DRUG_SAFETY = Tool(
     data={
         "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
         "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
-        "max_daily_dose": str, "max_doses": [str], "dose_rows": [dict], "reference": str, "effective": str | None,
+        "max_daily_dose": str, "max_doses": [str], "dose_rows": [dict],
+        "condition_rows": [dict], "reference": str, "effective": str | None,
         "basis": str, "fell_back": str | None,
     },
 )  # fmt: skip
