@@ -115,8 +115,10 @@ def test_every_list_is_filled_in_and_no_term_ends_as_a_reference():
                 assert not [term for term in terms if "$" in term], criterion["id"]
 
 
-PATTERN = {"any", "within", "measure", "refuted_by", "absent", "side", "date_within_days", "planned", "family"}
-READ = {"item", "measure", "side", "date_within_days", "planned", "family", "born_before"}
+BESIDE = {"side", "refuted_by", "date_within_days", "stands"}
+PATTERN = {"any", "within", "measure", "absent", "unless", "planned", "family", *BESIDE}
+READ = {"item", "measure", "side", "date_within_days", "planned", "family", "born_before", "stands"}
+TERMS = {"apart", "begins"}
 PARTS, BOUNDS = {"either", "both"}, {"at_least", "at_most", "above", "below"}
 UNITS = " day week month year session dose episode % kg/m2 /h mg/dl mm grade 20/ degree class point mmhg mmol/l".split(
     " "
@@ -132,16 +134,17 @@ def test_every_policy_keeps_to_the_format_that_its_readme_tells():
             for route, known in (("shown_by", PATTERN), ("read_by", READ)):
                 for pattern in patterns(criterion[route]):
                     parts = PARTS & set(pattern)
-                    beside = {"side", "refuted_by", "date_within_days"}
-                    assert set(pattern) <= (parts | beside if parts else known) and len(parts) < 2, criterion["id"]
+                    assert set(pattern) <= (parts | BESIDE if parts else known) and len(parts) < 2, criterion["id"]
                     assert parts or {"any", "measure", "item", "born_before"} & set(pattern), criterion["id"]
-                    assert pattern.get("within", "page") in ("sentence", "section", "page")
+                    assert pattern.get("within", "page") in ("sentence", "section", "page", "document")
                     groups = [*pattern.get("any", []), pattern.get("refuted_by", ["a"])]
                     measure = pattern.get("measure", {"name": ["a"], "unit": "", "above": 1})
                     assert all(group and all(term == term.lower() for term in group) for group in groups)
                     bounds = BOUNDS & set(measure)
                     assert bounds and measure["name"] and measure["unit"] in UNITS, criterion["id"]
-                    assert set(measure) - bounds <= {"name", "unit", "bare", "of", "ago", "optional"}, criterion["id"]
+                    assert set(measure) - bounds <= {"name", "unit", "bare", "of", "ago", "optional", *TERMS}, (
+                        criterion["id"]
+                    )
 
 
 @pytest.mark.parametrize(

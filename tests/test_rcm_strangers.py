@@ -243,3 +243,132 @@ class Edge:
 def test_office_life_is_refused_and_the_clinic_is_not(question, refused):
     reader = load_reader(data_file("edge", "reader.npz"))
     assert (intent_of(question, Edge(), reader) == "OUT_OF_SCOPE") is refused  # type: ignore[arg-type]
+
+
+def verdict_of(criterion: str, *pages: str, section: str = "") -> tuple[str, list[str]]:
+    """The verdict of one criterion, and what is quoted against it."""
+    note = document(*pages)
+    for page in note["pages"]:
+        for part in page["sections"]:
+            part["title"] = section or part["title"]
+    judged, claims = judge(load_policies()[criterion.rpartition(".")[0]], [note], None, today=TODAY)
+    against = [
+        one["quote"] for one in claims if one.get("criterion") == criterion and one["claim"].startswith("Against")
+    ]
+    return next(one["verdict"] for one in judged if one["id"] == criterion), against
+
+
+OPEN = "NOT DOCUMENTED"
+VISIT = "Jo Ray   DOB 12/03/1961\nVisit 11/12/2026\nNo history of angioedema. Never on an ACE inhibitor.\n"
+REACTION = "enalapril\tangioedema, given epinephrine\t04/22/2017"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"PHARMACY PROFILE\nRAY JO 12/03/1961\n\nAgent\tReaction\tEntered\n{REACTION}\n",
+        f"Visit 04/22/2017\n\nAgent\tReaction\tEntered\n{REACTION}\n",
+        "Visit 03/01/2019\nReactions: lisinopril, tongue swelling.\n",
+        "Visit 11/20/2026\nNo known drug allergies other than lisinopril (angioedema).\n",
+        "Visit 03/01/2019\nPossible angioedema on ramipril.\n",
+    ],
+)
+def test_a_denied_history_is_contradictory_where_any_page_affirms_it(page):
+    said, against = verdict_of("NHP-DRUG-002.5", VISIT, page)
+    assert said == "NOT DOCUMENTED" and len(against) == 1
+
+
+def test_a_drug_in_a_table_of_reactions_is_not_a_drug_that_is_given():
+    page = f"Visit 11/13/2026\n\nAgent\tReaction\tEntered\n{REACTION}\n"
+    assert verdict_of("NHP-DRUG-002.7", VISIT, page)[0] == "MET"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "denied", "before", "day", "said"),
+    [
+        ("NHP-ORTH-001.6", "No active infection.", "Cellulitis of the shin.", "11/10/2026", OPEN),
+        ("NHP-ORTH-001.6", "No active infection.", "Cellulitis of the shin.", "03/10/2026", "MET"),
+        ("NHP-SPINE-001.4", "Does not use tobacco.", "Uses tobacco daily.", "11/01/2026", OPEN),
+        ("NHP-SPINE-001.4", "Cigarettes: quit 2019.", "Goes through a tin of snuff a week.", "11/12/2026", OPEN),
+        ("HBT-DRUG-003.5", "No medullary thyroid cancer.", "Medullary thyroid cancer in 2011.", "05/02/2012", OPEN),
+    ],
+)  # fmt: skip
+def test_how_long_a_mention_stands_against_a_later_denial(criterion, denied, before, day, said):
+    pages = f"Visit 11/12/2026\n{denied}\n", f"Visit {day}\n{before}\n"
+    assert verdict_of(criterion, *pages)[0] == verdict_of(criterion, *reversed(pages))[0] == said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("AHI overall (4 %)\t9.8 /h\nAHI supine\t22.4 /h", "MET"),
+        ("AHI supine\t22.4 /h\nREM AHI\t31 /h", "NOT DOCUMENTED"),
+        ("AHI overall (4 %)\t3.1 /h\nAHI supine\t22.4 /h", "NOT MET"),
+        ("AHI overall (3 %)\t19 /h\nSupine AHI\t12.0 /h", "MET"),
+    ],
+)
+def test_an_index_of_a_part_of_the_night_is_not_the_index(rows, said):
+    pages = "Visit 09/14/2026\nEssential hypertension.\n", f"HOME SLEEP TEST 10/02/2026\n\nParameter\tValue\n{rows}\n"
+    assert verdict_of("PCC-SLEEP-001.3", *pages)[0] == said
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ("First night 12/03/2026.\nReview of download in clinic 01/21/2027.", "MET"),
+        ("First night 12/03/2026.\nReview of download in clinic 12/17/2026.", "NOT MET"),
+        ("Review of download in clinic 01/21/2027.", "NOT DOCUMENTED"),
+        (
+            "First night 12/03/2026.\nFirst night 01/15/2027.\nReview of download in clinic 01/21/2027.",
+            "NOT DOCUMENTED",
+        ),
+        ("Back here 6 to 8 weeks after first night on the machine, we look at hours of use.", "MET"),
+    ],
+)
+def test_a_review_counts_from_the_day_that_therapy_is_to_begin(plan, said):
+    assert verdict_of("PCC-SLEEP-001.5", f"Visit 11/18/2026\n{plan}\n")[0] == said
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("PT from the 4th of May through the 29th of June 2026", "yes"),
+        ("PT 13 July to 7 September", "yes"),
+        ("PT from March through May", "yes"),
+        ("PT 1/2026-4/2026", "yes"),
+        ("PT for sixteen weeks", "yes"),
+        ("PT from the 4th through the 29th of June 2026", "unknown"),
+        ("PT from 4 May to 20 May", "no"),
+        ("PT in May and July", "unknown"),
+    ],
+)
+def test_courses_between_days_that_share_a_year_or_tell_none(line, answer):
+    (said,) = sentences_of([document(line)], TODAY)
+    assert holds(said, THERAPY, TODAY) == answer
+
+
+def test_ages_in_words_and_months_that_may_be_their_last_day():
+    (old,) = sentences_of([document("She is a sixty-one-year-old cook.")], TODAY)
+    assert holds(old, {"name": ["year old"], "unit": "year", "at_least": 61}, TODAY) == "yes"
+    (shot,) = sentences_of([document("Injection in August 2026")], TODAY)
+    assert holds(shot, {"name": ["injection"], "unit": "day", "at_least": 90, "ago": True}, TODAY) == "unknown"
+
+
+def test_lines_that_go_on_and_sentences_that_end_with_a_letter():
+    long = "Examination of the patient today in the clinic room shows in the end"
+    told = [
+        one.text for one in sentences_of([document(f"{long} that\nthere is no\nICD shock. Vitamin D. Her knee hurts.")])
+    ]
+    assert told[-2:] == ["Vitamin D.", "Her knee hurts."] and told[0].endswith("there is no ICD shock.")
+
+
+def test_a_relative_is_spoken_of_behind_and_was():
+    text = "Her mother had sciatica and was operated on for weakness of the foot."
+    said, _ = verdict_of("CMU-IMG-002.3", f"{text}\nStraight leg raise negative.\n")
+    assert said == "NOT MET"
+
+
+def test_columns_of_a_side_are_told_of_every_cell():
+    table = "Finding\tRight\tLeft\nStraight leg raise\tnegative\tpositive at 40 degrees\n"
+    said = sentences_of([document(table)], TODAY)
+    assert said[-1].read == "Straight leg raise Right negative Left positive at 40 degrees"

@@ -107,8 +107,10 @@ def _reaches(words: tuple[Word, ...]) -> tuple[Reach, ...]:
     stops = [one for one, _, roles in used if "ends" in roles and not roles - {"ends"}]
     stops += [at for at, word in enumerate(words) if ";" in word.mark]
     stops += [at for at, word in enumerate(words) if "," in word.mark and word.text in data["ends_comma"]]
+    same = {one for one, _ in hits(data["same_subject"], words)}
     for start, end, roles in used:
-        ahead = min((stop for stop in stops if stop >= end), default=len(words))
+        kept = [stop for stop in stops if stop not in same or not any(role.startswith("family") for role in roles)]
+        ahead = min((stop for stop in kept if stop >= end), default=len(words))
         behind = _clause(words, max((stop for stop in stops if stop < start), default=0), start)
         closed = end == ahead or bool(set(words[end].mark) & set(".,:)"))
         closed = closed or words[end].text in data["trails"] or words[end].text.isdigit()

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from docgemma.rcm.assertion import hits
 from docgemma.rcm.sentences import Sentence, Word, lists, words_of
-from docgemma.text.births import read_births
+from docgemma.text.births import MONTHS, read_births
 from docgemma.text.numbers import NUMBER_WORDS, ROMAN
 
 NEAR = 8  # words between a name and its number
@@ -18,7 +18,13 @@ NEARLY = frozenset({"about", "around", "approximately", "early", "mid", "late"})
 BEGAN = ("in", "on", "around", "about")  # before a day: "began in spring 2024 and ever since"
 THROUGH = frozenset({"to", "through", "until", "thru"})  # between the first day and the last
 MONTH, YEAR = 30, 365  # days
+EXACT = 3  # words of a date that tells its day
 FIRST_YEAR = 1950  # of a bare year
+MONTH_YEAR = re.compile(r"(?<![\d/.])(0?[1-9]|1[0-2])/((?:19|20)\d\d)(?![\d/])")  # "01/2026"
+NTH = r"(\d{1,2})(?:st|nd|rd|th)?\b"
+NAMED = rf"(?:{'|'.join(MONTHS)})(?:t|[a-z]*(?:ary|ch|il|e|y|st|ber))?"
+DAY = rf"(?:the )?(?:{NTH}(?: of)? )?\b({NAMED})\b\.?(?: {NTH})?(?:,? (\d{{4}}))?"
+DAY_RANGE = re.compile(rf"\b{DAY} ?(?:-|–| to | through | thru | until | till ) ?{DAY}", re.IGNORECASE)
 SHORT_RANGE = re.compile(r"\b(\d{1,2})/(\d{1,2})\s*(?:-|–|to|through|thru|until)\s*(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b")
 ENDLESS = Decimal("Infinity")
 Holds = Literal["yes", "no", "unknown"]
@@ -49,6 +55,7 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     found = [value for value in found if not (anywhere and _age(value, words))]
     if not anywhere:
         named = hits(measure["name"], words)
+        found = [value for value in found if not _apart(value, named, words, measure)]
         mine = [value for value in found if _belongs(value, named, words, unit, found)]
         found = mine if counted(unit) else [one for one in found if _now(one, mine, words)] or mine
     answers = {_decides(value, measure) for value in found}
@@ -57,6 +64,19 @@ def holds(sentence: Sentence, measure: Mapping[str, Any], today: date, anywhere:
     if counted(unit):  # one that is enough is enough
         answers = answers - {"no"} if "yes" in answers and ("at_least" in measure or "above" in measure) else answers
     return answers.pop() if len(answers) == 1 else "unknown"
+
+
+def counts_from(sentence: Sentence, measure: Mapping[str, Any], others: Sequence[Sentence], today: date) -> Holds:
+    """Whether the days hold from the one date behind a word of `begins` in other sentences to the date said here."""
+    begun = set[date]()
+    for one in others:
+        ends = [end for _, end in hits(measure["begins"], one.words)]
+        begun |= {day for start, _, day in dates(one, today) if any(0 <= start - end < EXACT for end in ends)}
+    days = [day for _, _, day in dates(sentence, today) if day not in begun]
+    if len(begun) != 1 or len(days) != 1 or not hits(measure["name"], sentence.words):
+        return "unknown"
+    length = Decimal((days[0] - begun.pop()).days)
+    return _decides(Value(length, length, 0, 0, False), measure)
 
 
 def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) -> list[Value]:
@@ -74,6 +94,8 @@ def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) ->
         value = None if end else _number(words, at, unit)
         if value is not None:
             last, end = _range(words, at, unit, value)
+            if words[at].text.endswith("ty") and end == at + 2 and last < 10:  # "sixty-one"
+                value = last = value + last
             if at and words[at - 1].text == "from" and not counted(unit):
                 value = last  # "down from 44 to 38": 38 now
             factor, size = _unit(words, end, unit)
@@ -85,6 +107,13 @@ def values(sentence: Sentence, unit: str, bare: bool, ago: bool, today: date) ->
                 found.append(_bounded(words, at, end + size, sorted((value * factor, last * factor))))
         at = max(end, at + 1)
     return found
+
+
+def _apart(value: Value, named: Sequence[tuple[int, int]], words: Sequence[Word], measure: Mapping[str, Any]) -> bool:
+    """Whether a number is of a part only, by a word of `apart` that its name carries: "Supine AHI 22.4"."""
+    at = max((start for start, end in named if end <= value.start), default=value.start)
+    said = words[max(at - 1 - (at > 1 and not words[at - 1].mark.strip()), 0) : value.start]
+    return bool(hits(measure.get("apart", ()), said))
 
 
 def _aimed(words: Sequence[Word], at: int) -> bool:
@@ -116,13 +145,9 @@ def dates(sentence: Sentence, today: date) -> list[tuple[int, int, date]]:
         known = month in names and len(year) == len("2026") and year.isdigit()
         if known and not any(start <= at < end for start, end, _ in found):
             found.append((at, behind + 1, date(int(year), months.index(month[:3]) + 1, 1)))
-    for start, _, last in list(found):  # "Feb-May 2026", "from Jan through Sept 2026"
-        at = start - 1 - (start > 1 and words[start - 1].text in THROUGH)
-        joined = words[start - 1].text in THROUGH or _dash(words[start]) if start else False
-        month = words[at].text if joined and at >= 0 else ""
-        if last.day == 1 and month in names:
-            number_of = months.index(month[:3]) + 1
-            found.append((at, at + 1, date(last.year - (number_of > last.month), number_of, 1)))
+    for said in MONTH_YEAR.finditer(sentence.read or sentence.text):
+        inside = [at for at, word in enumerate(words) if said.start() <= word.start < said.end()]
+        found.append((inside[0], inside[-1] + 1, date(int(said[2]), int(said[1]), 1)))
     return sorted(found)
 
 
@@ -152,8 +177,9 @@ def _by_date(sentence: Sentence, days: Sequence[tuple[int, int, date]], ago: boo
             length, stop = (until - day).days, end
         else:
             continue
-        if length > 0:
-            found.append(Value(Decimal(length), Decimal(length), start, stop, False))
+        if length > 0:  # "in August 2026" is its last day as well as its first
+            vague = ago and stop == end and sum(word.text != "of" for word in words[start:end]) < EXACT
+            found.append(Value(Decimal(max(length - MONTH * vague, 0)), Decimal(length), start, stop, vague))
     return [*found, *_years(words, days, ago, until), *(() if ago else _short_ranges(sentence, today))]
 
 
@@ -169,16 +195,24 @@ def _years(words: Sequence[Word], days: Sequence[tuple[int, int, date]], ago: bo
 
 
 def _short_ranges(sentence: Sentence, today: date) -> Iterator[Value]:
-    """Durations whose first date has no year: "4/6-6/12/26", "9/2 to 10/28/26"."""
-    for one in SHORT_RANGE.finditer(sentence.read or sentence.text):
-        month, day, last_month, last_day, year = (int(part) for part in one.groups())
+    """Durations whose first date has no year, or both: "4/6-6/12/26", "the 4th of May through the 29th of June"."""
+    text = sentence.read or sentence.text
+    found = [tuple(map(int, (*one.span(), *one.groups()))) for one in SHORT_RANGE.finditer(text)]
+    for one in DAY_RANGE.finditer(text):
+        day, month, after, year, last_day, last_month, last_after, last_year = one.groups()
+        begins, ends = int(day or after or 0), int(last_day or last_after or 0)
+        if not year and bool(begins) == bool(ends) and month[0].isupper() and last_month[0].isupper():
+            which, until = (MONTHS.index(name[:3].casefold()) + 1 for name in (month, last_month))
+            found.append((*one.span(), which, begins, until, ends, int(last_year or today.year)))
+    for at, stop, which, begins, until, ends, year in found:
         year += 2000 if year < 100 else 0
         with suppress(ValueError):  # no such day
-            first, last = date(year, month, day), date(year, last_month, last_day)
+            first, last = date(year, which, begins or 1), date(year, until, ends or 1)
             first = first if first <= last else first.replace(year=year - 1)
-            inside = [at for at, word in enumerate(sentence.words) if one.start() <= word.start < one.end()]
+            inside = [number for number, word in enumerate(sentence.words) if at <= word.start < stop]
             if inside and last <= today:
-                length = Decimal((last - first).days)
+                days = (last - first).days  # "Feb to May 2026": 3 months
+                length = Decimal(days if begins else max(days, MONTH * round(days / MONTH)))
                 yield Value(length, length, inside[0], inside[-1] + 1, False)
 
 

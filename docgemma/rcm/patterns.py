@@ -9,12 +9,12 @@ from datetime import date
 from typing import Any
 
 from docgemma.rcm.assertion import Status, status
-from docgemma.rcm.measures import Holds, counted, dates, holds, long_ago
+from docgemma.rcm.measures import Holds, counted, counts_from, dates, holds, long_ago
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides
 
-INHERITED = ("side", "refuted_by", "date_within_days", "planned")
+INHERITED = ("side", "refuted_by", "date_within_days", "planned", "stands")
 PARTS = frozenset(("either", "both"))
 Pattern = Mapping[str, Any]
 Places = Sequence[Sequence[Sentence]]  # each as the sentences that show or refute something together
@@ -49,7 +49,9 @@ class Asked:
     def holds(self, sentence: Sentence, measure: Pattern, anywhere: bool = False) -> Holds:
         """Whether a number holds; what goes on "since" a day does so until the last day that the documents tell."""
         until = self.today if measure.get("ago") else self.until or self.today
-        return holds(sentence, measure, until, anywhere)
+        said = holds(sentence, measure, until, anywhere)
+        counts = said == "unknown" and "begins" in measure
+        return counts_from(sentence, measure, self.sentences, self.today) if counts else said
 
     def right_side(self, sentence: Sentence, pattern: Pattern, named: bool = True) -> bool:
         """Whether a sentence is of the side asked for: by its own words, else by the only side of its section.
@@ -101,14 +103,15 @@ def of_a_relative(sentence: Sentence, share: float = 0.5) -> bool:
     return told > share * len(words)
 
 
-def decided(shows: Places, refutes: Places, why: str = "stated") -> Finding:
+def decided(shows: Places, refutes: Places, why: str = "stated", stands: float = 0) -> Finding:
     """The verdict of the places that show a criterion, for which `why` is the reason, and of those that refute it.
 
-    Affirmed here and denied there gives none, but that of the later visit; what a relative had no later visit undoes.
+    Affirmed here and denied there gives none, but that of a visit more than `stands` days later; what a relative had no
+    later visit undoes.
     """
     if shows and refutes and not any(of_a_relative(one, share=0) for place in refutes for one in place):
         one, other = max(item.day for item in shows[0]), max(item.day for place in refutes for item in place)
-        if one and other and one != other:
+        if one and other and abs((date.fromisoformat(one) - date.fromisoformat(other)).days) > stands:
             shows, refutes = (shows, []) if one > other else ([], refutes)
     if shows and refutes:
         apart = "stated and denied in different places; a person decides"

@@ -23,7 +23,7 @@ def judge_read(pattern: Pattern, passages: Sequence[Passage], asked: Asked) -> F
         return _aged(int(pattern["born_before"]), asked)
     if "item" not in pattern:
         return judge_pattern(pattern, asked)
-    return decided(*_found(pattern, passages, asked))
+    return decided(*_found(pattern, passages, asked), stands=pattern.get("stands", 0))
 
 
 def _aged(years: int, asked: Asked) -> Finding:

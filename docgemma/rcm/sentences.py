@@ -1,6 +1,6 @@
 """Documents as sentences with their place, and sentences as words with offsets. Word lists: `data/rcm`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache, partial
@@ -97,9 +97,9 @@ def _patient(words: Sequence[Word], at: int, text: str) -> Word:
     return replace(word, text="patient") if told else word
 
 
-def day_of(text: str, today: date) -> str:
-    """The latest date in a text, ISO, month first where it can be read in two ways; "" where there is none."""
-    days = [one.days[-1] for one in _dates(text, today) if one.kind == "date"]
+def day_of(text: str, today: date, births: Collection[str] = ()) -> str:
+    """The latest date in a text but `births`, ISO, month first where there are two readings; "" where there is none."""
+    days = [one.days[-1] for one in _dates(text, today) if one.kind == "date" and one.days[-1] not in births]
     return max((day for day in days if len(day) == len("2026-01-01") and day <= today.isoformat()), default="")
 
 
@@ -110,7 +110,12 @@ def _dates(text: str, today: date) -> list[Birth]:
 
 def sentences_of(documents: Sequence[Document], today: date | None = None) -> list[Sentence]:
     """The sentences of all readable pages, in order; lines that were only wrapped are one sentence."""
-    return [sentence for document in documents for sentence in _sentences(document, today or date.today())]
+    day = today or date.today()
+    births = {
+        birth for document in documents for page in document["pages"] for one in _dates(page["text"], day)
+        if one.kind == "stated" for birth in one.days
+    }  # fmt: skip
+    return [sentence for document in documents for sentence in _sentences(document, day, births)]
 
 
 def section_at(document: Document, page: Page, at: int) -> str:
@@ -154,13 +159,14 @@ def spans(text: str, cuts: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
     yield from _kept(text, start, len(text))
 
 
-def _sentences(document: Document, today: date) -> Iterator[Sentence]:
+def _sentences(document: Document, today: date, births: Collection[str]) -> Iterator[Sentence]:
     day = ""
     for page in document["pages"]:
         if page["failed"]:
             continue
         table = rows(page["text"], partial(day_of, today=today)) if "\t" in page["text"] else {}
-        for start, end in spans(page["text"], [part["start"] for part in page["sections"]]):
+        cuts = [at for part in page["sections"] for at in (part["start"], part["end"])]
+        for start, end in spans(page["text"], cuts):
             text = shown(page["text"][start:end])
             read = _read(page["text"], start, end, table) if "\t" in page["text"][start:end] else text
             section, said = section_at(document, page, start), words_of(read)
@@ -174,10 +180,9 @@ def _sentences(document: Document, today: date) -> Iterator[Sentence]:
             kinds = {one.kind: one.start for one in reversed(_dates(text, today))} if first and not day else {}
             led = "date" in kinds and (kinds["date"] == 0 or "stated" in kinds)
             if len(said) <= (HEADING if first else MARGIN) and (told or led):
-                day = day_of(text, today) or day
-            yield Sentence(
-                text, document["name"], page["number"], section, start, end, day_of(section, today) or day, said, read
-            )
+                day = day_of(text, today, births) or day
+            of = day_of(section, today, births) or day
+            yield Sentence(text, document["name"], page["number"], section, start, end, of, said, read)
 
 
 def _read(text: str, start: int, end: int, table: Mapping[int, str]) -> str:
@@ -218,8 +223,9 @@ def _ends(line: str) -> Iterator[int]:
         if char in ".?!" and line[at + 1] in " \t":
             word = (line[:at].split() or [""])[-1].strip("()[]")
             word = word.casefold() if not word.isupper() or len(word) == 1 else word  # "Pt." is short, "of PT." is not
-            following = line[at + 1 :].lstrip()[:1]
-            if not following.islower() and (char != "." or (word not in SHORT and (len(word) > 1 or word.isdigit()))):
+            following = (line[at + 1 :].split() or [""])[0]
+            whole = len(word) > 1 or word.isdigit() or following.casefold() in lists("negation")["begins"]
+            if not following[:1].islower() and (char != "." or (word not in SHORT and whole)):
                 yield at + 1
 
 
@@ -227,6 +233,9 @@ def _broken(line: str, following: str, longest: int) -> bool:
     """Whether a sentence ends with its line: before a blank line, a bullet, a heading, or where it was not wrapped."""
     if not line.strip() or not following or following[0] in BULLETS or line[-1] in ".:;?!":
         return not line.endswith("-") or not following[:1].islower()
+    last = line.split()[-1].casefold()
+    if last in lists("negation")["goes_on"] and not set(":?\t") & {*line, *following[:30]}:
+        return False
     ended = len(line) < WRAPPED * longest or ":" in (following[:30] + line[:30]) or line.isupper()
     return ended and not following[0].islower()
 

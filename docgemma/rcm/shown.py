@@ -31,7 +31,8 @@ def judge_pattern(pattern: Pattern, asked: Asked) -> Finding:
     if pattern.get("absent"):
         shows = [[one] for one in _stated(pattern, asked, "negated")]
         refutes = [*refutes, *_stated(pattern, asked, "affirmed", *FAMILY[: bool(pattern.get("family"))])]
-    return decided(shows, [[one] for one in refutes], "stated absence" if pattern.get("absent") else "stated")
+    why = "stated absence" if pattern.get("absent") else "stated"
+    return decided(shows, [[one] for one in refutes], why, pattern.get("stands", 0))
 
 
 def bears_out(verdict: Verdict, sentence: Sentence, pattern: Pattern, asked: Asked) -> bool:
@@ -89,7 +90,8 @@ def _refuted(pattern: Pattern, asked: Asked) -> list[Sentence]:
 
 def _stated(pattern: Pattern, asked: Asked, *kinds: Status) -> list[Sentence]:
     """The sentences that say it so; where relatives count, a heading "Family history" makes no difference."""
-    plain = [(one, replace(one, section="") if pattern.get("family") else one) for one in _here(pattern, asked)]
+    there = [one for one in _here(pattern, asked) if not hits(pattern.get("unless", ()), one.words)]
+    plain = [(one, replace(one, section="") if pattern.get("family") else one) for one in there]
     return [one for one, said in plain if all(says(said, group, kinds) for group in pattern.get("any", [[]]))]
 
 
@@ -101,7 +103,7 @@ def _stands(sentence: Sentence, group: Iterable[Any], pattern: Pattern, kinds: t
 
 
 def _places(within: str, here: Sequence[Sentence]) -> list[list[Sentence]]:
-    """The sentences one by one, then by section or page."""
-    places, titled = [[one] for one in here], within == "section"
-    key = lambda one: (one.document, one.page, one.section if titled else "")  # noqa: E731
-    return places if within == "sentence" else places + [list(group) for _, group in groupby(here, key=key)]
+    """The sentences one by one, then by section, page or document."""
+    places, size = [[one] for one in here], {"section": 3, "page": 2, "document": 1}.get(within, 0)
+    key = lambda one: (one.document, one.page, one.section)[:size]  # noqa: E731
+    return places + [list(group) for _, group in groupby(here, key=key)] if size else places

@@ -40,7 +40,9 @@ def _read(head: Sequence[str], cells: Sequence[str], day_of: Callable[[str], str
     dated = sorted((at for at in range(len(head)) if days[at]), key=lambda at: days[at], reverse=True)
     order = [dated.pop(0) if days[at] else at for at in range(len(head))]
     titled = [
-        _numeric(cells[at])
+        (
+            _numeric(cells[at]) or fold(head[at]) in _words()["sides"]
+        )  # "Straight leg raise Right negative Left positive"
         and not (days[at] or fold(head[at]) in plain or _words()["turning"] & {*fold(head[at]).split()})
         for at in order
     ]
