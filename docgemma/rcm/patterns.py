@@ -9,7 +9,8 @@ from datetime import date
 from typing import Any
 
 from docgemma.rcm.assertion import Status, status
-from docgemma.rcm.measures import Holds, counted, counts_from, dates, holds, long_ago
+from docgemma.rcm.dates import dates, long_ago
+from docgemma.rcm.measures import Holds, counted, counts_from, holds
 from docgemma.rcm.records import Verdict
 from docgemma.rcm.sentences import Sentence
 from docgemma.rcm.sides import sides

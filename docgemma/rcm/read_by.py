@@ -5,7 +5,8 @@ The evidence reader says what a passage shows; code reads the number, the side a
 
 from collections.abc import Sequence
 
-from docgemma.rcm.measures import Holds, counted, dates
+from docgemma.rcm.dates import dates
+from docgemma.rcm.measures import Holds, counted
 from docgemma.rcm.passages import Passage
 from docgemma.rcm.patterns import PARTS, Asked, Finding, Pattern, Places, decided, joined, leaves, of_a_relative, title
 from docgemma.rcm.sentences import Sentence
