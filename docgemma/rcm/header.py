@@ -116,6 +116,7 @@ def _running_head(line: str, above: str) -> Iterator[tuple[str, str]]:
             yield "birth_date", day
         return
     apart = head.rstrip().endswith(tuple(APART)) or head.endswith("  ")
+    apart |= bool(births) and ":" in line[births[0].end :]  # another label behind: a header line, no prose
     if births and (apart or not fold(line[births[0].start :]).startswith("born")):  # prose: "his mother, born 1931"
         name, day = _name(head.rstrip(APART + " ")), _day(line[births[0].start : births[0].end])
         if day and len(name.split()) > 1:
@@ -138,7 +139,8 @@ def _values(field: str, text: str, beside: list[str]) -> Iterator[tuple[str, str
         said = text[: births[0].start] if births else text
         # "Re:" may as well be followed by a subject, whose words no name has, without a birth date
         subject = said == text and "birth_date" not in beside and {"authorization", "request"} & {*fold(text).split()}
-        if (name := _name(said)) and not subject:
+        column = fold(said.partition(" ")[0]) in words()["columns"]  # "Name | Dose | Comment" heads a table
+        if (name := _name(said)) and not subject and not column:
             yield field, name
             if day:
                 yield "birth_date", day

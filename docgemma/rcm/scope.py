@@ -120,7 +120,11 @@ def nearest(question: str, reader: Reader) -> Intent:
         best = max(PAYERS, key=lambda intent: scores[INTENTS.index(intent)])
     if best == "POLICY_CHECK" and _payers_named(question) and names(lists("questions")["denials"], question):
         return "DENIAL_RISK"
-    plain_asks = set(reader.read(question).asked(PLAINLY)) - ({"may"} if best == "INTERACTIONS" else set())
+    read = reader.read(question)
+    drug = read.spans.get("drug") or read.spans.get("rx.drug")
+    if best == "POLICY_CHECK" and not payers and drug and {"may", "rx"} & set(read.asked(PLAINLY)):
+        best = "SAFETY_CHECK"  # "may she take acetaminophen, given what is on her record?" names no payer
+    plain_asks = set(read.asked(PLAINLY)) - ({"may"} if best == "INTERACTIONS" else set())
     unsafe = best == "SAFETY_CHECK"  # "she has no allergies, so confirm that it is safe": the check is made
     if best in ASKED.values() and not unsafe and len(plain_asks) == 1 and plain_asks <= ASKED.keys():
         return ASKED[plain_asks.pop()]

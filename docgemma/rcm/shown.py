@@ -76,7 +76,8 @@ def _here(pattern: Pattern, asked: Asked) -> list[Sentence]:
 def _refuted(pattern: Pattern, asked: Asked) -> list[Sentence]:
     """The sentences that state the opposite: a refuting term, a number on the wrong side, or every mention denied."""
     there = [one for one in asked.considered(pattern) if asked.right_side(one, pattern, named=False)]
-    found = [one for one in there if says(one, pattern.get("refuted_by", ()))]
+    # under a plan too: a heading may run on over the next page, "smokes half a pack a day"
+    found = [one for one in there if says(one, pattern.get("refuted_by", ()), ("affirmed", "planned"))]
     measure, first = pattern.get("measure"), (pattern.get("any") or [[]])[0]
     if measure:
         near = [one for one in _here(pattern, asked) if _stands(one, measure["name"], pattern)]
