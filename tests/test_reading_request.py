@@ -108,6 +108,12 @@ def test_a_drug_that_is_corrected_within_the_message_is_not_ordered(read, messag
     assert [order["drug"] for order in read(message)["orders"]] == drugs
 
 
+def test_no_part_of_a_birth_date_is_a_detail_of_the_order(read) -> None:
+    found = read("prescribe paracetamol 1 g qds po for James Wilson 30/7/85")
+    assert [(order["dose"], order["frequency"]) for order in found["orders"]] == [("1 g", "qds")]
+    assert not any(char.isdigit() for order in found["orders"] for char in order["notes"])
+
+
 def test_a_measure_that_looks_like_an_id_is_no_patient(read) -> None:
     assert read("hba1c 7.6 - put him up to 1g bd then", before="john smith metformin dose?")["unclear"] == []
 

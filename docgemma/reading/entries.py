@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from itertools import pairwise
 
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
+from docgemma.text.births import read_births
 from docgemma.text.drugs import DrugNames
 from docgemma.text.frequency import said_frequencies
 from docgemma.text.said import bracketed, closed, instructions, reaction
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
+LONG_PAST = 365  # days; no order begins so long ago
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
@@ -54,8 +57,12 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
     A frequency or instruction that was said once holds for all.
     """
-    names = marked.spans("rx.drug")
-    parts = {field: marked.spans(channel) for field, channel in DETAILS.items()}
+    names, births = marked.spans("rx.drug"), _birth_dates(marked.message)
+    told = {field: marked.spans(channel) for field, channel in DETAILS.items()}
+    parts = {  # "wilson 30/7/85": no part of a birth date is a detail of the order
+        field: [span for span in spans if not any(span.start < end and start < span.end for start, end in births)]
+        for field, spans in told.items()
+    }
     for name, dose in _diluents(marked.message, names, parts["dose"]):
         whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
         parts = {
@@ -79,6 +86,13 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
     return [_order(marked.message, name, mine, drugs) for name, mine in kept]
+
+
+def _birth_dates(message: str) -> list[tuple[int, int]]:
+    """Where days stand that are long past: a patient's birth, and no day of an order."""
+    dated = [birth for birth in read_births(message) if birth.kind in ("stated", "date")]
+    past = (date.today() - timedelta(days=LONG_PAST)).isoformat()
+    return [(birth.start, birth.end) for birth in dated if all(day < past for day in birth.days)]
 
 
 def _last_words(text: str) -> set[str]:
