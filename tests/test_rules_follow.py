@@ -106,6 +106,8 @@ def test_thanks_a_refusal_and_another_question_order_nothing(said, asks, meant) 
 def test_of_two_drugs_that_were_asked_about_none_is_ordered() -> None:
     two = request("may", drugs=[drug("doxycycline"), drug("ciprofloxacin")], said="doxycycline or ciprofloxacin?")
     assert ordered_after_all(request("ok", said="ok prescribe it"), two) is None
+    beside = {**two, "orders": [order("doxycycline", "100 mg", "bd")]}  # one of the two with its dose
+    assert ordered_after_all(request("ok", said="ok prescribe it"), beside) is None
 
 
 def test_the_side_of_a_note_is_corrected_and_nothing_else() -> None:

@@ -148,8 +148,9 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     missing = [name for name in wanted if name not in {measure for measure, _ in results}]
     written = {name: _anywhere(name, chart, "notes") for name in missing}  # "QTc 438 ms" of a note
     told = [line.text for found in written.values() for line in found]
-    told += filter(None, (derived(name, chart, date.today()) for name in missing))
-    missing = [name for name in missing if not written[name] and not derived(name, chart, date.today())]
+    worked_out = {name: derived(name, chart, date.today()) for name in missing}
+    told += filter(None, worked_out.values())
+    missing = [name for name in missing if not written[name] and not worked_out[name]]
     for score in missing:  # a score is not worked out; what of it is recorded is shown
         results_of = [text for measure, text in results if measure in parts_of(score)]
         lines += [*results_of, *(section("prob", chart, date.today()) if results_of else [])]

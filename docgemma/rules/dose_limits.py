@@ -24,12 +24,7 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
         return []
     routes = dict.fromkeys(row["route"] for row in rows if "route" in row)
     route = route_of(said) or ("oral" if "oral" in routes else next(iter(routes), ""))
-    mine = [
-        row
-        for row in rows
-        if row.get("route", route) == route
-        and set(MAXIMA) & {key[:-7] if key.endswith("_per_kg") else key for key in row}
-    ]
+    mine = [row for row in rows if row.get("route", route) == route and LIMITS & set(row)]
     small = child or (patient.weight is not None and patient.weight < CHILD_KG)
     if patient.age is None and small:
         chosen = [row for row in mine if row.get("age_below", 0) >= CHILD_AGE]

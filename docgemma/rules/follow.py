@@ -5,14 +5,13 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
-from docgemma.rules.known import BRIEF, ordered, replaced, unique
+from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
-DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
@@ -50,7 +49,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     if not last or not bare or set(request["asks"]) - AFTER_ALL or request["meant"] == "refused":
         return None
     told = listed("request_words", "ordering") & words and not listed("request_words", "denying") & words
-    considered = [*last["orders"], *_as_orders(last)][:2]
+    considered = [*last["orders"], *_as_orders(last)]
     asked = "may" in last["asks"] or last["meant"] in ("asked", "unsure")
     same = others <= {patient["id"] for patient in last["patients"]}
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
@@ -100,7 +99,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     leans = refers_back(request["said"]) or not _own_subject(request)
     if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
-    elif asks & {"change", "rx"} and request["meant"] != "ordered" and _only_a_dose(request) and not somebody:
+    elif asks & {"change", "rx"} and _of_dose(request) and not (somebody or request["drugs"] or request["orders"]):
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
@@ -110,12 +109,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
 
 
 def _of_dose(request: Request) -> bool:
+    """Whether a dose is said that is not ordered: "what if i bump him to 1000 bid"."""
     return request["meant"] != "ordered" and bool(request["details"].get("dose"))
-
-
-def _only_a_dose(request: Request) -> bool:
-    """Whether a dose is said and no drug: "what if i bump him to 1000 bid"."""
-    return bool(request["details"].get("dose")) and not (request["drugs"] or request["orders"])
 
 
 def _own_subject(request: Request) -> bool:

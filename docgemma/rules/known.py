@@ -6,6 +6,7 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.state import AgentState, Request, ToolResult
 
+DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 BRIEF = 5  # words of a follow-up that goes on with the message before: "and for Souza?", "and ibuprofen?"
 NOTHING = Request(
     asks=[], meant="", patients=[], unclear=[], drugs=[], orders=[], allergies=[], notes=[], corrects=False,

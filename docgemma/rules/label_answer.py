@@ -10,6 +10,7 @@ from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_limits import maxima_for
 from docgemma.rules.dosing import route_of
 from docgemma.rules.grounding import split
+from docgemma.rules.known import DOSES
 from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST
 from docgemma.rules.order_check import UNCHECKED
@@ -17,8 +18,6 @@ from docgemma.rules.patient_state import UNKNOWN, as_told, patient_state
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names, plain
-
-DOSES = {"dose", "maximum dose"}  # topics of a label
 
 
 def label_facts(
@@ -52,7 +51,6 @@ def label_facts(
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
     dosed = asked & DOSES or stated.weight or stated.results
     own = maxima_for(data.get("dose_rows", []), patient, request["said"], "children" in asked) if dosed else []
-    route = route_of(request["said"])
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
