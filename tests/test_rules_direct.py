@@ -53,3 +53,17 @@ def test_each_of_these_is_settled_by_code(asks: list[str], given: dict, word: st
 
 def test_a_greeting_is_greeted_and_thanks_are_taken() -> None:
     assert direct_reply(request("chat"), "hi there").text != direct_reply(request("chat"), "thank you").text
+
+
+@pytest.mark.parametrize(
+    ("said", "asks", "starts"),
+    [
+        ("ok thx ur a lifesaver, 5 more visits", [], "You're welcome"),
+        ("4am and my tea is cold, u even get tired", ["chat"], "I hear you. I am a program"),
+        ("remind me what you can and cant do", ["chat"], "I can find patients"),
+        ("bleep the med reg for bed 4 now", ["oos"], "I cannot call, page, book"),
+        ("will it rain in leeds", ["oos"], "I cannot do that."),
+    ],
+)
+def test_small_talk_and_a_deed_get_a_reply_of_their_own(said: str, asks: list[str], starts: str) -> None:
+    assert direct_reply(request(*asks, said=said), said).text.startswith(starts)

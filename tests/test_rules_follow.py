@@ -119,3 +119,10 @@ def test_the_side_of_a_note_is_corrected_and_nothing_else() -> None:
 
 def test_a_correction_that_was_not_understood_puts_no_card_up_again() -> None:
     assert corrected(request("fix", said="actually thats wrong"), LAST)["meant"] == "unsure"
+
+
+def test_a_deed_that_names_a_drug_is_no_drug_check() -> None:
+    asked = request("oos", drugs=[drug("amoxicillin")], patients=[person()], said="call cvs and cancel his amoxicillin")
+    assert carried(asked, None, False)["asks"] == ["oos"]
+    tests = request("oos", patients=[person()], said="order an inr for smith")
+    assert carried(tests, None, False)["asks"] == ["oos", "labs"], "what is on file is shown beside the refusal"

@@ -149,7 +149,7 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
 
 def _named_too(message: str, asks: list[str]) -> list[str]:
     """The asks, and beside parts of a chart those that are named as a whole: "K, dig level. and the med list"."""
-    if not set(asks) & set(TOPICS) or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
+    if not set(asks) & {*TOPICS, "oos"} or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
         return asks
     return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))
 

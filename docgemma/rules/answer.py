@@ -20,7 +20,7 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
-from docgemma.rules.refusal import refusals
+from docgemma.rules.refusal import cannot_do, refusals
 from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
@@ -75,7 +75,8 @@ def compose(
     blocks = unique([fact for fact in block if fact != gone] for block in blocks)
     told = plain(Answer(lead, blocks, []).plain)
     missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item, told)]
-    lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in missing]
+    left = [item for item in missing if item["reason"] != BEYOND or not cannot_do(request)]  # it was said at once
+    lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in left]
     return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 
 

@@ -7,12 +7,20 @@ from typing import Any
 
 from docgemma.paths import data_file
 from docgemma.rules.answer import BEYOND, NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
-from docgemma.rules.refusal import NO_COHORT, REFUSED, UNCHANGED
+from docgemma.rules.refusal import NO_COHORT, REFUSED, UNCHANGED, cannot_do
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 
 GREETING = "Hello. Ask me about a patient's record, a drug's safety or interactions, the literature or clinical trials."
 THANKS = "You're welcome. Ask whenever you need something else."
+LISTENS = (
+    "I hear you. I am a program, so I do not tire: ask whenever you need a chart, a drug check, literature or trials."
+)
+ABILITIES = (
+    "I can find patients, read their charts, look up drug labels and interactions, check an order, search literature "
+    "and trials, and prepare prescriptions, allergies and notes: nothing is written without your approval. I cannot "
+    "change or remove an entry, list patients across charts, call, page, book, refer, order tests, send or print."
+)
 NEEDS_FULL_MODEL = (
     "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
     "I can look up drug safety and interactions, literature, clinical trials and patient records, and explain common "
@@ -48,14 +56,22 @@ def direct_reply(request: Request, question: str) -> Reply:
         return Reply(NOTHING_WAITS, settled=True)
     if "img" in asks:
         return Reply(NO_IMAGE, settled=True, unanswered=[{"ask": WORDS["img"], "reason": "no image is attached"}])
+    said = plain(question)
+    if (
+        asks <= {"chat", "gk", "oos"}
+        and phrases_in(said, [(phrase, 1) for phrase in listed("request_words", "abilities")])[0]
+    ):
+        return Reply(ABILITIES, settled=True)
     if found := definitions(question):
         text = "\n\n".join(f"{item['text']} (Source: {item['reference']})" for item in found)
         sources = [{"title": item["reference"], "url": "", "id": item["term"]} for item in found]
         return Reply(text, settled=True, definition=text, sources=sources)
     if asks == {"oos"}:
-        return Reply(OUT_OF_SCOPE, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": BEYOND}])
-    if asks == {"chat"}:
-        return Reply(GREETING if set(plain(question).split()) & GREETS else THANKS)
+        text = cannot_do(request) or OUT_OF_SCOPE
+        return Reply(text, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": BEYOND}])
+    thanked = bool(listed("request_words", "thanks") & set(said.split()))
+    if asks == {"chat"} or (thanked and not asks):
+        return Reply(THANKS if thanked else GREETING if set(said.split()) & GREETS else LISTENS)
     if asks & {"find", "may"} or not asks - {"fix"}:
         return Reply(WHO, settled=bool(asks & {"find", "may"}))
     return Reply(NEEDS_FULL_MODEL, unanswered=[{"ask": WORDS["gk"], "reason": "not in the offline definitions"}])

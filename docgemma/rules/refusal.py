@@ -7,10 +7,16 @@ from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
 from docgemma.state import AgentState, Request, ToolResult
+from docgemma.text.words import listed, plain
 
 UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
+)
+NOT_DONE = (
+    "I cannot call, page, book, cancel, refer, order tests, send or print, and nothing of it was done: do it yourself. "
+    "If it is urgent, call a person now and follow the local protocol. I can look up charts, drugs, literature and "
+    "trials, and prepare a note that asks for it."
 )
 NO_COHORT = (
     "I read one chart at a time and cannot list patients by a medicine, a problem or a result: the record system's "
@@ -36,6 +42,7 @@ def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
     asks = set(request["asks"])
     lines = [UNCHANGED] if "change" in asks else []
+    lines += list(filter(None, [cannot_do(request)]))
     lines += [NO_COHORT] if "cohort" in asks else []
     treat = (
         "gk" in asks
@@ -53,6 +60,12 @@ def refusals(request: Request) -> list[str]:
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
         lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
     return lines
+
+
+def cannot_do(request: Request) -> str:
+    """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
+    deeds = listed("request_words", "deeds") & set(plain(request["said"]).split())
+    return NOT_DONE if deeds and "oos" in request["asks"] else ""
 
 
 def is_rejected(result: ToolResult) -> bool:
