@@ -381,3 +381,28 @@ def test_interactions_of_the_seventh_sample_are_as_the_labels_have_them(context)
     doses = [context.knowledge.label(name).records[0].max_daily_dose for name in ("metformin", "nitrofurantoin")]
     assert "Fortamet 2500 mg" in doses[0] and "200 mg (Macrobid)" in doses[1]
     assert "November 2025" in context.knowledge.label("estradiol").records[0].boxed_warning
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        ("tylenol; 1000 mg; four times a day", "4,000 mg a day, above the maximum of 2,000 mg a day (for cirrhosis"),
+        ("cetirizine; 10 mg; daily", "10 mg a day, above the maximum of 5 mg a day (for cirrhosis"),
+        ("sumatriptan; 100 mg; once", "maximum single dose of 50 mg (for cirrhosis"),
+    ],
+)
+def test_a_limit_of_the_patients_condition_stands_in_the_place_of_the_general_one(order, says, context) -> None:
+    assert any(says in line for line in of_dose(order, context, patient(problems=["Cirrhosis of liver"])))
+    assert not of_dose(order, context)
+
+
+def test_a_pregnancy_that_is_not_recorded_is_asked_for(context) -> None:
+    def asked(order: str, **given) -> list[str]:
+        who = patient(36, sex="female", **given)
+        return [item.text for item in found(order, context, who) if "pregnancy is not recorded (ask)" in item.text]
+
+    for order in ("doxycycline; 100 mg; bd", "methotrexate; 10 mg; weekly", "isotretinoin; 20 mg; od"):
+        assert len(asked(order)) == 1
+    assert "in pregnancy: second and third trimester: fetal tooth" in asked("doxycycline; 100 mg; bd")[0]
+    assert not asked("doxycycline; 100 mg; bd", problems=["Pregnancy"]) + asked("amoxicillin; 500 mg; tds")
+    assert not [item for item in found("doxycycline; 100 mg; bd", context) if "pregnan" in item.text]

@@ -46,6 +46,16 @@ def test_weight_age_and_kidney_function_are_read_from_a_message(said, age, weigh
              "injection, below 50 kg, at 45 kg: 3,375 mg a day (75 mg/kg), 675 mg in one dose (15 mg/kg)"],
         ),
         ("ibuprofen", "max dose", False, []),
+        ("tirzepatide", "45 kg", False, ["injection: 15 mg once a week"]),
+        (
+            "sitagliptin", "max dose if egfr 68", False,
+            ["oral: 100 mg a day", "oral, eGFR below 45: 50 mg a day", "oral, eGFR below 30: 25 mg a day"],
+        ),
+        (
+            "acetaminophen", "max in cirrhosis", False,
+            ["oral, for cirrhosis: 2,000 mg a day, 1,000 mg in one dose "
+             "(chronic liver disease, for a short time; other adults 4000 mg a day)"],
+        ),
     ],
 )  # fmt: skip
 def test_a_maximum_is_worked_out_for_whom_it_is(drug, said, child, told) -> None:

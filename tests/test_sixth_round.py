@@ -74,3 +74,32 @@ def test_an_entry_that_is_dropped_beside_a_question_does_not_wait_on(offline_age
     first = offline_agent.ask("prescribe buspirone 5 mg bid for Deshmukh")
     then = offline_agent.ask("scrap that, her GP objects. what's her Hb?", thread=first["thread"])
     assert "10.9" in then["answer"] and not then["pending_write"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "macrobid crcl cutoff?",
+            "below 30 mL/min: ineffective and toxic (nerves, lungs, liver) (Contraindications; Beers 2023)",
+        ),
+        ("is doxycycline ok in pregnancy", "avoid in pregnancy unless no alternative (Use in Specific Populations)"),
+        (
+            "fosamax: how do they take it, and can the tums go in with it",
+            "stand or sit upright for at least 30 minutes",
+        ),
+    ],
+)
+def test_what_is_held_on_a_topic_of_a_drug_is_told(offline_agent, said, told) -> None:
+    assert told in offline_agent.ask(said)["answer"]
+
+
+def test_a_dose_of_the_record_is_held_against_its_limit(offline_agent) -> None:
+    lead = offline_agent.ask("is chiara dangelo's sitagliptin dose ok?")["lead"]
+    assert lead == "Sitagliptin for Chiara D'Angelo: 100 mg once daily is 100 mg a day; the maximum is 100 mg a day."
+    told = offline_agent.ask("john smith abc-123 amox + clarithro. clashes?")["lead"]
+    assert told.endswith(
+        "Do not exceed atorvastatin 20 mg daily. The record has atorvastatin 40 mg once daily at bedtime."
+    )
+    stop = offline_agent.ask("metformin & contrast, when do we actually have to stop it")["lead"]
+    assert stop.startswith("Metformin warnings: stop at or before iodinated contrast")

@@ -8,8 +8,9 @@ from docgemma.nodes.write_card import is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding
-from docgemma.state import AgentState, Request
+from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
+from docgemma.text.numbers import quantities
 from docgemma.tools.records import active_ingredients
 
 Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions
@@ -24,27 +25,37 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
-        for drug, dose, often, said in _new(_considered(request, known.drugs(state), context), item["result"], context):
+        for drug, dose, often, said in _considered(state, item["result"], context):
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
             found[patient, drug] = order_findings(args, item["result"], context)
     return found
 
 
-def _new(orders: list[Considered], chart: dict[str, Any], context: Context) -> list[Considered]:
-    """What is not taken already; where all of it is, all of it."""
-    active = active_ingredients(chart, context.drugs)
-    return [order for order in orders if not ingredients(order[0], context.drugs) <= active] or orders
-
-
-def _considered(request: Request, names: list[str], context: Context) -> list[Considered]:
-    """The drugs with the doses that were said of them; what is no drug is not checked, and is said not to be one.
+def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> list[Considered]:
+    """The drugs with the doses that were said of them, those that are taken already only where all are, and with the
+    dose of the record; what is no drug is not checked, and is said not to be one.
 
     A loose dose is that of the only drug named; one without a unit that is no usual dose is not judged.
     """
+    request, names = known.request(state), known.drugs(state)
     details = request["details"] if len(names) == 1 else {}
-    ordered = [_told(order["drug"], order, context) for order in request["orders"]]
-    said = {item[0].casefold() for item in ordered}
-    return [*ordered, *(_told(name, details, context) for name in names if name.casefold() not in said)]
+    said = {order["drug"].casefold(): _told(order["drug"], order, context) for order in request["orders"]}
+    asked = [*said.values(), *(_told(name, details, context) for name in names if name.casefold() not in said)]
+    active = active_ingredients(chart, context.drugs)
+    fresh = [order for order in asked if not ingredients(order[0], context.drugs) <= active]
+    return fresh or [_recorded(order, chart, context) for order in asked]
+
+
+def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Considered:
+    """A medicine that is taken with the dose of the record, where none was said: "100 mg", "once daily"."""
+    parts = ingredients(order[0], context.drugs)
+    taken = [
+        item for item in chart["medications"] if item["active"] and parts & ingredients(item["name"], context.drugs)
+    ]
+    words = taken[0]["dosage"].split() if len(taken) == 1 and not order[1] else []
+    dose = " ".join(words[:2])
+    counted = len(words) > 2 and words[1].isalpha() and any(item.unit for item in quantities(dose))
+    return (order[0], dose, " ".join(words[2:]), order[3]) if counted else order
 
 
 def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:

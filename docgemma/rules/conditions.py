@@ -1,6 +1,6 @@
 """Hold a drug's coded contraindications and warnings against the patient. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from operator import ge, gt, lt
 from typing import Any
@@ -12,6 +12,7 @@ from docgemma.text.words import plain
 
 Row = Mapping[str, Any]
 HEADS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning"}
+UNNOTICED = 20  # weeks up to which a pregnancy may not be known
 BEYOND = {"below": lt, "from": ge, "above": gt}
 LACKING = {  # an adult without a weight is none of the small ones that its rows are for
     "age": "?age (no birth date is recorded)",
@@ -32,7 +33,8 @@ def check_conditions(
     """
     found: dict[str, Finding] = {}
     unknown: list[str] = []
-    for row in rows:
+    rows = list(rows)
+    for row in [*rows, *_unasked(rows, patient)]:
         told = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
         reasons = [reason for reason in told if reason is not None]
         lacking = [reason[1:] for reason in reasons if reason.startswith("?")]
@@ -48,6 +50,21 @@ def check_conditions(
     return [*found.values(), *(Finding(UNCHECKED, text) for text in dict.fromkeys(unknown))]
 
 
+def _unasked(rows: Sequence[Row], patient: PatientState) -> list[Row]:
+    """The gravest row on pregnancy as one for a woman of whom no pregnancy is recorded: what has to be asked."""
+    grave = [row for row in rows if _of_pregnancy(row["when"]) and RANKS[row["rank"]] <= MAJOR]
+    if not grave or not patient.may_become_pregnant or any("childbearing" in row["when"] for row in rows):
+        return []
+    row = min(grave, key=lambda row: RANKS[row["rank"]])
+    kept = {key: value for key, value in row["when"].items() if key not in ("problem", "pregnancy_weeks_from")}
+    says = row["says"] if "pregnan" in row["says"] else f"in pregnancy: {row['says']}"
+    return [{**row, "when": {**kept, "childbearing": True}, "rank": "moderate", "says": says}]
+
+
+def _of_pregnancy(when: Mapping[str, Any]) -> bool:
+    return when.get("problem") == "pregnancy" or when.get("pregnancy_weeks_from", inf) <= UNNOTICED
+
+
 def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -> str | None:
     """Why a part of a row holds for the patient; None if it does not; "?..." names what is not known of them."""
     match key:
@@ -55,7 +72,7 @@ def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -
             name = patient.has(value) if key == "problem" else patient.named(value)
             return f"the patient has: {name}" if name else None
         case "childbearing":
-            told = f"female, {patient.age} years old; no word on pregnancy"
+            told = f"female, {patient.age} years old; pregnancy is not recorded (ask)"
             return told if patient.may_become_pregnant else None
         case "order_words":
             words = f" {plain(order.replace(',', ' '))} "

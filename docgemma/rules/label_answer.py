@@ -1,7 +1,7 @@
 """What a drug's label says to what was asked of it, the asked-for first; maximum doses worked
 out for the age, weight and kidneys that are known. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -54,14 +54,31 @@ def label_facts(
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
+    several = len(topics) > 1 and not brief
+    first = [fact for fact in facts if several and all(names(topic["match"], fact.sentence) for topic in topics)]
     for topic in [] if brief else topics:
+        held = [] if chart or warned else _of_topic(topic, data.get("condition_rows", []))
+        first += [Fact(text, f"{name}, {topic['name']} (US label and criteria, {NOT_VERIFIED})") for text in held]
         found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
         absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
         boxed = any(names(topic["match"], fact.sentence) for fact in box)
-        told += found or ([] if boxed else sentences([absent]))
+        told += found or ([] if boxed or held else sentences([absent]))
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
-    first = mine or [fact for fact in told if not fact.title or fact == more[0]]  # one plain answer to what was asked
+    first += (
+        [] if mine else [fact for fact in told if not fact.title or fact == more[0]]
+    )  # one plain answer to what was asked
     general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
-    return [*first, *box, *told, *facts, *([] if brief or told else general), *sentences(fallback)]
+    return [*mine, *first, *box, *told, *facts, *([] if brief or told or mine else general), *sentences(fallback)]
+
+
+def _of_topic(topic: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What conditions say of a topic: "below 30 mL/min: ineffective and toxic (Contraindications; Beers 2023)."."""
+    about, told = {topic["name"], *topic.get("rows", [])}, []
+    for row in sorted(rows, key=lambda row: -row["when"].get("egfr_below", 0)):
+        least = str(row["when"].get("egfr_below", ""))
+        if about & {*row["when"], row["when"].get("problem")}:
+            bound = f"eGFR below {least}: " if least not in row["says"] else ""
+            told.append(f"{bound}{row['says']} ({row['section']}).")
+    return told

@@ -18,6 +18,7 @@ SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lis
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
+LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -38,7 +39,8 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return _moved(facts, "This patient is recorded as deceased")
     if charts:
         led = _of_checks(facts, state, checks) if checks else _of_chart(facts, request)
-        return led if led[0] else next((_moved([fact], "") for fact in facts if AT_MOST in fact.text), led)
+        limits = (fact for mark in LIMITS for fact in facts if mark in fact.text)
+        return led if led[0] else next((_moved([fact], "") for fact in limits), led)
     if len(labels) == 1 and not pairs:
         return _moved([fact for fact in facts if fact.cite], "")
     if len(pairs) != 1 or labels or not (listed := pairs[0]["result"]["interactions"]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.numbers import quantities
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names, plain
 
@@ -88,7 +89,8 @@ def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: Dru
         findings.append(Finding(UNCHECKED, text))
     if pairs.unknown:
         findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(pairs.unknown)}"))
-    return [*findings, *_interactions(medication, pairs, drugs), *_duplicates(medication, chart["medications"], drugs)]
+    taken = chart["medications"]
+    return [*findings, *_interactions(medication, pairs, drugs, taken), *_duplicates(medication, taken, drugs)]
 
 
 def check_allergy_entry(substance: str, chart: Chart | None, drugs: DrugNames) -> list[Finding]:
@@ -122,15 +124,19 @@ def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames 
             yield Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)")
 
 
-def _interactions(medication: str, pairs: Checked, drugs: DrugNames) -> Iterator[Finding]:
-    """The pairs that interact; and what is not listed, with source and date, which proves nothing beyond that."""
+def _interactions(medication: str, pairs: Checked, drugs: DrugNames, taken: Entries) -> Iterator[Finding]:
+    """The pairs that interact, with the dose of the record where the advice is a dose; and what is not listed, with
+    source and date, which proves nothing beyond that."""
     ordered = ingredients(medication, drugs)
     for item in pairs.found or []:
         others = [name for name in item.drugs if not ordered & ingredients(name, drugs)]
         if len(others) < len(item.drugs):
             detail = " ".join(part.strip() for part in (item.mechanism, item.management) if part.strip())
-            head = f"{item.severity.capitalize()} interaction with {(others or item.drugs[1:])[0]}"
-            text = f"{head}: {detail or 'no details are given'}"
+            other = (others or item.drugs[1:])[0]
+            text = f"{item.severity.capitalize()} interaction with {other}: {detail or 'no details are given'}"
+            mine = [entry for entry in _active(taken) if ingredients(other, drugs) & ingredients(entry["name"], drugs)]
+            if mine and any(amount.unit == "mg" for amount in quantities(item.management)):
+                text += f" The record has {mine[0]['name']} {mine[0].get('dosage') or 'without a dose'}."
             yield Finding(RANKS.get(item.severity.lower(), MAJOR), text, basis=item.basis)
     for source in dict.fromkeys(pairs.none_listed.values()):
         others = [name for name, listed in pairs.none_listed.items() if listed == source]

@@ -8,6 +8,8 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
+from docgemma.rules.dose_limits import LIMITS, told_row
+from docgemma.rules.patient_state import UNKNOWN
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -19,11 +21,6 @@ GRAVITY = (
     ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
     ("minor", "monitor", "caution", "increase", "risk"),
 )
-# of a row of doses: whom it is for, and its maxima
-WHOM = {"route": "{}", "form": "{}", "for": "for {}", "age_from": "{} years and older", "age_below": "below {} years",
-        "egfr_below": "eGFR below {}", "weight_below_kg": "below {} kg"}  # fmt: skip
-MOST = {"max_day": "{} a day", "max_day_per_kg": "{}/kg a day", "max_single": "{} in one dose",
-        "max_single_per_kg": "{}/kg in one dose"}  # fmt: skip
 LABEL_FACTS = (
     "brand_names", "drug_classes", "boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose",
     "reference", "effective", "basis",
@@ -55,12 +52,7 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
 
 def _maxima(rows: list[dict[str, Any]]) -> list[str]:
     """Every maximum of the dose data: "injection, 65 years and older: 60 mg a day, 15 mg in one dose"."""
-    lines = []
-    for row in rows:
-        whom, most = ([words[key].format(row[key]) for key in words if key in row] for words in (WHOM, MOST))
-        note = f" ({row['note']})" if "note" in row else ""
-        lines += [f"{', '.join(whom)}: {', '.join(most)}{note}"] if most else []
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys(told_row(row, row.get("route", ""), UNKNOWN) for row in rows if LIMITS & set(row)))
 
 
 def format_safety(data: dict[str, Any]) -> str:
