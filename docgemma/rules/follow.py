@@ -5,12 +5,8 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
-<<<<<<< HEAD
-from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
-from docgemma.rules.refusal import cannot_do
-=======
 from docgemma.rules.known import BRIEF, ordered, replaced, unique
->>>>>>> 774e710 (A limit of the patient's condition stands in the place of the general maximum; a weekly drug's maximum is of a week)
+from docgemma.rules.refusal import cannot_do
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
 
@@ -144,17 +140,12 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
-<<<<<<< HEAD
     if asks == {"oos"} and cannot_do(
         request
     ):  # "cancel liams amox at cvs": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
-    dosed = any(topic["name"] in DOSES for topic in said_in(request["said"], "label_topics"))
-    if "ddi" in asks and drugs and not about and dosed and "safe" not in asks:  # "risk? and whats the max ozempic"
-=======
     beside = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))
     if "ddi" in asks and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
->>>>>>> 774e710 (A limit of the patient's condition stands in the place of the general maximum; a weekly drug's maximum is of a week)
         return unique([*request["asks"], "safe"])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
