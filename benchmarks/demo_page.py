@@ -22,9 +22,9 @@ from typing import Any
 
 from common import Report, middle, prepared, say, spread
 
+from data.film.kit.stage import AT_REST, Stage, browser
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "data" / "film"))
-from stage import AT_REST, Stage, browser  # noqa: E402
 
 QUESTIONS = {
     "a label": "Check FDA warnings for dofetilide",

@@ -9,8 +9,8 @@ from PIL import Image
 
 pytest.importorskip("gradio", reason="the demo extra is not installed")
 
-from data.film import record
-from data.film.record import FPS, Frames, animate, encode, load_script, paced
+from data.film.kit import record
+from data.film.kit.record import FPS, Frames, animate, encode, load_script, paced
 from docgemma.demo.scenarios import load_scenarios
 from docgemma.errors import ConfigError, StoreError, UsageError
 

@@ -22,7 +22,7 @@ from docgemma.rules.order_check import UNVERIFIED, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.tools import toolbox
-from docgemma.tools.mcp_wire import question
+from docgemma.tools.mcp_confirm import question
 from tests.bulk_samples import info, label, label_zip, small_data
 from tests.order_cases import chart_of
 

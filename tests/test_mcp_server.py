@@ -34,9 +34,10 @@ from docgemma.settings import Settings
 from docgemma.tools import toolbox
 from docgemma.tools.base import Toolbox, ToolContext, ToolOutput
 from docgemma.tools.mcp_client import shown_findings
+from docgemma.tools.mcp_confirm import SAFETY
 from docgemma.tools.mcp_reading import TEMPLATES
 from docgemma.tools.mcp_server import build_server
-from docgemma.tools.mcp_wire import RETRY_S, SAFETY, WriteKeys, to_wire
+from docgemma.tools.mcp_wire import RETRY_S, WriteKeys, to_wire
 from tests.scripted import ScriptedLLM
 
 ERAS = ["legacy", "2026-07-28"]  # the handshake, and a call that comes again with its answer

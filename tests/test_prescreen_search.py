@@ -16,7 +16,7 @@ from docgemma.memory import open_memory
 from docgemma.paths import PACKAGE, kit
 from docgemma.prescreen.concepts import key, load_concepts
 from docgemma.prescreen.intake import read_chart, read_note, without_identifiers
-from docgemma.prescreen.local import Local
+from docgemma.prescreen.next_search import Local
 from docgemma.prescreen.rank import rank
 from docgemma.prescreen.records import Evidence, Facts, Study, ToolCall
 from docgemma.prescreen.registry import Found, Records, Registry, parameters

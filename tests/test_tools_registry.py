@@ -44,8 +44,8 @@ TRANSFER = replace(
 @pytest.fixture(params=[BEDS, TRANSFER], ids=["read", "write"])
 def eleventh(request, monkeypatch):
     """Register one more tool, in the one place."""
-    ten = tools.registered()
-    monkeypatch.setattr(tools, "registered", lambda: (*ten, request.param))
+    ten = tools.registry.registered()
+    monkeypatch.setattr(tools.registry, "registered", lambda: (*ten, request.param))
     untrusted.own_words.cache_clear()
     yield request.param
     untrusted.own_words.cache_clear()

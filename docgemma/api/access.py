@@ -53,6 +53,12 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode(errors="surrogateescape")).digest()
 
 
+def check_may_write(who: Actor, hint: str) -> None:
+    """Raises Problem: 403, the caller's token may read only."""
+    if not who.may_write:
+        raise Problem(403, "This token may read only.", hint)
+
+
 class Rate:
     """A token bucket for each caller, used on the event loop's thread only. A burst of `per_minute` is fine."""
 

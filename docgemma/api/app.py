@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from docgemma import __version__
 from docgemma.agent import Agent
 from docgemma.api import docs, rcm, stream
-from docgemma.api.access import LOCAL, RCM, Rate, Tokens, new_thread, owns, prefix
+from docgemma.api.access import LOCAL, RCM, Rate, Tokens, check_may_write, new_thread, owns, prefix
 from docgemma.api.cds import Hooks
 from docgemma.api.guard import Guard
 from docgemma.api.models import Forget, Forgotten, Query, Resume, Threads, image_file
@@ -142,8 +142,8 @@ class Api:
             raise UnknownThreadError("")
         if given.answer is not None:
             raise Problem(422, "An answer goes to the agent `rcm`.", "Answer a question with /agent/query.")
-        if given.decision in ("approve", "edit") and not who.may_write:
-            raise Problem(403, "This token may read only.", "Reject the entry, or let a token that may write decide.")
+        if given.decision in ("approve", "edit"):
+            check_may_write(who, "Reject the entry, or let a token that may write decide.")
         return await self._turn(request, who, given.thread, partial(self._resume, given, who))
 
     def threads(self, request: Request) -> Threads:

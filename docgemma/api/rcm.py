@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Request, Response
 
 from docgemma.agent import Agent
 from docgemma.api import docs
-from docgemma.api.access import RCM, owns
+from docgemma.api.access import RCM, check_may_write, owns
 from docgemma.api.models import Document, Results, Running, Verify, Written
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
@@ -78,8 +78,7 @@ class Ledger:
         """Write a quote into the evidence ledger. Where its document is known here, a chart or one that was sent to the
         conversation `session_id`, the quote must stand in it. With an Idempotency-Key it is written once."""
         who = request.state.who
-        if not who.may_write:
-            raise Problem(403, "This token may read only.", READ_ONLY)
+        check_may_write(who, READ_ONLY)
         session = given.session_id or f"verify.{who.name}"
         if session.startswith(f"{RCM}.") and not owns(who.name, session, RCM):
             raise UnknownThreadError("")
@@ -118,8 +117,7 @@ class Ledger:
 
     async def evaluate(self, request: Request, response: Response) -> Running:
         """Begin to run the golden set in the background; its results come at /eval/results."""
-        if not request.state.who.may_write:
-            raise Problem(403, "This token may read only.", READ_ONLY)
+        check_may_write(request.state.who, READ_ONLY)
         cases = load_rcm_cases(_golden())
         if not self.running.acquire(blocking=False):
             raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")

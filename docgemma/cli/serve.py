@@ -1,6 +1,5 @@
 """`docgemma demo`, `serve` and `mcp`: the app in a browser, the REST API, the tools as an MCP server."""
 
-import runpy
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -8,7 +7,7 @@ import typer
 
 from docgemma.cli.shared import Model, progress, say
 from docgemma.errors import ConfigError
-from docgemma.paths import data_file
+from docgemma.paths import kit
 
 demo_app = typer.Typer(help="The demo in a browser: chat, chart, timeline, approvals.", rich_markup_mode=None)
 
@@ -35,7 +34,7 @@ def record_scenarios(
 ) -> None:
     """Play the guided scenarios in a real browser and film them, with captions. Needs the record extra and Chromium."""
     try:
-        record = runpy.run_path(str(data_file("film", "record.py")))["record"]
+        record = kit("film", "record").record
     except ModuleNotFoundError as error:
         raise ConfigError("Films cannot be made here.", hint="pip install 'docgemma[record]'") from error
 

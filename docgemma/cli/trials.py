@@ -71,7 +71,7 @@ def orchestrated(
     name: str, settings: "Settings", toolset: "Toolset", switches: dict[str, bool] | None = None
 ) -> "Orchestrator":
     """The orchestrator of that name. `switches`: of the local one's ablations."""
-    from docgemma.prescreen.local import Local
+    from docgemma.prescreen.next_search import Local
 
     if name == "local":
         return Local(**({"expert": toolset.expert is not None} | (switches or {})))

@@ -11,7 +11,7 @@ from gradio.components.chatbot import ExampleMessage
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.everyday import Everyday
-from docgemma.demo.patients import FOUND
+from docgemma.demo.patient_search import FOUND
 from docgemma.demo.rcm_tab import RcmTab
 from docgemma.demo.scenarios import Scenario
 from docgemma.demo.screen import FIELDS, Session

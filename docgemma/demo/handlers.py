@@ -11,7 +11,7 @@ from docgemma.agent import Agent, Decision
 from docgemma.api.access import new_thread, owns
 from docgemma.demo import view
 from docgemma.demo.conversations import Conversations
-from docgemma.demo.patients import LEAST, find_patients, means_somebody
+from docgemma.demo.patient_search import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
 from docgemma.demo.screen import Screen, Session, Updates, Waiting, entry_fields, lacks_dose, problem, standing
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError

@@ -15,7 +15,7 @@ import gradio as gr
 
 from docgemma.agent import Agent
 from docgemma.demo import view
-from docgemma.demo.patients import FOUND
+from docgemma.demo.patient_search import FOUND
 from docgemma.demo.scenarios import PLAYED, Scenario, Step, load_trace
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, UnknownThreadError, kind_and_place

@@ -18,7 +18,7 @@ from docgemma.errors import DocGemmaError, ModelError, UsageError
 from docgemma.graphs.prescreen import Tools, run
 from docgemma.listening import is_loopback
 from docgemma.prescreen.intake import MOST_CHARS, read_note
-from docgemma.prescreen.local import Local
+from docgemma.prescreen.next_search import Local
 from docgemma.prescreen.records import Facts
 from docgemma.prescreen.registry import Registry
 from docgemma.prescreen.toolset import MAX_TOOL_CALLS, Toolset

@@ -22,7 +22,8 @@ from pydantic import BaseModel, ValidationError
 
 from docgemma.errors import ErrorType, ToolError
 from docgemma.tools.base import Tool, Toolbox, ToolContext, ToolOutput
-from docgemma.tools.mcp_wire import FINDING, IMAGE_DATA, MAX_BASE64, SAFETY, WRITE_KEY, Confirmation, WireResult
+from docgemma.tools.mcp_confirm import FINDING, SAFETY, Confirmation
+from docgemma.tools.mcp_wire import IMAGE_DATA, MAX_BASE64, WRITE_KEY, WireResult
 from docgemma.tools.untrusted import clean, clean_text
 
 PATIENCE = 3  # a call may take this many times the tool timeout: a live source, its retries, then the snapshot

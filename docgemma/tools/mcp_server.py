@@ -2,7 +2,7 @@
 
 Over stdio the client started this process and is as trusted as the person who runs it. Over HTTP it is somebody else:
 a token on every request, on 127.0.0.1 only, and the SDK checks the Host and Origin headers. A write is put to a person
-through the client (`mcp_wire.py`); a client that cannot ask writes nothing.
+through the client (`mcp_confirm.py`); a client that cannot ask writes nothing.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.settings import Settings
 from docgemma.state import ImageRef, ToolResult
+from docgemma.tools import mcp_confirm as confirm
 from docgemma.tools import mcp_reading as reading
 from docgemma.tools import mcp_wire as wire
 from docgemma.tools import toolbox
@@ -174,11 +175,11 @@ def build_server(
         session, given = caller(ctx)
         try:
             if tool.writes:
-                answer = await wire.confirmed(ctx, params, await in_thread(ask, tool, args, given))
+                answer = await confirm.confirmed(ctx, params, await in_thread(ask, tool, args, given))
                 if isinstance(answer, types.InputRequiredResult):
                     return answer
                 if answer != "accept":
-                    raise ToolError(ErrorType.NOT_PERMITTED, answer, reason=wire.UNCONFIRMED[answer])
+                    raise ToolError(ErrorType.NOT_PERMITTED, answer, reason=confirm.UNCONFIRMED[answer])
                 key = keys.key(session, tool.name, args, (ctx.meta or {}).get(wire.WRITE_KEY))
                 despite = await in_thread(override, args, given)
                 given = replace(given, write_key=key, approved=(), override=despite)
@@ -200,7 +201,7 @@ def build_server(
         patient = given.store.patient(args["patient_id"].strip())
         if patient is None:
             raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args["patient_id"])
-        return wire.question(tool, args, patient, findings(args, given))
+        return confirm.question(tool, args, patient, findings(args, given))
 
     def look(name: str, args: dict[str, Any], given: ToolContext) -> ToolResult:
         with received_image(args, image_paths) as image, looking:

@@ -19,7 +19,7 @@ from threading import Thread
 
 import pytest
 
-from data.film.stage import browser, find_chromium
+from data.film.kit.stage import browser, find_chromium
 from docgemma.errors import ConfigError
 from tests.browser.person import Person
 from tests.browser.serve import LOGINS

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from data.film.stage import Stage
+from data.film.kit.stage import Stage
 
 
 class Person:

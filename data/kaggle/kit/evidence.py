@@ -14,7 +14,6 @@ A part that failed holds {"not_run": why} instead; the parts after it are run.
 import importlib.util
 import json
 import os
-import runpy
 import subprocess
 import sys
 from collections import defaultdict
@@ -101,7 +100,7 @@ class Evidence:
 
     def scenarios(self) -> dict[str, Any]:
         """Films where a Chromium is there and every scenario can be played; else traces and pictures of the paths."""
-        record = runpy.run_path(str(data_file("film", "record.py")))["record"]  # needs the demo extra
+        record = kit("film", "record").record  # needs the demo extra
         folder, why = self.out / "scenarios", ""
         chosen = load_scenarios()[: self.sample]
         said: list[str] = []
@@ -120,7 +119,7 @@ class Evidence:
 
     def _play(self, scenario: Scenario, folder: Path) -> list[str]:
         """Play it without a browser: its trace, and a picture of its paths. Returns what was not as promised."""
-        fresh_settings = runpy.run_path(str(data_file("film", "record.py")))["fresh_settings"]
+        fresh_settings = kit("film", "record").fresh_settings
         done: list[dict[str, Any]] = []
         lines: list[str] = []
         with TemporaryDirectory() as home, Agent(fresh_settings(Path(home)), llm=self.llm) as agent:

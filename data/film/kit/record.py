@@ -6,7 +6,6 @@ but the synthetic ones is touched.
 
 import io
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,10 +21,11 @@ from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
 from docgemma.demo.start import launch
 from docgemma.errors import ConfigError, StoreError, UsageError
 from docgemma.llm.base import LLM
+from docgemma.paths import data_file, kit
 from docgemma.settings import Settings, read_settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # however this file is run
-import stage
+stage = kit("film", "stage")
+
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -73,7 +73,7 @@ class Script(BaseModel):
 
 
 def load_script() -> Script:
-    return Script.model_validate(yaml.safe_load(Path(__file__).with_name("film.yaml").read_text(encoding="utf-8")))
+    return Script.model_validate(yaml.safe_load(data_file("film", "film.yaml").read_text(encoding="utf-8")))
 
 
 def record(
