@@ -140,3 +140,12 @@ def test_a_search_that_found_somebody_by_guess_says_so() -> None:
     guessed["formatted_result"] += "\nThe record spells the name otherwise; this is the closest match. Please confirm."
     text, _ = answer(request("meds", patients=[person(search="Jhon Smiht")]), guessed, chart("metformin"))
     assert "closest match" in text and "metformin" in text
+
+
+def test_a_judgement_is_quoted_as_not_answered_unless_a_check_is_the_answer() -> None:
+    asked = request("labs", patients=[person()], said="hb trend, is the iron working, good idea to go on?")
+    text, missing = answer(asked, chart("warfarin"))
+    assert "Not answered: “is the iron working” (this needs a clinician's judgement" in text
+    assert len(missing) == 2
+    checked = request("may", patients=[person()], drugs=[drug("ibuprofen")], said="ibuprofen, good idea? is she fine?")
+    assert [item["ask"] for item in answer(checked, chart("warfarin"))[1]] == ["“is she fine”"]

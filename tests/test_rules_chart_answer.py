@@ -6,7 +6,7 @@ import pytest
 
 from docgemma.rules.chart_answer import chart_lines
 from docgemma.rules.chart_entries import MANY, overview
-from tests.rules_help import allergic, chart_of, dictionary, measured, problem, request, taken
+from tests.rules_help import allergic, chart_of, dictionary, drug, measured, problem, request, taken
 
 TODAY = date(2026, 11, 22)
 POTASSIUM = measured(
@@ -111,3 +111,35 @@ def test_every_sentence_of_the_overview_comes_from_the_chart() -> None:
     assert told.index(next(line for line in told if "penicillin" in line)) == 0
     for fact in ("metformin", "5.9", "138/84", "No falls", "Influenza", "Never smoked"):
         assert any(fact in line for line in told), fact
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("bp, and his goal?", "No target is recorded."),
+        ("when was his metformin last given", "The date on which metformin was last given or taken is not recorded"),
+        ("when is his next k due", "When the next one is due is not recorded."),
+        ("which pharmacy does he use", "A chart as it is read here holds no pharmacy"),
+        ("who is he, and his k?", "Active problems: Type 2 diabetes mellitus"),
+    ],
+)
+def test_what_is_asked_beyond_a_value_is_shown_or_said_to_be_missing(question: str, told: str) -> None:
+    assert told in said("vit", said=question, drugs=[drug("metformin")] * ("metformin" in question))
+
+
+def test_the_note_that_holds_a_target_is_shown() -> None:
+    note = {"type": "Clinic note", "date": "2026-11-09", "author": "", "text": "INR 2.6 at a target of 2 to 3."}
+    found = said("labs", chart=chart_of("warfarin", notes=[note]), measures=["inr"], said="inr and target?")
+    assert "at a target of 2 to 3" in found
+    assert "No target is recorded" not in found
+
+
+def test_of_a_group_every_measure_is_given_or_said_to_be_missing() -> None:
+    found = said("labs", measures=["renal panel"], said="renal panel?")
+    assert "Creatinine: 1.78" in found
+    assert "Not among the results: egfr, urea, sodium." in found
+
+
+def test_hba1c_is_converted_by_the_master_equation() -> None:
+    chart = chart_of(labs=[measured("Hemoglobin A1c", "7.6", "%")])
+    assert "about 60 mmol/mol" in said("labs", chart=chart, measures=["hba1c"], said="hba1c in mmol/mol?")

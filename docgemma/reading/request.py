@@ -14,7 +14,7 @@ from docgemma.reading.terms import everyday, refers_back, topics_in
 from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import closed
+from docgemma.text.said import clauses, closed
 from docgemma.text.words import plain
 
 SURE = 0.5
@@ -23,7 +23,6 @@ MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 CLAUSES = 5
-CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
@@ -135,21 +134,20 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
     """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
     order is a change of another."""
-    ended = marked.message.translate(CLAUSE_ENDS).replace(" and ", "\n")
-    clauses = [clause for clause in ended.split("\n") if len(clause.split()) > 1]
-    if not 1 < len(clauses) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
+    parts = clauses(marked.message)
+    if not 1 < len(parts) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
-    orders = [any(span.text in clause for span in marked.spans("rx.drug")) for clause in clauses]
+    orders = [any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
     found = [
         {ask for ask in LOOK_UPS if score[ask] > ALONE and not (order and ask == "change")}
-        for score, order in zip((reader.read(clause).asks for clause in clauses), orders, strict=True)
+        for score, order in zip((reader.read(clause).asks for clause in parts), orders, strict=True)
     ]
     return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
 def _named_too(message: str, asks: list[str]) -> list[str]:
     """The asks, and beside parts of a chart those that are named as a whole: "K, dig level. and the med list"."""
-    if not set(asks) & {*TOPICS, "oos"} or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
+    if not set(asks) & set(TOPICS) or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
         return asks
     return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))
 

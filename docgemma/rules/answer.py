@@ -20,24 +20,23 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
-from docgemma.rules.refusal import cannot_do, refusals
+from docgemma.rules.refusal import ABILITIES, cannot_do, refusals
 from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.said import clauses
 from docgemma.text.words import plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
-OUT_OF_SCOPE = (
-    "I cannot do that. I can look up patients' charts, drug labels and interactions, literature and "
-    "trials, and prepare prescriptions, allergies and notes."
-)
+OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 UNNAMED = "no entry of the chart has this name"
 NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
+JUDGED = "this needs a clinician's judgement; what the record holds is above"
 BEYOND = (
     "outside what this assistant does: it cannot call, book, refer, order tests, send or print; it can look up, check, "
     "and prepare a note that asks for it"
@@ -83,7 +82,7 @@ def compose(
 def _told(item: Mapping[str, str], told: str) -> bool:
     """Whether a telling word of what was named and not found stands in the answer after all."""
     words = [word for word in plain(item["ask"]).split() if len(word) > LETTERS]
-    named = item["ask"] not in WORDS.values()
+    named = item["ask"] not in WORDS.values() and item["reason"] != JUDGED
     return named and (not words or any(f" {word}" in f" {told}" for word in words))
 
 
@@ -272,6 +271,10 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
     elif not chart and not searched:
         reasons |= dict.fromkeys(TOPICS, "no patient is known here")
     found = [{"ask": WORDS[ask], "reason": reasons[ask]} for ask in request["asks"] if reasons.get(ask)]
+    parts = clauses(request["said"]) if known.charts(state) and not {*WRITES, "change"} & set(request["asks"]) else []
+    asked = [(part, kind) for part in parts for kind in said_in(part, "judgements")]
+    checked = judged or "gk" in request["asks"]
+    found += [{"ask": f"“{part}”", "reason": JUDGED} for part, kind in asked if kind.get("whole") or not checked]
     telling = set(request["telling"])  # everyday words ("w doses"): the lists that are shown answer them
     measures = [measure for item in known.charts(state) for measure in unmatched(request, item["result"], drugs)]
     found += [{"ask": measure, "reason": UNNAMED} for measure in measures if set(plain(measure).split()) & telling]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from docgemma.reading.drugs import said_for
-from docgemma.reading.labels import TOPICS
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measure_named, measures_in, parts_of, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, levels, lines_of, section
 from docgemma.rules.derived import derived
@@ -41,7 +41,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         mentioned = [line for drug in named for line in _of_drug(drug["name"], chart, drugs, "alg", "meds")]
         lines += mentioned or [line for ask in ("alg", "meds") for line in section(ask, chart, date.today())]
         named = []
-    for measure in dict.fromkeys([*request["measures"], *(drug["said"] for drug in named if asks)]):
+    for measure in dict.fromkeys([*_measures(request), *(drug["said"] for drug in named if asks)]):
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
@@ -54,11 +54,32 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
             lines += section(ask, chart, today or date.today())
     lines += _said_elsewhere(request, chart)
     lines += [] if RESULTS & served else _followed(request["said"], chart)
+    lines += _beyond(request, chart, drugs) if not {*WRITES, "may", "change"} & set(request["asks"]) else []
     lost = unmatched(request, chart, drugs) or (lines and all(line.startswith(ABSENT) for line in lines))
     if asks and lost and "chart" not in asks:  # nothing has that name: what it may be called here
         lines += [line for ask in ("meds", "alg", "prob") for line in section(ask, chart, date.today())]
         lines += [line.text for line in lines_of(chart, "notes")[:2]]
     return _absent_once(list(dict.fromkeys(lines)))
+
+
+def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
+    """What answers a question beyond a value ("her goal?", "next one due?"): a note, a section, or that none does."""
+    lines: list[str] = []
+    named = [*request["measures"], *(drug["name"] for drug in request["drugs"])]
+    asked = {part for name in named for part in ingredients(name, drugs)}
+    taken = [line.name for line in lines_of(chart, "meds") if _includes(asked, ingredients(line.name, drugs))]
+    for kind in said_in(request["said"], "beyond"):
+        for ask in set(kind.get("sections", [])) - set(request["asks"]):
+            lines += section(ask, chart, date.today())
+        notes = [line.text for line in lines_of(chart, "notes") if names(kind.get("match", []), line.item["text"])]
+        none = kind.get("none", "")
+        for name in taken if "{}" in none else [""] if none else []:
+            lines += [text for text in notes if not name or names([plain(name)], text)][:1] or [none.format(name)]
+    return lines
+
+
+def _measures(request: Request) -> list[str]:
+    return [measure for measure in request["measures"] if plain(measure) not in listed("questions", "no_measure")]
 
 
 def _absent_once(lines: list[str]) -> list[str]:
@@ -81,7 +102,7 @@ def _followed(said: str, chart: Chart) -> list[str]:
 def unmatched(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
     """What was asked of the chart by a name that fits none of its entries. That proves no absence."""
     asks = [ask for ask in request["asks"] if ask in TOPICS]
-    named = [measure for measure in request["measures"] if asks and _telling(measure) and not topics_in(measure)]
+    named = [measure for measure in _measures(request) if asks and _telling(measure) and not topics_in(measure)]
     return [measure for measure in named if not _measure(measure, asks, chart, drugs)[0]]
 
 
@@ -154,8 +175,7 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     for score in missing:  # a score is not worked out; what of it is recorded is shown
         results_of = [text for measure, text in results if measure in parts_of(score)]
         lines += [*results_of, *(section("prob", chart, date.today()) if results_of else [])]
-    many = bool(lines) and len(missing) > FEW  # of a group, what there is
-    return [*lines, *told, *([f"{ABSENT}{', '.join(missing)}."] if missing and not many else [])]
+    return [*lines, *told, *([f"{ABSENT}{', '.join(missing)}."] if missing else [])]
 
 
 def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) -> tuple[list[str], set[str]]:

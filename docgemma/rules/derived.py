@@ -10,7 +10,8 @@ from docgemma.rules.patient_state import PatientState, patient_state
 def derived(measure: str, chart: Mapping[str, Any], today: date) -> str:
     """A sentence on a measure of `data/clinical/measures.yaml` that can be worked out; "" where it cannot."""
     patient = patient_state(chart, today)
-    return {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi}.get(measure, _none)(patient)
+    known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c}
+    return known.get(measure, _none)(patient)
 
 
 def _weeks(patient: PatientState) -> str:
@@ -32,6 +33,13 @@ def _bmi(patient: PatientState) -> str:
     if not metres or not patient.weight:
         return ""
     return f"BMI about {patient.weight / metres**2:.1f} kg/m² (weight {patient.weight:g} kg, height {metres:.2f} m)."
+
+
+def _hba1c(patient: PatientState) -> str:
+    """Source: NGSP/IFCC master equation, NGSP = 0.09148 x IFCC + 2.152 (https://ngsp.org/ifcc.asp)."""
+    value, unit, day = patient.results.get("hba1c", (0.0, "", ""))
+    told = f"Hemoglobin A1c about {(value - 2.152) / 0.09148:.0f} mmol/mol ({day}; from {value:g} %, master equation)."
+    return told if unit == "%" else ""
 
 
 def _none(patient: PatientState) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from docgemma.paths import data_file
 from docgemma.rules.answer import BEYOND, NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
-from docgemma.rules.refusal import NO_COHORT, REFUSED, UNCHANGED, cannot_do
+from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, REFUSED, UNCHANGED, cannot_do
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 
@@ -15,11 +15,6 @@ GREETING = "Hello. Ask me about a patient's record, a drug's safety or interacti
 THANKS = "You're welcome. Ask whenever you need something else."
 LISTENS = (
     "I hear you. I am a program, so I do not tire: ask whenever you need a chart, a drug check, literature or trials."
-)
-ABILITIES = (
-    "I can find patients, read their charts, look up drug labels and interactions, check an order, search literature "
-    "and trials, and prepare prescriptions, allergies and notes: nothing is written without your approval. I cannot "
-    "change or remove an entry, list patients across charts, call, page, book, refer, order tests, send or print."
 )
 NEEDS_FULL_MODEL = (
     "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
@@ -61,7 +56,7 @@ def direct_reply(request: Request, question: str) -> Reply:
         asks <= {"chat", "gk", "oos"}
         and phrases_in(said, [(phrase, 1) for phrase in listed("request_words", "abilities")])[0]
     ):
-        return Reply(ABILITIES, settled=True)
+        return Reply(f"{ABILITIES} {LIMITS}", settled=True)
     if found := definitions(question):
         text = "\n\n".join(f"{item['text']} (Source: {item['reference']})" for item in found)
         sources = [{"title": item["reference"], "url": "", "id": item["term"]} for item in found]

@@ -140,9 +140,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
-    if asks == {"oos"} and cannot_do(
-        request
-    ):  # "cancel liams amox at cvs": no drug check; "order an inr": the last one
+    if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
     beside = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))
     if "ddi" in asks and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"

@@ -13,10 +13,14 @@ UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
 )
+ABILITIES = (
+    "I can look up patients' charts, drug labels and interactions, literature and trials, and prepare prescriptions, "
+    "allergies and notes, which wait for your approval."
+)
+LIMITS = "I cannot call, page, book, cancel, refer, order tests, send or print, nor change what is recorded."
 NOT_DONE = (
-    "I cannot call, page, book, cancel, refer, order tests, send or print, and nothing of it was done: do it yourself. "
-    "If it is urgent, call a person now and follow the local protocol. I can look up charts, drugs, literature and "
-    "trials, and prepare a note that asks for it."
+    f"{LIMITS} Nothing of it was done: do it yourself. If it is urgent, call a person now and follow the local "
+    f"protocol. {ABILITIES}"
 )
 NO_COHORT = (
     "I read one chart at a time and cannot list patients by a medicine, a problem or a result: the record system's "

@@ -4,6 +4,14 @@ from collections.abc import Iterable
 
 from docgemma.text.words import clinical, listed, plain
 
+CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
+
+
+def clauses(message: str) -> list[str]:
+    """The parts of a message between marks and "and", of two words or more."""
+    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n")
+    return [clause.strip() for clause in ended.split("\n") if len(clause.split()) > 1]
+
 
 def closed(text: str, kind: str) -> str:
     """A text as one of few values, `severities` or `statuses`, by the beginnings of its words."""
