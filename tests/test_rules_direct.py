@@ -61,7 +61,7 @@ def test_a_greeting_is_greeted_and_thanks_are_taken() -> None:
         ("ok thx ur a lifesaver, 5 more visits", [], "You're welcome"),
         ("4am and my tea is cold, u even get tired", ["chat"], "I hear you. I am a program"),
         ("remind me what you can and cant do", ["chat"], "I can look up patients' charts"),
-        ("bleep the med reg for bed 4 now", ["oos"], "I cannot call, page, book"),
+        ("bleep the med reg for bed 4 now", ["oos"], "I cannot call, book, page"),
         ("will it rain in leeds", ["oos"], "I cannot do that."),
     ],
 )

@@ -17,7 +17,7 @@ ABILITIES = (
     "I can look up patients' charts, drug labels and interactions, literature and trials, and prepare prescriptions, "
     "allergies and notes, which wait for your approval."
 )
-LIMITS = "I cannot call, page, book, cancel, refer, order tests, send or print, nor change what is recorded."
+LIMITS = "I cannot call, book, page, cancel, refer, order tests, send or print, nor change what is recorded."
 NOT_DONE = (
     f"{LIMITS} Nothing of it was done: do it yourself. If it is urgent, call a person now and follow the local "
     f"protocol. {ABILITIES}"
