@@ -132,3 +132,34 @@ def test_the_text_of_a_note_names_no_patient_and_orders_nothing(read) -> None:
 def test_without_a_store_names_stay_as_typed() -> None:
     found = read_request("labs for John Smith", reader=the_reader(), drugs=dictionary(), store=None)
     assert found["patients"] == [] and found["unclear"] == ["John Smith"]
+
+
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [
+        (
+            "pt on clopi needs gastroprotection. omeprazole or lansoprazole?",
+            ["clopidogrel", "omeprazole", "lansoprazole"],
+        ),
+        ("ramip spiro kcl potassium risk", ["ramipril", "spironolactone", "potassium chloride"]),
+        ("warfarin cranberry st johns wort", ["warfarin", "st johns wort"]),
+        ("melatonin fluvox", ["melatonin", "fluvoxamine"]),
+        ("dabigatran ketocon rifamp", ["dabigatran", "ketoconazole", "rifampicin"]),
+        ("humulin and metformin", ["humulin", "metformin"]),  # which humulin is asked, none is taken
+        ("this gent on warfarin, INR?", ["warfarin"]),
+    ],
+)
+def test_no_drug_of_several_vanishes(read, message: str, names: list[str]) -> None:
+    assert [drug["name"] for drug in read(message)["drugs"]] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("fentanyl patch", {"fentanyl"}), ("duragesic", {"fentanyl"}), ("butrans", {"buprenorphine"}),
+        ("co-codamol", {"codeine", "acetaminophen"}), ("nyquil", {"acetaminophen", "dextromethorphan", "doxylamine"}),
+        ("colace", {"docusate"}), ("maalox", {"aluminum hydroxide", "magnesium hydroxide"}),
+    ],
+)  # fmt: skip
+def test_what_a_brand_or_a_form_holds_is_known(name: str, parts: set[str]) -> None:
+    assert dictionary().ingredients(name) == parts

@@ -103,3 +103,35 @@ def test_a_dose_of_the_record_is_held_against_its_limit(offline_agent) -> None:
     )
     stop = offline_agent.ask("metformin & contrast, when do we actually have to stop it")["lead"]
     assert stop.startswith("Metformin warnings: stop at or before iodinated contrast")
+
+
+@pytest.mark.parametrize(
+    ("said", "drugs", "line"),
+    [
+        (
+            "souza - gp wants to start metformin, does it clash with his HIV tablets",
+            ["metformin", "bictegravir-emtricitabine-tenofovir alafenamide", "pravastatin"],
+            "these are what the patient takes.",
+        ),
+        (
+            "mahmood needs abx, micro say cipro. clash with clozapine?", ["cipro", "clozapine"],
+            "Ciprofloxacin inhibits CYP1A2",
+        ),
+        (
+            "sondergaard levo and calcium carbonate ok together?",
+            ["levothyroxine", "calcium carbonate", "amiodarone", "rivaroxaban", "rosuvastatin"],
+            "levo was read as levothyroxine.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_group_or_a_short_name_is_what_the_patient_takes_of_it(offline_agent, said, drugs, line) -> None:
+    found = offline_agent.ask(said)
+    checked = [tool["args"]["drug_names"] for tool in found["tools"] if tool["name"] == "check_drug_interactions"]
+    assert checked == [drugs]
+    assert line in found["answer"]
+
+
+def test_what_results_say_against_what_is_taken_is_told(offline_agent) -> None:
+    first = offline_agent.ask("john smith abc-123 kidney function?")
+    told = offline_agent.ask("and is he on anything i should worry about with that", thread=first["thread"])
+    assert told["lead"].startswith("Caution: metformin for John Smith. Latest eGFR 41")

@@ -32,8 +32,10 @@ def _load(folder: Path) -> DrugNames:
             names |= dict.fromkeys(called.split("|"), generic)
     for generic, others in clinical("drug_words")["supplement"].items():
         names |= dict.fromkeys([*([] if " and " in generic else [generic]), *others], generic)
-    not_drugs = listed("drug_words", "not_drugs")
+    not_drugs, forms = listed("drug_words", "not_drugs"), listed("drug_words", "forms")
     names = _labelled(folder, names) | names
+    bare = {generic: without_end(generic, forms) for generic in names.values()}  # "fentanyl patch" holds fentanyl
+    names = {name: bare[generic] if bare[generic] in names else generic for name, generic in names.items()}
     return DrugNames({name: generic for name, generic in names.items() if name not in not_drugs})
 
 

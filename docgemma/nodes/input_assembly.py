@@ -9,6 +9,7 @@ from docgemma.ehr.base import PatientMatch
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context, decided
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
@@ -28,7 +29,7 @@ from docgemma.state import (
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, plain
 from docgemma.tools.images import describe_image
-from docgemma.tools.records import active_ingredients, chart_data
+from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
@@ -110,10 +111,39 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
     if not waiting and (order := ordered_after_all(request, state.get("request"))):
         return order
-    request = carried(request, state.get("request"), bool(active))
+    request = _as_taken(carried(request, state.get("request"), bool(active)), active, context)
     if _not_taken(request, active, context):  # "duloxetine dose? interacts with tramadol?"
         return known.replaced(request, asks=[*request["asks"], "may"])
     return request
+
+
+def _as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
+    """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
+    member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo")."""
+    medicines, drugs = _medicines(request, active, context), []
+    parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
+    for drug in request["drugs"]:
+        group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
+        others = [parts for said, parts in parts_of.items() if said != drug["said"]]
+        mine = [name for name, parts in medicines.items() if parts in group]
+        readings = said_for("ambiguous").get(plain(drug["said"]), {}).get("readings", [])
+        meant = [name for name in readings if ingredients(name, context.drugs) in medicines.values()]
+        if drug["how"] == "group" and any(parts in group for parts in others):
+            drug = {**drug, "members": []}
+        elif drug["how"] == "group" and mine and any(parts not in medicines.values() for parts in others):
+            drug = {**drug, "members": mine, "taken": True}
+        elif drug["how"] == "unknown" and len(meant) == 1:
+            drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
+        drugs.append(drug)
+    return known.replaced(request, drugs=drugs)
+
+
+def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
+    """The active medicines of the only patient who is meant, with what is in them; none of several, or of nobody."""
+    who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
+    stored = context.store.chart(who[0]) if len(who) == 1 and request["drugs"] else None
+    taken = [item["name"] for item in chart_data(stored)["medications"] if item["active"]] if stored else []
+    return {name: ingredients(name, context.drugs) for name in taken}
 
 
 def _not_taken(request: Request, active: ActivePatient | None, context: Context) -> bool:
@@ -121,11 +151,10 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     several = len(named) > 1 or (named and request["details"].get("dose"))
-    who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
-    if "meds" not in request["asks"] or "may" in request["asks"] or not several or len(who) != 1:
+    who = len(request["patients"]) or bool(active)
+    if "meds" not in request["asks"] or "may" in request["asks"] or not several or who != 1:
         return False
-    stored = context.store.chart(who[0])
-    taken = active_ingredients(chart_data(stored), context.drugs) if stored else frozenset[str]()
+    taken = frozenset[str]().union(*_medicines(request, active, context).values())
     return not all(parts & taken for parts in named)
 
 

@@ -46,9 +46,11 @@ def _of_results(request: Request) -> list[str]:
         return []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
     effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
-    if not (
-        request["drugs"] and asks & {"may", "safe", "ddi"}
-    ):  # "contrast CT ok?", "sore throat and 38.4": what is taken may speak of it
+    if not request["drugs"] or not asks & {
+        "may",
+        "safe",
+        "ddi",
+    }:  # "sore throat and 38.4": what is taken may speak of it
         effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
     return [fragment for match in effects for fragment in match]
 

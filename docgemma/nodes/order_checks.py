@@ -17,7 +17,8 @@ Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instr
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[Finding]]:
-    """(patient id, drug) -> findings for everything that is asked about and not ordered."""
+    """(patient id, drug) -> findings for everything that is asked about and not ordered; where no drug is named ("is he
+    on anything to worry about with that?") what results say against the medicines that are taken."""
     request = known.request(state)
     asked = set(request["asks"])
     checked = asked & {"may"} or (request["meant"] in ("asked", "unsure", "refused") and request["orders"])
@@ -25,9 +26,13 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
-        for drug, dose, often, said in _considered(state, item["result"], context):
+        named, active = _considered(state, item["result"], context), item["result"]["medications"]
+        taken = [(entry["name"], "", "", "") for entry in active if entry["active"] and not named]
+        for drug, dose, often, said in named or taken:
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
-            found[patient, drug] = order_findings(args, item["result"], context)
+            judged = order_findings(args, item["result"], context)
+            if told := [finding for finding in judged if named or finding.first.startswith("latest")]:
+                found[patient, drug] = told
     return found
 
 

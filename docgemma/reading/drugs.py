@@ -10,7 +10,7 @@ from typing import Any, Literal
 from rapidfuzz import fuzz
 
 from docgemma.reading.reader import Span
-from docgemma.text.drugs import DrugNames
+from docgemma.text.drugs import WORD, DrugNames
 from docgemma.text.words import clinical, listed, plain
 
 NEAR = 85  # of 100: one or two letters of the name are wrong
@@ -41,22 +41,41 @@ def link_drugs(
         spans: what the reader marked as drugs: misspelt and unknown names are looked for only there.
         beside: places that name no drug: patients, the text of a note.
     """
-    found = []
+    found: list[DrugLink] = []
     for span in spans:
-        inside = {drugs.ingredients(item.name) for item in drugs.find(span.text)}
-        several = len(inside) > 1 and span.text not in drugs  # "warfarin ibuprofen": each is found below
+        inside = [] if span.text in drugs else _apart(span, drugs)
         link = link_drug(span.text, drugs, span.start)
         short = len(link.text) < MIN_CHARS and plain(link.text) not in said_for("ambiguous")  # "dex" is asked about
         unsure = link.how == "unknown" and (span.score <= SURE or short)
-        if not several and not unsure and not _inside(span.start, span.end, beside):
-            found.append(link)
-    for item in drugs.find(text):
-        if not _inside(item.start, item.end, [*beside, *((link.start, link.end) for link in found)]):
-            found.append(DrugLink(item.text, item.name, item.start, item.end, "named"))
+        several = (
+            len({drugs.ingredients(other.name) for other in inside}) > 1
+        )  # "warfarin ibuprofen", "ramip spiro kcl"
+        cut = link.how == "named" and len(inside) == 1  # the mark runs on, or ends within the next name
+        links = inside if several or cut else [] if unsure else [link]
+        found += [item for item in links if not _inside(item.start, item.end, beside)]
+    for start, end in _places(text, drugs):  # "pt on clopi": also where the reader marks nothing
+        if not _inside(start, end, [*beside, *((link.start, link.end) for link in found)]):
+            found.append(link_drug(text[start:end], drugs, start))
     distinct: dict[frozenset[str], DrugLink] = {}
     for link in sorted(found, key=lambda link: link.start):
         distinct.setdefault(drugs.ingredients(link.name), link)
     return list(distinct.values())
+
+
+def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
+    """Where names and abbreviations stand, of overlapping ones the longest."""
+    found: list[tuple[int, int]] = []
+    for item in sorted([*drugs.find(text), *_shorthand().find(text)], key=lambda item: item.start - item.end):
+        found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
+    return found
+
+
+def _apart(span: Span, drugs: DrugNames) -> list[DrugLink]:
+    """The drugs that stand side by side in one mark."""
+    known = _places(span.text, drugs)
+    words = [word.span() for word in WORD.finditer(span.text) if not _inside(*word.span(), known)]
+    links = [link_drug(span.text[start:end], drugs, span.start + start) for start, end in [*known, *words]]
+    return [link for link in links if link.how != "unknown" or plain(link.text) in said_for("ambiguous")]
 
 
 def link_drug(text: str, drugs: DrugNames, start: int = 0) -> DrugLink:
@@ -81,15 +100,18 @@ def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
         return said_for("foods")[name]["name"], "food"
     if inside := drugs.find(text):
         return max(inside, key=lambda item: len(item.text)).text, "named"
-    for word in name.split():
+    for word in [*(plain(item.text) for item in _shorthand().find(text)), *name.split()]:  # "otc potassium pills"
         if word in short:
             return short[word]["name"], "short"
     near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
     scores = [fuzz.ratio(name, other) for other in near[:2]]
+    if name in said_for("ambiguous"):
+        return text, "unknown"
     alike = bool(near) and near[0][0] == name[0] and scores[0] >= NEAR
     if alike and (len(near) == 1 or scores[0] - scores[1] >= LEAD or name[:4] == near[0][:4]):
         return near[0], "near"
-    return text, "unknown"
+    begun = drugs.begun(name) if len(name) > MIN_CHARS else ""  # "fluvox"
+    return (begun, "near") if begun else (text, "unknown")
 
 
 def spelt_out(query: str) -> str:
@@ -117,6 +139,14 @@ def said_for(kind: Literal["abbreviations", "ambiguous", "groups", "foods", "con
         for entry in clinical(file)[part]
         for said in [*([entry["name"]] if named else []), *(entry.get("said") or []), *(entry.get("misspelt") or [])]
     }
+
+
+@lru_cache(maxsize=1)
+def _shorthand() -> DrugNames:
+    """Abbreviations that are no other word, wherever they stand: not "gent" or "metro"."""
+    marked, short = (listed("drug_abbreviations", key) for key in ("only_where_marked", "three_letters"))
+    told = {said for said in said_for("abbreviations") if said in short or len(said) >= MIN_CHARS}
+    return DrugNames({said: said for said in told - marked})
 
 
 def _inside(start: int, end: int, places: Sequence[tuple[int, int]]) -> bool:

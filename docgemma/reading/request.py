@@ -99,7 +99,7 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     if store is None:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
-    short = {*everyday(), *said_for("abbreviations"), *said_for("conditions")}
+    short = {*everyday(), *said_for("abbreviations"), *said_for("ambiguous"), *said_for("conditions")}
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""

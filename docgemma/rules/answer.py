@@ -34,6 +34,7 @@ OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 UNNAMED = "no entry of the chart has this name"
+NO_SUCH_DRUG = "not recognised as a drug"
 NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
@@ -80,8 +81,10 @@ def compose(
 
 
 def _told(item: Mapping[str, str], told: str) -> bool:
-    """Whether a telling word of what was named and not found stands in the answer after all."""
+    """Whether a telling word of what was named and not found stands in the answer after all; of a drug the whole."""
     words = [word for word in plain(item["ask"]).split() if len(word) > LETTERS]
+    if item["reason"] == NO_SUCH_DRUG:
+        return f" {plain(item['ask'])} " in f" {told} "
     named = item["ask"] not in WORDS.values() and item["reason"] != JUDGED
     return named and (not words or any(f" {word}" in f" {told}" for word in words))
 
@@ -93,8 +96,9 @@ def _notices(state: AgentState, request: Request) -> list[str]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")
         elif drug["how"] == "group":
-            members = ", ".join(drug["members"])
-            lines.append(f"{drug['said']}: looked up for {members}; other drugs of this group were not.")
+            members, taken = ", ".join(drug["members"]), drug.get("taken")
+            rest = "these are what the patient takes" if taken else "other drugs of this group were not"
+            lines += [f"{drug['said']}: looked up for {members}; {rest}."] if members else []
     may = "may" in request["asks"]
     lines += [NOBODY_CHECKED] if may and not known.people(state) and known.drugs(state) else []
     dosed = request["details"].keys() & {"dose", "frequency", "route"} and not (request["drugs"] or request["orders"])
@@ -280,4 +284,4 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
     found += [{"ask": measure, "reason": UNNAMED} for measure in measures if set(plain(measure).split()) & telling]
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
-    return [*found, *({"ask": said, "reason": "not recognised as a drug"} for said in unknown)]
+    return [*found, *({"ask": said, "reason": NO_SUCH_DRUG} for said in unknown)]

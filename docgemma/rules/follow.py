@@ -142,6 +142,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
+    if len(drugs) > 1 and not about and set(request["measures"]) & {drug["said"] for drug in drugs}:
+        return unique([*(ask for ask in request["asks"] if ask not in TOPICS), "ddi"])  # "pip taz + vanc + furos"
     beside = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))
     if "ddi" in asks and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
         return unique([*request["asks"], "safe"])

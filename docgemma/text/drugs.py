@@ -85,6 +85,11 @@ class DrugNames:
             best.setdefault(self._generics[self._keys[match]], self._keys[match])
         return list(best.values())[:limit]
 
+    def begun(self, name: str) -> str:
+        """The generic name of the only drug whose name begins so; "" where several do, or none."""
+        meant = {self._generics[known] for key, known in self._keys.items() if key.startswith(_key(name))}
+        return meant.pop() if len(meant) == 1 else ""
+
     def find(self, text: str) -> list[Mention]:
         """Every mention in order of appearance; names inside longer names are not reported."""
         found = list(self._matches(text))
