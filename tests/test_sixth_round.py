@@ -135,3 +135,22 @@ def test_what_results_say_against_what_is_taken_is_told(offline_agent) -> None:
     first = offline_agent.ask("john smith abc-123 kidney function?")
     told = offline_agent.ask("and is he on anything i should worry about with that", thread=first["thread"])
     assert told["lead"].startswith("Caution: metformin for John Smith. Latest eGFR 41")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("clozapine and smoking?",
+         "Smoking is listed as affecting clozapine: levels rise when smoking stops: adjust the dose."),
+        ("joseph begay patch strength?", "Active patches: buprenorphine patch 10 mcg/h"),
+        ("phenelzine and sudafed?", "Phenelzine with pseudoephedrine: contraindicated interaction."),
+    ],
+)  # fmt: skip
+def test_a_habit_a_patch_and_a_decongestant_are_served(offline_agent, said, told) -> None:
+    assert told in offline_agent.ask(said)["answer"]
+
+
+def test_pairs_without_an_entry_are_never_cut(offline_agent) -> None:
+    answer = offline_agent.ask("abacavir amlodipine atenolol bumetanide digoxin celecoxib any interaction?")["answer"]
+    assert "…" not in answer
+    assert "atenolol with celecoxib: none listed" in answer

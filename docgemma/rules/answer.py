@@ -25,7 +25,7 @@ from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.said import clauses
-from docgemma.text.words import plain
+from docgemma.text.words import phrases_in, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
@@ -224,15 +224,22 @@ def _before(state: AgentState) -> str:
 
 
 def _foods(state: AgentState, request: Request) -> list[str]:
-    """Foods and habits that were named with a drug: listed as mattering for it, or not listed."""
-    lines = []
-    for food in (item for item in request["drugs"] if item["how"] == "food"):
-        matters = {plain(name) for name in said_for("foods")[plain(food["name"])]["drugs"]}
-        for drug in (item["result"]["drug"] for item in known.made(state, "check_drug_safety")):
-            listed = plain(drug) in matters
+    """Foods and habits that were named with a drug: listed as mattering for it, with what is held on it, or not."""
+    lines, foods = [], said_for("foods")
+    marked = [plain(item["said"]) for item in request["drugs"] if item["how"] == "food"]
+    said, _ = phrases_in(
+        plain(request["said"]), sorted(((name, name) for name in foods), key=lambda pair: -len(pair[0]))
+    )
+    for food in dict.fromkeys([*marked, *said]):
+        matters, problem = {plain(name) for name in foods[food]["drugs"]}, foods[food].get("problem", "")
+        for label in (item["result"] for item in known.made(state, "check_drug_safety")):
+            listed = plain(label["drug"]) in matters
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"
             proof = "" if listed else ", which does not prove that it does not"
-            lines.append(f"{food['said'].capitalize()} {says} {drug}{proof}; see the label's drug interactions.")
+            held = [f": {row['says']}" for row in label["condition_rows"] if row["when"].get("problem") == problem]
+            told = (held or ["; see the label's drug interactions"])[0]
+            if listed or food in marked:
+                lines.append(f"{food.capitalize()} {says} {label['drug']}{proof}{told}.")
     return lines
 
 

@@ -21,6 +21,7 @@ GRAVITY = (
     ("moderate", "reduce", "lower", "decrease", "limit", "adjust", "dos", "severity not stated"),
     ("minor", "monitor", "caution", "increase", "risk"),
 )
+PAIRS = 7  # on a line that says that none are listed: it is never cut
 LABEL_FACTS = (
     "brand_names", "drug_classes", "boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose",
     "reference", "effective", "basis",
@@ -159,7 +160,7 @@ def format_interactions(data: dict[str, Any]) -> str:
     unknown += [f"{_title(name)} is not covered: this source holds no interaction of it, so nothing was compared."
                 for name in data["not_covered"]]  # fmt: skip
     pairs = [f"{a} with {b}" for a, b in data["none_listed"]]
-    groups = pairs if len(pairs) <= 2 else ["; ".join(pairs)]
+    groups = pairs if len(pairs) <= 2 else ["; ".join(pairs[at : at + PAIRS]) for at in range(0, len(pairs), PAIRS)]
     none = [f"{_title(group)}: {NONE_LISTED}" for group in groups]
     return bound([*lines, *unknown, *none], closing=[fallback_line(data)])
 
