@@ -46,6 +46,7 @@ def test_weight_age_and_kidney_function_are_read_from_a_message(said, age, weigh
              "injection, below 50 kg, at 45 kg: 3,375 mg a day (75 mg/kg), 675 mg in one dose (15 mg/kg)"],
         ),
         ("ibuprofen", "max dose", False, []),
+        ("levothyroxine", "at 70 kg", False, ["oral: 300 mcg a day"]),
         ("tirzepatide", "45 kg", False, ["injection: 15 mg once a week"]),
         (
             "sitagliptin", "max dose if egfr 68", False,

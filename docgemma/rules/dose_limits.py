@@ -57,7 +57,8 @@ def told_row(row: Row, route: str, patient: PatientState) -> str:
         per_kg = row.get(f"{key}_per_kg")
         if limit := limit_of(row, key, patient):
             fixed = "" if not per_kg or not patient.weight else f" ({per_kg}/kg)"
-            most.append(f"{told_amount(limit)} {_each(row, key)}{fixed}")
+            said = row.get(key, "mg") if not fixed else "mg"  # "17 g" and "300 mcg" stay as the row has them
+            most.append(f"{told_amount(limit) if said.endswith('mg') else said} {_each(row, key)}{fixed}")
         if per_kg and not patient.weight:
             most.append(f"{per_kg}/kg {_each(row, key)}")
     note = f" ({row['note']})" if "note" in row else ""
