@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -16,7 +17,7 @@ from langgraph.types import Command, StateSnapshot
 from docgemma.ehr.open import open_store
 from docgemma.errors import ThreadStateError, UnknownPatientError, UnknownThreadError, UsageError
 from docgemma.forget import forget_all, forget_before, forget_expired, forget_thread, image_folder
-from docgemma.graphs import DEFAULT, GRAPHS, load_graph
+from docgemma.graphs import DEFAULT, load_graph
 from docgemma.images import keep_image
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.sources import open_knowledge
@@ -84,7 +85,7 @@ class Agent:
         self.toolbox = toolbox(self.settings)
         self.llm = llm or load_llm(model, self.settings, on_progress=on_progress)
         self._own_llm = llm is None
-        self._apps = {name: load_graph(name).compile(checkpointer=self.memory) for name in GRAPHS}
+        self._app = cache(lambda name: load_graph(name).compile(checkpointer=self.memory))
         self._locks: weakref.WeakValueDictionary[str, threading.RLock] = weakref.WeakValueDictionary()
         self._guard = threading.Lock()
 
@@ -257,7 +258,7 @@ class Agent:
         start, on_event = time.perf_counter(), options.get("on_event") or (lambda event: None)
         with quiet(), self._memory_errors():
             graph = given["graph"] if isinstance(given, dict) else self._graph(thread)
-            told: Iterator[Any] = self._apps[graph].stream(
+            told: Iterator[Any] = self._app(graph).stream(
                 given, _config(thread), context=self._context(thread, options), stream_mode=["updates", "custom"],
                 durability="sync",
             )  # fmt: skip
@@ -277,7 +278,7 @@ class Agent:
         )  # fmt: skip
 
     def _stored(self, thread: str) -> StateSnapshot:
-        return self._apps[self._graph(thread)].get_state(_config(thread))
+        return self._app(self._graph(thread)).get_state(_config(thread))
 
     def _graph(self, thread: str) -> str:
         """The graph that a conversation runs."""
