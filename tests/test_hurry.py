@@ -30,7 +30,9 @@ def test_a_value_as_the_chart_has_it_is_not_repeated():
     item = {"name": "Potassium", "value": "5.0", "unit": "mmol/L", "date": "2026-10-12", "flag": "normal"}
     chart = {"labs": [item], "vitals": [], "allergies": []}
     told = typed_lines(replaced(NOTHING, said="K 6.8, rx?"), chart, date(2026, 11, 23))
-    assert told == ["You wrote potassium 6.8; the chart's latest is 5.0 mmol/L (2026-10-12, 42 days ago)."]
+    assert told == [
+        "You wrote potassium 6.8; the chart's latest is Potassium 5.0 mmol/L (2026-10-12, 42 days ago), normal."
+    ]
     assert typed_lines(replaced(NOTHING, said="K 5.0, rx?"), chart, date(2026, 11, 23)) == []
 
 
@@ -95,3 +97,44 @@ def test_a_pregnant_patient_is_no_man_and_the_woman_spoken_of_is_offered(offline
 def test_a_duration_before_its_reason_is_read(offline_agent):
     card = offline_agent.ask("nitrofurantoin 100mg bd 5/7 for uti", patient=RAHMAN)["pending_write"]
     assert card["args"]["notes"] == "for 5 days; for uti"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("petrova sore throat and fever, last anc?", "methimazole (warning): agranulocytosis. Latest recorded"),
+        ("thornton sees yellow halos, apical 50", "digoxin (warning): toxicity with renal impairment"),
+        ("grace kim took her methotrexate every day", "mistaken daily instead of weekly dosing has been fatal"),
+        ("volkov is sleepy, hands flapping. meds?", "furosemide (warning): hepatic coma in cirrhosis"),
+        ("castellano lots of new bruising, last cbc?", "pemetrexed and carboplatin"),  # only a note tells it
+        ("petrova denies fever, sore throat or chills. tsh?", ""),
+        ("is grace kim's folic acid every day?", ""),  # another drug is named
+        ("garcia is sleepy, hands flapping. meds?", ""),  # no liver disease
+    ],
+)
+def test_a_symptom_that_a_label_of_what_is_taken_warns_of_is_told_first(offline_agent, asked, told) -> None:
+    answer = offline_agent.ask(asked)["answer"]
+    assert answer.startswith("Urgent: ") == bool(told)
+    assert told in answer.split("\n")[0]
+    assert not told or "This needs a clinician now." in answer.split("\n")[0]
+
+
+def test_falls_of_a_note_are_a_reason_on_the_card_and_in_the_answer(offline_agent) -> None:
+    note = "falls (“Two falls in the last six months.”, Progress note, 2026-06-15)"
+    card = offline_agent.ask("prescribe codeine 30 mg po qds prn for Anneliese Schäfer")["pending_write"]["findings"]
+    assert [line for line in card if "avoid opioids after falls" in line and note in line]
+    assert note in offline_agent.ask("zolpidem ok for Schäfer?")["answer"]
+    assert "falls (" not in offline_agent.ask("zolpidem ok for Haddad?")["answer"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("kowalczyk sat last visit? he's 90 on RA", "You wrote oxygen saturation 90; the chart's latest is Oxygen sat"),
+        ("is mr kowalczyk nkda", "No allergies are recorded, and it is not documented that there are none"),
+        ("clerking tomasz nowak, summarise his notes + allergies", "No opioids, respiratory depression under morphine"),
+        ("wisniewska problems?", "Surveillance of contraceptive pills (since 2020-01-13, resolved 2026-08-28)."),
+    ],
+)
+def test_what_has_ended_and_what_the_record_has_otherwise_is_said(offline_agent, asked, told) -> None:
+    assert told in offline_agent.ask(asked)["answer"]

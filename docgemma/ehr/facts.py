@@ -23,12 +23,13 @@ NOT_ABNORMAL = frozenset({"", "normal", "negative"})
 
 
 def condition(resource: Resource) -> dict[str, Any]:
-    """`name, active, onset`."""
+    """`name, active, onset, resolved`."""
     return _recorded("problem", {
         "name": concept(resource.get("code")),
         # a problem without a status counts as active: unknown is never normal
         "active": code(resource.get("clinicalStatus")) not in CLOSED and not _wrong(resource),
         "onset": (resource.get("onsetDateTime") or resource.get("recordedDate") or "")[:10],
+        "resolved": (resource.get("abatementDateTime") or "")[:10],
     })  # fmt: skip
 
 

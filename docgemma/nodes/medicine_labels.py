@@ -1,5 +1,8 @@
 """Read the labels of a patient's medicines, and set them beside the results asked for: what may move them."""
 
+from datetime import date
+from typing import Any
+
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.nodes.context import Context
@@ -7,7 +10,10 @@ from docgemma.nodes.interactions import standing_interactions
 from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
+from docgemma.rules.alarms import alarm_line, alarms_told
+from docgemma.rules.patient_state import patient_state
 from docgemma.state import AgentState, Request
+from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, names
 
 MAX_LINES = 5
@@ -32,11 +38,28 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
+            *(_alarms(state, chart, active, context) if len(known.charts(state)) == 1 else []),
             *([f"What labels of the active medicines say: {'; '.join(lines)}."] if lines else []),
             *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
             *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
         ]
     return found
+
+
+def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
+    """What the message tells of the patient and labels of what is taken, or notes, warn of. To a drug that is asked
+    about next, what the message before told still belongs."""
+    request, patient = known.request(state), patient_state(chart, date.today())
+    before = [turn["user"] for turn in state.get("history", [])[-1:] if "may" in request["asks"]]
+    told = [] if set(request["asks"]) & set(WRITES) else alarms_told("\n".join([request["said"], *before]))
+    drugs = {part for drug in known.drugs(state) for part in ingredients(drug, context.drugs)}
+    own = [name for name in active if ingredients(name, context.drugs) & drugs] if drugs else active
+    lines = []
+    for alarm in (alarm for alarm in told if "problem" not in alarm or patient.has(alarm["problem"])):
+        taken = own if alarm.get("own") else active
+        warnings = [line for name in taken for line in _lines(name, alarm["match"], context)]
+        lines.append(alarm_line(alarm, warnings, chart))
+    return list(filter(None, lines))
 
 
 def _of_results(request: Request) -> list[str]:
@@ -46,11 +69,7 @@ def _of_results(request: Request) -> list[str]:
         return []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
     effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
-    if not request["drugs"] or not asks & {
-        "may",
-        "safe",
-        "ddi",
-    }:  # "sore throat and 38.4": what is taken may speak of it
+    if not (request["drugs"] and asks & {"may", "safe", "ddi"}):  # "contrast CT ok?": what is taken may speak of it
         effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
     return [fragment for match in effects for fragment in match]
 

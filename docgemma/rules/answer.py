@@ -11,10 +11,11 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import refers_back, said_in
+from docgemma.reading.terms import refers_back, said_in, topics_in
 from docgemma.rules import known
+from docgemma.rules.alarms import URGENT
 from docgemma.rules.chart_answer import chart_lines, unmatched
-from docgemma.rules.chart_entries import age, lines_of, overview, to_weigh
+from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
@@ -130,8 +131,10 @@ def _patient(
     rest = beside_check(known.drugs(state), chart, drugs) if checked else []
     rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
     alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
-    rest += [*(overview(chart) if alone else []), *effects.get(patient["id"], [])]
-    return [*of_chart(lines, item, cite), *checked, *of_chart(rest, item, cite)]
+    told = effects.get(patient["id"], [])
+    urgent = [line for line in told if line.startswith(URGENT)]
+    rest += [*(overview(chart) if alone else []), *told]
+    return [*of_chart([*urgent, *lines], item, cite), *checked, *of_chart(rest, item, cite)]
 
 
 def _cited(fact: Fact, state: AgentState) -> Fact:
@@ -147,7 +150,8 @@ def _of_chart(request: Request, checked: bool) -> Request:
     asks = [ask for ask in request["asks"] if ask in TOPICS]
     others = set(request["asks"])
     if asks:
-        asks = [ask for ask in asks if ask != "chart"] or asks
+        whole = [ask for ask in SECTIONS if "chart" in asks and SECTIONS[ask][0] in topics_in(request["said"])]
+        asks = known.unique([*(ask for ask in asks if ask != "chart"), *whole]) or asks  # "summarise his notes"
     elif "may" in others and not checked:
         asks = ["meds", "alg", "prob"]
     elif request["measures"] and not checked:

@@ -105,6 +105,14 @@ def brief(item: Entry) -> str:
     return f"{item['name']} {item['value']} {unit}".strip() + f" ({item['date']})" * bool(item["date"])
 
 
+def result_told(line: Line, today: date | None = None) -> str:
+    """One result with its date, how long ago that is, its flag and where it is going."""
+    told = brief(line.item)
+    if (days := days_since(line.item["date"], today or date.today())) > 1:
+        told = f"{told.removesuffix(')')}, {days} days ago)"
+    return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
+
+
 def results_to_weigh(chart: Chart) -> str:
     """The results that an order is read with, on one line."""
     told = [brief(item) for item in to_weigh(chart)]
@@ -134,8 +142,8 @@ def _allergy(item: Entry) -> str:
 
 
 def _problem(item: Entry) -> str:
-    since = f" (since {item['onset']})" if item.get("onset") else ""
-    return f"{item['name']}{since}."
+    dates = [f"{word} {item[key]}" for word, key in (("since", "onset"), ("resolved", "resolved")) if item.get(key)]
+    return f"{item['name']}{_in_brackets(*dates)}."
 
 
 def _immunization(item: Entry) -> str:

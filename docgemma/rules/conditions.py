@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, RANKS, UNCHECKED, Finding
 from docgemma.rules.patient_state import PatientState
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import plain
+from docgemma.text.words import names, plain
 
 Row = Mapping[str, Any]
 HEADS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning"}
@@ -41,6 +41,8 @@ def check_conditions(
         if len(reasons) < len(told) or lacking:
             unknown += lacking if len(reasons) == len(told) else []
             continue
+        noted = [quoted for _, quoted, bears in patient.noted if names(bears, row["says"])]
+        reasons += [quoted for quoted in noted if not any(quoted in reason for reason in reasons)]
         rank = RANKS[row["rank"]]
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."

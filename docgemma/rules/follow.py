@@ -7,6 +7,7 @@ from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
+from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.words import listed, plain
 
@@ -136,8 +137,10 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
-    if "allergy" in asks and not request["allergies"]:  # no entry without its substance: the list is meant
-        return unique([*(ask for ask in request["asks"] if ask != "allergy"), "alg"])
+    nkda = about and asks <= UNSAID and denies_allergies(request)  # "is he nkda"
+    unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
+    if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
+        return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one

@@ -1,11 +1,11 @@
 """The conclusion that leads an answer: drawn by code from the facts of the answer, or none. Pure."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 
 from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
-from docgemma.rules.chart_entries import UNREMARKABLE, Line, brief, days_since, direction
+from docgemma.rules.alarms import URGENT
+from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.rules.refusal import refusals
@@ -29,8 +29,9 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
-    if len(charts) == 1 and (typed := _moved(facts, YOU_WROTE))[0]:
-        return typed
+    for first in (URGENT, YOU_WROTE):
+        if len(charts) == 1 and (told := _moved(facts, first))[0]:
+            return told
     if refusals(request) or len(charts) > 1:
         return None, None
     if written:
@@ -90,7 +91,7 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
     if wanted and not asked:
         return _moved(facts, "Not among the results:")
     if 0 < len(asked) <= FEW:
-        return _says(asked[0][0], f"{'; '.join(_result(line) for _, line in asked)}."), None
+        return _says(asked[0][0], f"{'; '.join(result_told(line) for _, line in asked)}."), None
     for kind in (kind for measure in request["measures"] for kind in said_in(measure, "medications")):
         taken = [(fact, line) for fact, line in shown if line.ask == "meds" and names(kind["match"], line.text)]
         active = [(fact, line) for fact, line in taken if line.item["active"]]
@@ -105,15 +106,8 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
     more = f"; and {len(off) - FEW} more" if len(off) > FEW else ""
     parts = [f"Severe allergy: {'; '.join(_allergy(line) for _, line in severe)}."] if severe else []
-    parts += [f"Out of range: {'; '.join(_result(line) for _, line in off[:FEW])}{more}."] if off else []
+    parts += [f"Out of range: {'; '.join(result_told(line) for _, line in off[:FEW])}{more}."] if off else []
     return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")
-
-
-def _result(line: Line) -> str:
-    told = brief(line.item)
-    if (days := days_since(line.item["date"], date.today())) > 1:
-        told = f"{told.removesuffix(')')}, {days} days ago)"
-    return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
 
 
 def _allergy(line: Line) -> str:

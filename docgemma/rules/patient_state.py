@@ -1,6 +1,6 @@
 """What of a patient decides about drugs: age, weight, sex, pregnancy, kidney function, problems, results. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -8,9 +8,10 @@ from typing import Any
 
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import age
+from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import clinical, names, plain
+from docgemma.text.words import affirmed, clinical, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
@@ -18,7 +19,8 @@ BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral ooph
 
 @dataclass(frozen=True)
 class PatientState:
-    """None is what the chart does not say. `results`: measure -> (value, unit, date) of the latest."""
+    """None is what the chart does not say. `results`: measure -> (value, unit, date) of the latest. `noted`: what only
+    a note says: (name, quotation, fragments of the rules that it bears on)."""
 
     age: float | None  # years
     sex: str
@@ -26,14 +28,16 @@ class PatientState:
     problems: tuple[str, ...]
     results: Mapping[str, tuple[float, str, str]]
     pregnancy_weeks: int | None = None
+    noted: tuple[tuple[str, str, list[str]], ...] = ()
 
     def has(self, group: str) -> str:
         """The active problem that belongs to a group of `data/clinical/problems.yaml`; "" if there is none."""
         return self.named(_fragments(group))
 
     def named(self, fragments: Sequence[str]) -> str:
-        """The active problem whose name has one of these beginnings of words; "" if there is none."""
-        return next((name for name in self.problems if names(fragments, name)), "")
+        """The active problem whose name has one of these beginnings of words, a noted one too; "" if there is none."""
+        told = [*((name, name) for name in self.problems), *((name, quoted) for name, quoted, _ in self.noted)]
+        return next((says for name, says in told if names(fragments, name)), "")
 
     @property
     def clearance(self) -> float | None:
@@ -70,6 +74,7 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
         problems=tuple(item["name"] for item in chart["conditions"] if item["active"]),
         results=results,
         pregnancy_weeks=_weeks(chart, today),
+        noted=tuple(_noted(chart)),
     )
 
 
@@ -111,6 +116,14 @@ def _weeks(chart: Mapping[str, Any], today: date) -> int | None:
                 weeks = int(before) + (today - written).days // 7
                 return weeks if weeks <= 43 else None
     return None
+
+
+def _noted(chart: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Each of `noted` in `data/clinical/problems.yaml`, with the sentence of the newest note that tells it."""
+    said = [(note, text) for note in chart["notes"] for text, _ in split(note["text"].strip("“”"))]
+    for entry in clinical("problems")["noted"]:
+        for note, text in [item for item in said if names(entry["said"], affirmed(item[1]))][:1]:
+            yield entry["name"], f"{entry['name']} (“{text}”, {note['type']}, {note['date'][:10]})", entry["bears"]
 
 
 def _fragments(group: str) -> list[str]:

@@ -5,16 +5,14 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.terms import measure_named, measure_said
-from docgemma.rules.chart_entries import lines_of
+from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 
 YOU_WROTE = "You wrote"
 MOST = 3  # words of a measure's name
-EDGES = ",;:.!?()=~"
+EDGES = ",;:.!?()=~%"
 LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
-TYPED = "{you} {name} {typed}; the chart's latest is {value}{unit}{dated}."
-NONE = "{you} {name} {typed}; the chart has none."
 
 
 def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list[str]:
@@ -25,14 +23,11 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
     for name, typed in typed_values(request["said"]):
         if typed in ids:  # "pt 555" is no prothrombin time
             continue
-        latest = next((line.item for line in results if measure_named(line.name) == name), None)
+        latest = next((line for line in results if measure_named(line.name) == name), None)
         if latest is None:
-            lines.append(NONE.format(you=YOU_WROTE, name=name, typed=typed))
-        elif str(latest["value"]) != typed:
-            unit = f" {latest['unit']}" if latest["unit"] else ""
-            dated = f" ({latest['date']}, {_ago(latest['date'], today)})" if len(latest["date"]) >= 10 else ""
-            value = latest["value"]
-            lines.append(TYPED.format(you=YOU_WROTE, name=name, typed=typed, value=value, unit=unit, dated=dated))
+            lines.append(f"{YOU_WROTE} {name} {typed}; the chart has none.")
+        elif str(latest.item["value"]) != typed:
+            lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
 
 
@@ -64,15 +59,11 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         while before and before[-1] in LINKS:
             before.pop()
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
-        if _is_value(word) and (name := next((found for end in ends if (found := measure_said(end))), "")):
+        behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (3, 2))  # "90 on RA"
+        if _is_value(word) and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
             yield name, word
 
 
 def _is_value(word: str) -> bool:
     """A number, or two as of a blood pressure."""
     return all(part.replace(".", "", 1).isdecimal() for part in word.split("/")) and word.count("/") < 2
-
-
-def _ago(day: str, today: date) -> str:
-    days = (today - date.fromisoformat(day[:10])).days
-    return "today" if days == 0 else "yesterday" if days == 1 else f"{days} days ago"

@@ -9,6 +9,7 @@ from docgemma.text.characters import fold
 
 T = TypeVar("T")
 SHORT = 4  # a fragment of so few characters is a whole word
+REACH, ALL = 4, 99  # words that are denied behind "no", and behind "denies"
 
 
 @lru_cache(maxsize=20_000)
@@ -34,6 +35,18 @@ def names(fragments: Iterable[str], text: str) -> bool:
     """Whether one of the fragments stands in a text."""
     folded = plain(text)
     return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
+
+
+def affirmed(text: str) -> str:
+    """A text without what it denies: "no fever", "denies fever, chills"."""
+    kept, denied = [], 0
+    for word in text.split():
+        denied = REACH if plain(word) in listed("alarms", "denying") and denied < REACH else denied
+        denied = ALL if plain(word) in listed("alarms", "denying_all") else denied
+        kept.append(";" if denied > 0 else word)
+        ended = word[-1] in ".;!?" or (word[-1] == "," and denied <= REACH)
+        denied = 0 if ended else denied - 1
+    return " ".join(kept)
 
 
 @lru_cache(maxsize=40)

@@ -1,0 +1,36 @@
+"""What a message tells of a patient that may be an effect of what they take: symptoms, values, mishaps. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from docgemma.reading.terms import measure_named
+from docgemma.rules.chart_entries import Chart, lines_of, result_told
+from docgemma.rules.typed import typed_values
+from docgemma.text.words import affirmed, clinical, names, plain
+
+URGENT = "Urgent: "
+
+
+def alarms_told(said: str) -> list[Mapping[str, Any]]:
+    """The entries of `data/clinical/alarms.yaml` that a message tells by a phrase or a value, and does not deny."""
+    told = f" {plain(affirmed(said))} "
+    for phrase in clinical("alarms")["otherwise"]:
+        told = told.replace(f" {phrase} ", " ; ")
+    values = [(name, float(value)) for name, value in typed_values(said) if "/" not in value]
+    return [
+        alarm
+        for alarm in clinical("alarms")["alarms"]
+        if any(f" {phrase} " in told for phrase in alarm["said"])
+        or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
+    ]
+
+
+def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:
+    """One alarm with what warns of it, labels and a note, and the latest results; "" where nothing warns of it."""
+    notes = [line.text for line in lines_of(chart, "notes") if names(alarm.get("noted", []), line.item["text"])]
+    wanted = alarm.get("results", [])
+    mine = [result_told(line) for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
+    latest = f"Latest recorded, from before this: {'; '.join(mine)}. "
+    results = latest if mine else f"Not recorded: {', '.join(wanted)}. " if wanted else ""
+    found = "; ".join([*warnings[:4], *notes[:1]]).rstrip(".")
+    return f"{URGENT}{alarm['name']}. What warns of it: {found}. {results}This needs a clinician now." if found else ""
