@@ -68,7 +68,7 @@ def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
     named = [*request["measures"], *(drug["name"] for drug in request["drugs"])]
     asked = {part for name in named for part in ingredients(name, drugs)}
     taken = [line.name for line in lines_of(chart, "meds") if _includes(asked, ingredients(line.name, drugs))]
-    for kind in said_in(request["said"], "beyond"):
+    for kind in [*said_in(request["said"], "beyond"), *said_in(request["said"], "judgements")]:
         for ask in set(kind.get("sections", [])) - set(request["asks"]):
             lines += section(ask, chart, date.today())
         notes = [line.text for line in lines_of(chart, "notes") if names(kind.get("match", []), line.item["text"])]

@@ -19,7 +19,7 @@ LISTENS = (
 NEEDS_FULL_MODEL = (
     "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
     "I can look up drug safety and interactions, literature, clinical trials and patient records, and explain common "
-    "clinical terms. For treatment in an emergency, follow the local protocol."
+    "clinical terms. In an emergency, call a person now and follow the local protocol."
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
 GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
