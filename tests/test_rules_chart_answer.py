@@ -6,7 +6,7 @@ import pytest
 
 from docgemma.rules.chart_answer import chart_lines
 from docgemma.rules.chart_entries import MANY, overview
-from tests.rules_help import allergic, chart_of, dictionary, drug, measured, problem, request, taken
+from tests.rules_help import allergic, chart_of, dictionary, drug, measured, order, problem, request, taken
 
 TODAY = date(2026, 11, 22)
 POTASSIUM = measured(
@@ -132,6 +132,8 @@ def test_the_note_that_holds_a_target_is_shown() -> None:
     found = said("labs", chart=chart_of("warfarin", notes=[note]), measures=["inr"], said="inr and target?")
     assert "at a target of 2 to 3" in found
     assert "No target is recorded" not in found
+    ordered = [order("warfarin", "5 mg", "once daily")]
+    assert "target" not in said("labs", chart=CHART, orders=ordered, said="warfarin 5 mg od, inr not on target")
 
 
 def test_of_a_group_every_measure_is_given_or_said_to_be_missing() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from docgemma.reading.drugs import said_for
-from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measures_in, parts_of, said_in, topics_in
 from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, levels, lines_of, section
 from docgemma.rules.derived import derived
@@ -54,7 +54,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
             lines += section(ask, chart, today or date.today())
     lines += _said_elsewhere(request, chart)
     lines += [] if RESULTS & served else _followed(request["said"], chart)
-    lines += _beyond(request, chart, drugs) if not {*WRITES, "may", "change"} & set(request["asks"]) else []
+    lines += [] if request["orders"] or request["notes"] else _beyond(request, chart, drugs)
     lost = unmatched(request, chart, drugs) or (lines and all(line.startswith(ABSENT) for line in lines))
     if asks and lost and "chart" not in asks:  # nothing has that name: what it may be called here
         lines += [line for ask in ("meds", "alg", "prob") for line in section(ask, chart, date.today())]
