@@ -28,7 +28,10 @@ def test_articles_come_with_id_source_and_a_warning_that_they_are_invented(call)
 def test_no_article_is_an_empty_answer(call):
     result = call("search_medical_literature", query="unicorn horns in zebrafish")
     assert result["empty"] and result["error"] is None and result["result"]["articles"] == []
-    assert result["formatted_result"] == "No articles were found for unicorn horns in zebrafish."
+    assert result["formatted_result"] == (
+        "No articles were found for unicorn horns in zebrafish in the offline collection of 40 records, which does not "
+        "prove that there are none."
+    )
 
 
 def test_trials_come_with_id_status_and_a_warning_that_they_are_invented(call):
@@ -44,7 +47,14 @@ def test_trials_come_with_id_status_and_a_warning_that_they_are_invented(call):
 
 def test_no_trial_is_an_empty_answer_that_names_the_filter(call):
     result = call("find_clinical_trials", condition="covid", status="recruiting")
-    assert result["empty"] and result["formatted_result"] == "No recruiting trials were found for covid."
+    assert result["empty"] and result["formatted_result"].startswith(
+        "No recruiting trials were found for covid in the offline collection of 39 records, which does not prove"
+    )
+
+
+def test_a_live_search_that_finds_nothing_speaks_of_no_collection():
+    none = {"query": "q", "articles": [], "fell_back": None, "size": None, "partial": False}
+    assert LITERATURE.format(none) == "No articles were found for q."
 
 
 def test_a_status_that_is_none_is_not_ignored(call):

@@ -21,6 +21,8 @@ class Answer(Generic[T]):
     as_of: str | None  # ISO date
     fell_back: str | None = None  # why the live service was not used, where it was tried
     not_covered: tuple[str, ...] = ()
+    size: int | None = None  # records of the offline collection that was searched
+    partial: bool = False  # the nearest records: none has all that was asked about
 
 
 class LabelSection(NamedTuple):

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -18,13 +19,17 @@ from docgemma.knowledge.build import VERSION
 from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
-from docgemma.knowledge.search import match_expression, statuses
+from docgemma.knowledge.search import NEEDED, Concept, concepts, expression, statuses, telling, weight
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import clinical, listed
 
 T = TypeVar("T")
 STRENGTH = re.compile(r"\s+\d[\d.,]*\s*(?:mg|mcg|µg|g|ml|units?|iu|%|meq)\b.*$")
+CANDIDATES = 200  # of a search, that are compared with all that was asked
+WHOLE = 0.95  # of what was asked about
+NEAR = 0.8  # of the best record's share: others that have less are left out
+WIDER = 0.6  # of a way to say it
 WITH_LABEL = "sections IS NOT NULL"  # drugs of bulk files
 BUILT = "snapshot.sqlite"  # in the data home, where one was built
 REBUILD = "Rebuild it: docgemma snapshot build."
@@ -99,22 +104,48 @@ class Snapshot:
         return self._count(f"drug WHERE {WITH_LABEL}")
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        found = self._search("article", query, (), limit)
-        return self._answer("literature", [Article(**data) for data in found])
+        found, partial = self._search("article", query, (), limit)
+        return self._searched("literature", "article", [Article(**data) for data in found], partial)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
-        found = self._search("trial", condition, statuses(status), limit)
-        return self._answer("trials", [Trial(**data) for data in found])
+        found, partial = self._search("trial", condition, statuses(status), limit)
+        return self._searched("trials", "trial", [Trial(**data) for data in found], partial)
 
-    def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> list[dict[str, Any]]:
-        """The best matches; words of a title and of a trial's conditions weigh more than those of its text."""
-        expression = match_expression(text)
-        if not expression:
-            return []
+    def _searched(self, kind: str, table: str, records: list[T], partial: bool) -> Answer[T]:
+        return replace(self._answer(kind, records), size=self._count(table), partial=partial)
+
+    def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
+        """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
+        a trial's conditions weigh more than those of its text."""
+        weights = {item: weight(item, *self._found_in(table, item)) for item in concepts(text, self.names)}
+        asked = {item: share / sum(weights.values()) for item, share in weights.items()}
+        if not asked:
+            return [], False
         only = f"AND status IN ({', '.join('?' * len(wanted))})" if wanted else ""
-        sql = f"""SELECT data FROM {table} WHERE {table} MATCH ? {only}
-                  ORDER BY bm25({table}, 0.0, 0.0, 0.0, 4.0, 6.0, 2.0, 1.0, 3.0), id LIMIT ?"""
-        return [json.loads(data) for (data,) in self._rows(sql, expression, *wanted, limit)]
+        sql = f"""SELECT rowid, data FROM {table} WHERE {table} MATCH ? {only}
+                  ORDER BY bm25({table}, 0.0, 0.0, 0.0, 4.0, 6.0, 2.0, 1.0, 3.0), id LIMIT {CANDIDATES}"""
+        ways = [way for item in telling(asked) for way in (*item.ways, *item.wider)]
+        rows = dict(self._rows(sql, expression(ways), *wanted))
+        shares, named = dict.fromkeys(rows, 0.0), set[int]()
+        for item, share in asked.items():
+            for row, met in self._met(table, item, rows).items():
+                shares[row] += share * met
+                named |= {row} if met == 1 and (item.clinical or not any(other.clinical for other in asked)) else set()
+        best = max((shares[row] for row in named), default=0.0)
+        fitting = [row for row in rows if row in named and shares[row] >= max(NEEDED, best * NEAR)]
+        fitting.sort(key=lambda row: -round(shares[row], 1))
+        partial = bool(fitting) and best < WHOLE
+        return [json.loads(rows[row]) for row in fitting[:limit]], partial
+
+    def _found_in(self, table: str, item: Concept) -> tuple[int, int]:
+        """How many records have it, of how many."""
+        return self._count(f"{table} WHERE {table} MATCH ?", expression(item.ways)), self._count(table)
+
+    def _met(self, table: str, item: Concept, rows: Iterable[int]) -> dict[int, float]:
+        """Of these rows, those that have it: 1.0, or less where they have only what it is a kind of."""
+        sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({', '.join(map(str, rows))})"
+        said = [(ways, met) for ways, met in ((item.wider, WIDER), (item.ways, 1.0)) if ways]
+        return {row: met for ways, met in said for (row,) in self._rows(sql, expression(ways))}
 
     def generic_name(self, drug_name: str) -> str | None:
         name = plain_name(drug_name)
@@ -146,8 +177,8 @@ class Snapshot:
         about = {"path": str(self.path), "shipped": self.path.name != BUILT, "built": self.meta.get("built", "")}
         return {**about, "kinds": kinds}
 
-    def _count(self, table: str) -> int:
-        return int(self._rows(f"SELECT count(*) FROM {table}")[0][0])
+    def _count(self, table: str, *values: Any) -> int:
+        return int(self._rows(f"SELECT count(*) FROM {table}", *values)[0][0])
 
     def close(self) -> None:
         """Nothing stays open between calls."""

@@ -22,6 +22,7 @@ from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, uni
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import ABILITIES, cannot_do, refusals
+from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
@@ -217,7 +218,10 @@ def _knowledge(state: AgentState, request: Request) -> list[Fact]:
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
         for item in known.made(state, name):
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))
-    return [*facts, *sentences([NOT_JUDGED] if charts and known.made(state, "find_clinical_trials") else [])]
+    trials = [trial for item in known.made(state, "find_clinical_trials") for trial in item["result"]["trials"]]
+    if len(charts) == 1:
+        facts += sentences(spoken_to(trial, charts[0]["result"], date.today()) for trial in trials)
+    return [*facts, *sentences([NOT_JUDGED] if charts and trials else [])]
 
 
 def _before(state: AgentState) -> str:

@@ -195,19 +195,16 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
 
 
 def _trials(state: AgentState, request: Request) -> list[Step]:
-    """Trials of each condition that is named; where none of the wanted status exist, those of any."""
+    """Trials of each condition that is named, else of what the chart has; of any status where the wanted has none."""
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
     known_as = said_for("conditions")
     short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
-    found = known.made(state, "find_clinical_trials")
     problems = known.chart_problems(state)[:MAX_PROBLEMS]
     wanted = request["trials"] or named or short or problems or [_subject(state, request)]
-    if found and all(item["empty"] for item in found):  # "uncontrolled on three drugs": trials of what the chart has
-        wanted = known.unique([*wanted, *problems])
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
-    if request["status"] and any(item["empty"] for item in found):
-        steps += [Step("find_clinical_trials", {"condition": name}, "trial") for name in wanted]
-    return steps
+    found = {same(item["args"]) for item in known.made(state, "find_clinical_trials") if item["empty"]}
+    none = [step.args["condition"] for step in steps if request["status"] and same(step.args) in found]
+    return steps + [Step("find_clinical_trials", {"condition": name}, "trial") for name in none]
 
 
 def _subject(state: AgentState, request: Request) -> str:

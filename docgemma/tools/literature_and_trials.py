@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from docgemma.knowledge.base import Answer, Article, Trial
-from docgemma.knowledge.search import known_part
 from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -21,8 +20,8 @@ def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) 
     Raises:
         ToolError: an outage.
     """
-    answer, part = _found(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
-    return _output({"query": args.query, "part": part}, "articles", answer)
+    answer = _found(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
+    return _output({"query": args.query}, "articles", answer)
 
 
 def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> ToolOutput:
@@ -33,48 +32,58 @@ def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> Tool
     Raises:
         ToolError: `invalid_args` for a status that is none, or an outage.
     """
-    answer, part = _found(args.condition, lambda text: context.knowledge.trials(text, status=args.status, limit=SHOWN))
-    return _output({"condition": args.condition, "status": args.status, "part": part}, "trials", answer)
+    answer = _found(args.condition, lambda text: context.knowledge.trials(text, status=args.status, limit=SHOWN))
+    return _output({"condition": args.condition, "status": args.status}, "trials", answer)
 
 
-def _found(text: str, find: Callable[[str], Answer[Any]]) -> tuple[Answer[Any], str | None]:
-    """Search as asked, then with abbreviations in words ("abx in CAP"), then for the conditions and drugs in it alone.
-
-    Returns:
-        The answer, and the part of the text that it is for where nothing matched the whole.
-    """
+def _found(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
+    """Search as asked, then with abbreviations in words ("abx in CAP")."""
     answer = find(text)
     if not answer.records and (plain := spelt_out(text)) != text:
         answer = find(plain)
-    if not answer.records and (part := known_part(text)) and (of_part := find(part)).records:
-        return of_part, part
-    return answer, None
+    return answer
 
 
 def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[Trial]) -> ToolOutput:
     links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
-    data = {**asked, name: [asdict(item) for item in answer.records], "fell_back": answer.fell_back}
+    data = {
+        **asked,
+        name: [asdict(item) for item in answer.records],
+        "fell_back": answer.fell_back,
+        "size": answer.size,
+        "partial": answer.partial,
+    }
     return ToolOutput(data, answer.source, answer.as_of, empty=not links, links=links)
 
 
 def format_literature(data: dict[str, Any]) -> str:
     if not data["articles"]:
-        return f"No articles were found for {data['query']}."
+        return f"No articles were found for {data['query']}{_searched(data)}."
     return _shown(data, data["articles"], _article_line, " and must not be cited")
 
 
 def format_trials(data: dict[str, Any]) -> str:
     if not data["trials"]:
         kind = f"{data['status']} trials" if data["status"] else "trials"
-        return f"No {kind} were found for {data['condition']}."
+        return f"No {kind} were found for {data['condition']}{_searched(data)}."
     return _shown(data, data["trials"], _trial_line, "; nobody can enrol in them")
+
+
+def _searched(data: dict[str, Any]) -> str:
+    """Of the offline collection how large it is: what is not there may exist."""
+    size = data.get("size")
+    return (
+        ""
+        if size is None
+        else f" in the offline collection of {size:,} records, which does not prove that there are none"
+    )
 
 
 def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
     each = max(180, 1150 // len(items))
     invented = any(item["demonstration"] for item in items)
-    whole, part = data.get("query") or data.get("condition"), data.get("part")
-    partly = f"Nothing matches all of “{whole}”; these match “{part}”." if part else ""
+    asked = data.get("query") or data.get("condition")
+    partly = f"Nothing matches all of “{asked}”; the nearest:" if data.get("partial") else ""
     notice = f"Demonstration records are invented examples{warning}." if invented else ""
     return bound([partly, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
 
@@ -107,7 +116,7 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     no_answer="The literature service did not respond. Nothing was searched.",
-    data={"query": str, "part": str | None, "articles": [Article], "fell_back": str | None},
+    data={"query": str, "size": int | None, "partial": bool, "articles": [Article], "fell_back": str | None},
     needs="no patient",
     outside=True,
 )
@@ -126,7 +135,14 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     no_answer="The trial registry did not respond. Nothing was searched.",
-    data={"condition": str, "status": str | None, "part": str | None, "trials": [Trial], "fell_back": str | None},
+    data={
+        "condition": str,
+        "status": str | None,
+        "size": int | None,
+        "partial": bool,
+        "trials": [Trial],
+        "fell_back": str | None,
+    },
     needs="no patient",
     outside=True,
 )
