@@ -45,4 +45,4 @@ def test_the_listed_age_is_set_beside_the_patients(summary: str, born: str, told
 
 def test_a_trial_for_women_does_not_fit_a_man_and_a_problem_that_is_not_there_is_said_so() -> None:
     found = spoken_to(trial("Postmenopausal women.", "Breast cancer"), chart(sex="male"), TODAY)
-    assert "female only, the patient is male: does not fit; Breast cancer, no active problem has this name." in found
+    assert "women only, the patient is male: does not fit; Breast cancer, no active problem has this name." in found

@@ -154,7 +154,7 @@ def concepts(text: str, names: DrugNames | None = None) -> list[Concept]:
 
 def weight(item: Concept, held: int, of: int) -> float:
     """How much it tells: the rarer the more; a plain word less than a term, and little where no record has it."""
-    rare = log(1 + of / (held + 0.5))
+    rare = log(1 + (of + 1) / (held + 0.5))
     return rare if item.clinical else rare * PLAIN if held else UNKNOWN
 
 

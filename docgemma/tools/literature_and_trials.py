@@ -10,6 +10,7 @@ from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
 SHOWN = 5
+ABOUT = {"fell_back": str | None, "size": int | None, "partial": bool}  # of an answer, see `knowledge.base.Answer`
 
 
 def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) -> ToolOutput:
@@ -46,13 +47,8 @@ def _found(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
 
 def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[Trial]) -> ToolOutput:
     links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
-    data = {
-        **asked,
-        name: [asdict(item) for item in answer.records],
-        "fell_back": answer.fell_back,
-        "size": answer.size,
-        "partial": answer.partial,
-    }
+    told = {"fell_back": answer.fell_back, "size": answer.size, "partial": answer.partial}
+    data = {**asked, name: [asdict(item) for item in answer.records], **told}
     return ToolOutput(data, answer.source, answer.as_of, empty=not links, links=links)
 
 
@@ -72,11 +68,8 @@ def format_trials(data: dict[str, Any]) -> str:
 def _searched(data: dict[str, Any]) -> str:
     """Of the offline collection how large it is: what is not there may exist."""
     size = data.get("size")
-    return (
-        ""
-        if size is None
-        else f" in the offline collection of {size:,} records, which does not prove that there are none"
-    )
+    there = f" in the offline collection of {size:,} records" if size is not None else ""
+    return f"{there}, which does not prove that there are none" if there else ""
 
 
 def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
@@ -116,7 +109,7 @@ LITERATURE = Tool(
     run=search_medical_literature,
     format=format_literature,
     no_answer="The literature service did not respond. Nothing was searched.",
-    data={"query": str, "size": int | None, "partial": bool, "articles": [Article], "fell_back": str | None},
+    data={"query": str, "articles": [Article], **ABOUT},
     needs="no patient",
     outside=True,
 )
@@ -135,14 +128,7 @@ TRIALS = Tool(
     run=find_clinical_trials,
     format=format_trials,
     no_answer="The trial registry did not respond. Nothing was searched.",
-    data={
-        "condition": str,
-        "status": str | None,
-        "size": int | None,
-        "partial": bool,
-        "trials": [Trial],
-        "fell_back": str | None,
-    },
+    data={"condition": str, "status": str | None, "trials": [Trial], **ABOUT},
     needs="no patient",
     outside=True,
 )
