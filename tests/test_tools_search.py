@@ -52,6 +52,14 @@ def test_no_trial_is_an_empty_answer_that_names_the_filter(call):
     )
 
 
+def test_two_questions_in_one_are_each_searched(call):
+    asked = "adding an inhaled corticosteroid in COPD, and on the length of antibiotics in community-acquired pneumonia"
+    text = call("search_medical_literature", query=asked)["formatted_result"]
+    assert (
+        text.startswith("Nothing matches all of") and "Inhaled therapy of COPD" in text and "Duration of anti" in text
+    )
+
+
 def test_a_live_search_that_finds_nothing_speaks_of_no_collection():
     none = {"query": "q", "articles": [], "fell_back": None, "size": None, "partial": False}
     assert LITERATURE.format(none) == "No articles were found for q."

@@ -1,7 +1,7 @@
 """The two searches: medical literature, and clinical trials."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from docgemma.knowledge.base import Answer, Article, Trial
@@ -38,10 +38,14 @@ def find_clinical_trials(args: ClinicalTrialsArgs, context: ToolContext) -> Tool
 
 
 def _found(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
-    """Search as asked, then with abbreviations in words ("abx in CAP")."""
+    """Search as asked, then with abbreviations in words ("abx in CAP"), then for each of two questions in one."""
     answer = find(text)
     if not answer.records and (plain := spelt_out(text)) != text:
         answer = find(plain)
+    parts = [part for part in text.split(",") if len(part.split()) > 2]
+    if not answer.records and len(parts) > 1:
+        records = {item.id: item for part in parts for item in find(part).records}
+        answer = replace(answer, records=list(records.values())[:SHOWN], partial=bool(records))
     return answer
 
 
