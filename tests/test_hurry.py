@@ -1,13 +1,16 @@
 """What a clinician in a hurry types: values, emergencies, orders per kilogram, questions that stand alone."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from docgemma.reading.terms import refers_back
+from docgemma.rules.chart_entries import lines_of
+from docgemma.rules.contradictions import contradictions
 from docgemma.rules.follow import carried
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.typed import typed_lines, typed_values
+from tests.rules_help import chart_of
 
 SMITH, RAHMAN = "abc-123", "ghi-789"
 
@@ -119,6 +122,28 @@ def test_a_symptom_that_a_label_of_what_is_taken_warns_of_is_told_first(offline_
     assert not told or "This needs a clinician now." in answer.split("\n")[0]
 
 
+def test_what_two_entries_cannot_both_say_leads_and_nothing_else_does(offline_agent) -> None:
+    side = offline_agent.ask("boudreaux notes?")["answer"].split("\n")[0]
+    assert side.startswith("The record contradicts itself: Imaging order, 2026-09-22")
+    assert "Left leg pain" in side and "Left lumbosacral radiculopathy" in side
+    back = offline_agent.ask("abernathy notes about his back?")["answer"]
+    assert "contradicts itself: Telephone note" in back
+    for other in ("lindqvist notes?", "maddox notes?", "nowak notes?", "james wilson notes?", "abernathy psa?"):
+        answer = offline_agent.ask(other)["answer"]
+        assert "contradicts" not in answer and "Urgent" not in answer
+
+
+def test_a_new_symptom_of_a_note_is_urgent_for_thirty_days() -> None:
+    def told(text: str, days: int) -> list[str]:
+        day = (date.today() - timedelta(days)).isoformat()
+        chart = chart_of(notes=[{"type": "Telephone note", "date": day, "author": "", "text": text}])
+        return contradictions(chart, [line.text for line in lines_of(chart, "notes")])
+
+    assert told("New numbness of the left foot.", 30)[0].startswith("Urgent: new in the note. Telephone note")
+    assert not told("New numbness of the left foot.", 31)
+    assert not told("No new numbness or weakness.", 1)
+
+
 def test_falls_of_a_note_are_a_reason_on_the_card_and_in_the_answer(offline_agent) -> None:
     note = "falls (“Two falls in the last six months.”, Progress note, 2026-06-15)"
     card = offline_agent.ask("prescribe codeine 30 mg po qds prn for Anneliese Schäfer")["pending_write"]["findings"]
@@ -130,6 +155,8 @@ def test_falls_of_a_note_are_a_reason_on_the_card_and_in_the_answer(offline_agen
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
+        ("liam andersen meds?", "since 2026-11-17 (its 7 days ended on 2026-11-23; still listed as active)."),
+        ("moreaus wife swears the sinemet is 4x a day. what do u have", "You wrote another frequency than the record"),
         ("kowalczyk sat last visit? he's 90 on RA", "You wrote oxygen saturation 90; the chart's latest is Oxygen sat"),
         ("is mr kowalczyk nkda", "No allergies are recorded, and it is not documented that there are none"),
         ("clerking tomasz nowak, summarise his notes + allergies", "No opioids, respiratory depression under morphine"),

@@ -9,6 +9,7 @@ from docgemma.rules.typed import typed_values
 from docgemma.text.words import affirmed, clinical, names, plain
 
 URGENT = "Urgent: "
+NOW = "This needs a clinician now."
 
 
 def alarms_told(said: str) -> list[Mapping[str, Any]]:
@@ -33,4 +34,4 @@ def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> s
     latest = f"Latest recorded, from before this: {'; '.join(mine)}. "
     results = latest if mine else f"Not recorded: {', '.join(wanted)}. " if wanted else ""
     found = "; ".join([*warnings[:4], *notes[:1]]).rstrip(".")
-    return f"{URGENT}{alarm['name']}. What warns of it: {found}. {results}This needs a clinician now." if found else ""
+    return f"{URGENT}{alarm['name']}. What warns of it: {found}. {results}{NOW}" if found else ""

@@ -16,6 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.alarms import URGENT
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
+from docgemma.rules.contradictions import contradictions
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
@@ -23,7 +24,7 @@ from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.refusal import ABILITIES, cannot_do, refusals
 from docgemma.rules.trial_fit import spoken_to
-from docgemma.rules.typed import typed_lines
+from docgemma.rules.typed import frequency_lines, typed_lines
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.said import clauses
@@ -119,7 +120,7 @@ def _patient(
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
-    lines = typed_lines(request, chart, date.today())
+    lines = [*typed_lines(request, chart, date.today()), *frequency_lines(request, chart, drugs)]
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
@@ -133,7 +134,7 @@ def _patient(
     rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
     alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
     told = effects.get(patient["id"], [])
-    urgent = [line for line in told if line.startswith(URGENT)]
+    urgent = [*(line for line in told if line.startswith(URGENT)), *contradictions(chart, rest)]
     rest += [*(overview(chart) if alone else []), *told]
     return [*of_chart([*urgent, *lines], item, cite), *checked, *of_chart(rest, item, cite)]
 

@@ -1,14 +1,14 @@
 """The entries of a chart as sentences, and its sections: whole lists, "none recorded" where nothing is. Pure."""
 
 from collections import Counter
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
 from docgemma.reading.terms import measure_named
 from docgemma.text.quoted import shortened
-from docgemma.text.words import names
+from docgemma.text.words import names, plain
 
 Chart = dict[str, Any]
 Entry = dict[str, Any]
@@ -20,6 +20,7 @@ NOTE_CHARS = 700
 PLANTED = ("ignore previous", "ignore all previous", "disregard previous", "without asking for approval")
 WITHHELD = "this text gives instructions to the assistant. They are not followed; read it in the record system."
 WEIGHED = frozenset(["egfr", "potassium", "inr"])
+COURSES = {"day": 1, "week": 7, "month": 31}  # days at most
 UNREMARKABLE = frozenset(["", "normal", "negative"])
 UNDOCUMENTED = "No allergies are recorded, and it is not documented that there are none: ask the patient."
 
@@ -132,8 +133,19 @@ def age(born: str, today: date) -> int:
 def _medication(item: Entry) -> str:
     since = f", since {item['started']}" if item.get("started") else ""
     reason = f", for {item['reason']}" if item.get("reason") else ""
-    ended = f" ({item['status']})" if not item["active"] and item.get("status") else ""
+    ended = _run_out(item) if item["active"] else f" ({item['status']})" if item.get("status") else ""
     return f"{item['name']} {item['dosage']}".strip() + f"{reason}{since}{ended}."
+
+
+def _run_out(item: Entry) -> str:
+    """That a course "for 7 days" has ended, by its first day and its length, though it is listed as active."""
+    _, _, length = plain(item["dosage"]).partition(" for ")
+    count, unit, *_ = [*length.split(), "", ""]
+    days = COURSES.get(unit.removesuffix("s"), 0) * int(count) if count.isdigit() else 0
+    if not 0 < days <= days_since(item.get("started", ""), date.today()):
+        return ""
+    end = date.fromisoformat(item["started"]) + timedelta(days - 1)
+    return f" (its {count} {unit} ended on {end}; still listed as active)"
 
 
 def _allergy(item: Entry) -> str:

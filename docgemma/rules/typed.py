@@ -4,12 +4,16 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
+from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measure_said
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.state import Request
+from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.frequency import times_per_day
 from docgemma.text.words import listed, phrases_in, plain
 
 YOU_WROTE = "You wrote"
+CHECK = "Check with the patient and the prescriber before going on."
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
 LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
@@ -29,6 +33,18 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         elif str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
+
+
+def frequency_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames) -> list[str]:
+    """The one drug that is named, where it is said to be taken more or less often than the record has it."""
+    alone = len(request["drugs"]) == 1 and set(request["asks"]) <= set(TOPICS)
+    said, mine = times_per_day(request["said"]) if alone else None, request["drugs"][:1]
+    taken = [line for line in lines_of(dict(chart), "meds") if line.item["active"] and said]
+    taken = [line for line in taken if ingredients(mine[0]["name"], drugs) & ingredients(line.name, drugs)]
+    often = [times_per_day(line.item["dosage"]) for line in taken]
+    told = "; ".join(line.short.rstrip(".") for line in taken)
+    differs = bool(often) and None not in often and said not in often
+    return [f"{YOU_WROTE} another frequency than the record has: {told}. {CHECK}"] if differs else []
 
 
 def denies_allergies(request: Request) -> str:
