@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 1_375), ("rules", 3_965), ("", 33_140)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 1_421), ("rules", 3_973), ("", 33_260)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from docgemma.text.said import bracketed, instructions, reaction
+from docgemma.text.clauses import widened
+from docgemma.text.said import bracketed, is_mechanism
 
 
 @pytest.mark.parametrize(
@@ -56,18 +57,11 @@ def test_doses_of_route_and_age_are_told(offline_agent) -> None:
 
 
 def test_a_reaction_keeps_its_words_and_a_mechanism_is_none() -> None:
-    assert reaction("rash all", " over, last year") == "rash all over"
-    assert reaction("apnoea", " for hours after it") == "apnoea for hours"
-    assert reaction("pseudocholinesterase", " def") == ""
+    text = "rash all over, last year"
+    assert widened(text, (0, len("rash all")), behind=True) == (0, len("rash all over"))
+    assert is_mechanism("pseudocholinesterase def")
     assert bracketed("chlorhexidine: hives (mod).") == "moderate"
     assert bracketed("hives (minocycline)") == bracketed("hives (in theatre)") == ""
-
-
-def test_instructions_end_where_the_order_is_given() -> None:
-    text = "50 mg for 24 h. rx it; 3 days as part of the protocol"
-    first, second, third = (text.index(word) for word in ("24 h", "3 days", "protocol"))
-    assert instructions(text, [(first, first + 8)]) == "24 h"
-    assert instructions(text, [(second, second + 14), (third, len(text))]) == "3 days as part of the protocol"
 
 
 def test_an_entry_that_is_dropped_beside_a_question_does_not_wait_on(offline_agent) -> None:
@@ -154,3 +148,33 @@ def test_pairs_without_an_entry_are_never_cut(offline_agent) -> None:
     answer = offline_agent.ask("abacavir amlodipine atenolol bumetanide digoxin celecoxib any interaction?")["answer"]
     assert "…" not in answer
     assert "atenolol with celecoxib: none listed" in answer
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "value"),
+    [
+        ("amox 500 tid x10 d rahman aisha go ahead and send it", "frequency", "three times daily"),
+        ("amox 500 tid x10 d rahman aisha go ahead and send it", "notes", "for 10 days"),
+        ("rx naproxen 500mg bd po for wilson 11/2/1949 w food, 5 days", "notes", "by mouth; w food; for 5 days"),
+        ("d'angelo has zoster L T6 dermatome day 2, valtrex 1 g tid x7 days", "frequency", "three times daily"),
+        ("add allergy nadia benali: contrast dye, throat swelling 2019 per husband, severe", "reaction",
+         "throat swelling 2019 per husband"),
+        ("pls save note on ngata: 'sats 92% RA on rv 26/10, pt's copd worse. plan chase abg.' thanks", "note_text",
+         "sats 92% RA on rv 26/10, pt's copd worse. plan chase abg."),
+    ],
+)  # fmt: skip
+def test_a_detail_has_all_of_its_words_and_no_others(offline_agent, said, field, value) -> None:
+    assert offline_agent.ask(said)["pending_write"]["args"][field] == value
+
+
+def test_a_duplicate_goes_on_and_recorded_allergies_stand_on_the_card(offline_agent) -> None:
+    told = offline_agent.ask("levothyroxine 100mcg od for garcia please, up from 88")["answer"]
+    assert "It goes on beside this order until its prescriber stops it" in told
+    assert "Recorded allergies: aspirin (bronchospasm, severe)." in told
+
+
+def test_an_order_that_is_taken_back_gives_way_to_the_question_behind_it(offline_agent) -> None:
+    told = offline_agent.ask("was gonna put tramadol 50 mg q6h in for nowak, skip it. just give me his bp med and dose")
+    assert told["pending_write"] is None and "amlodipine 5 mg" in told["answer"] and "ramadol" not in told["answer"]
+    side = offline_agent.ask("kahananui gets loose stools on metformin. chart that as allergy?? not asking u to add it")
+    assert side["pending_write"] is None and "allergy or a side effect (intolerance)" in side["answer"]

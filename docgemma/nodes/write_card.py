@@ -13,14 +13,12 @@ from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
+from docgemma.text.clauses import duration
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
 
-# of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
-UNITS = {"/7": "day", "/52": "week", "/12": "month", "d": "day", "day": "day", "w": "week", "wk": "week",
-         "week": "week", "mo": "month", "month": "month"}  # fmt: skip
 FIELDS = ("patient_id", *PrescribeMedicationArgs.model_fields)  # in the order of the form, whenever each was said
 NOTES = 120  # characters of an order's notes
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
@@ -40,7 +38,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context)
         card["frequency"] = _expanded(args["frequency"], "frequencies")
         parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
-        told = [_duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
+        told = [duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
@@ -114,17 +112,6 @@ def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None
     unit, (_, _, day) = amount[len(number) :], patient.results["weight"]
     total = f"{float(number) * patient.weight:.1f}".removesuffix(".0")
     return f"{total} {unit}", f"{number} {unit}/kg at {patient.weight:g} kg ({day})"
-
-
-def _duration(text: str) -> str | None:
-    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "5/7 for uti" in words; None where the text is no duration."""
-    head, why, rest = text.removeprefix("for ").partition(" for ")
-    if why and (days := _duration(head)):
-        return f"{days}; for {rest}"
-    words = plain(text).removeprefix("for ").removeprefix("x").strip()
-    rest = words.lstrip("0123456789")
-    count, unit = words[: len(words) - len(rest)], UNITS.get(rest.strip(" -").removesuffix("s"))
-    return f"for {int(count)} {unit}{'' if int(count) == 1 else 's'}" if count and unit else None
 
 
 def _undotted(text: str) -> str:

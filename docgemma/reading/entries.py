@@ -10,13 +10,16 @@ from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
+from docgemma.text.clauses import durations, masked, quoted, widened
 from docgemma.text.drugs import DrugNames
-from docgemma.text.frequency import said_frequencies
-from docgemma.text.said import bracketed, closed, instructions, reaction
+from docgemma.text.frequency import said_frequencies, times_per_day
+from docgemma.text.said import bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
 LONG_PAST = 365  # days; no order begins so long ago
+EDGES = " ,;:.-"
+LONGEST = 100  # characters of an order's instructions
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
@@ -24,11 +27,13 @@ DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "note
 
 @dataclass(frozen=True)
 class Marked:
-    """A message and what the reader marked in it. `quoted`: the text of a note, in which nothing else is looked for."""
+    """A message and what the reader marked in it. `quoted`: the text of a note, in which nothing else is looked for.
+    `people`: where patients are named."""
 
     message: str
     reading: Reading
     quoted: Sequence[tuple[int, int]] = ()
+    people: Sequence[tuple[int, int]] = ()
 
     def spans(self, *channels: str) -> list[Span]:
         """Spans of these channels outside of quoted text, in order of appearance."""
@@ -57,12 +62,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
     A frequency or instruction that was said once holds for all.
     """
-    names, births = marked.spans("rx.drug"), _birth_dates(marked.message)
-    told = {field: marked.spans(channel) for field, channel in DETAILS.items()}
-    parts = {  # "wilson 30/7/85": no part of a birth date is a detail of the order
-        field: [span for span in spans if not any(span.start < end and start < span.end for start, end in births)]
-        for field, spans in told.items()
-    }
+    names, parts = marked.spans("rx.drug"), _details(marked)
     for name, dose in _diluents(marked.message, names, parts["dose"]):
         whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
         parts = {
@@ -86,6 +86,38 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
     return [_order(marked.message, name, mine, drugs) for name, mine in kept]
+
+
+def _details(marked: Marked) -> dict[str, list[Span]]:
+    """The marked details, of no birth date and no name, each instruction with the words of its clause that nothing else
+    holds. A course has its length apart ("tid x10 d"), and what is no frequency beside one is an instruction ("T6")."""
+    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people])
+    apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
+    found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
+    message = masked(message, apart)
+    often = _pieces(message, found["frequency"])
+    known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
+    message = masked(message, [(span.start, span.end) for span in known])
+    notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known)]
+    loose = [(span.start, span.end) for span in notes]
+    rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
+    wide = [*apart, *(widened(rest, place) for place in loose)]
+    wide = wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose]
+    return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
+    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
+    pieces = []
+    for span in spans:
+        for part in message[span.start : span.end].split("\n"):
+            text = part.strip(EDGES)
+            while text and plain(text.split()[-1]) in listed("request_words", "commands"):
+                text = text[: -len(text.split()[-1])].rstrip(EDGES)
+            if set(plain(text).split()) - listed("request_words", "linking"):
+                start = message.index(text, span.start)
+                pieces.append(Span(text, start, start + len(text), span.score))
+    return pieces
 
 
 def _birth_dates(message: str) -> list[tuple[int, int]]:
@@ -114,11 +146,10 @@ def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNam
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
     route = ", ".join(span.text for span in mine["route"])
-    notes = instructions(message, [(span.start, span.end) for span in mine["notes"]])
     return OrderRef(
         said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
         dose=mine["dose"][0].text if mine["dose"] else "", route=route,
-        frequency=_frequency(message, mine["frequency"]), notes=notes,
+        frequency=_frequency(message, mine["frequency"]), notes=", ".join(span.text for span in mine["notes"]),
     )  # fmt: skip
 
 
@@ -146,8 +177,16 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
 
 
 def _reactions(marked: Marked) -> list[tuple[int, str]]:
-    spans = marked.spans("alg.react")
-    return [(span.start, said) for span in spans if (said := reaction(span.text, marked.message[span.end :]))]
+    """Each reaction once, with what completes it: "broke out in hives", "throat swelling 2019 per husband"."""
+    message, wide = marked.message, list[tuple[int, int]]()
+    rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
+    for span in marked.spans("alg.react"):
+        start, end = widened(rest, (span.start, span.end), behind=True)
+        if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
+            start = wide.pop()[0]
+        wide.append((start, end))
+    told = [(start, message[start:end]) for start, end in wide if not is_mechanism(message[start:end])]
+    return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
 
 
 def _severity(marked: Marked, reactions: Sequence[str]) -> str:
@@ -171,6 +210,7 @@ def loose_details(marked: Marked) -> dict[str, str]:
 def read_note(marked: Marked, span: Span) -> dict[str, str]:
     """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
     kind = marked.best("note.kind")
+    between = quoted(marked.message, span.start)
     if plain(kind) in ("", "note", "notes", "entry"):
         kind = UNTYPED_NOTE
     elif f"{plain(kind)} note" in plain(marked.message):
@@ -180,7 +220,7 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
     edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
-    return {"note_type": kind, "note_text": (span.text + (following if whole else "")).strip(edges)}
+    return {"note_type": kind, "note_text": between or (span.text + (following if whole else "")).strip(edges)}
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from docgemma.ehr.base import RecordStore
@@ -15,7 +16,7 @@ from docgemma.state import ActivePatient, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses, closed
-from docgemma.text.words import plain
+from docgemma.text.words import listed, names, plain
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
@@ -52,18 +53,25 @@ def read_request(
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
     reading = _in_context(message, before, name, reader)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
+    if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
+        notes = [span for span in notes if " " in span.text]
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
-    beside = [*marked.quoted, *((link.start, link.end) for link in people)]
+    marked = replace(marked, people=[(link.start, link.end) for link in people])
+    beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
+    if not notes and (rest := _behind_dropped(message, [link.text for link in linked])):
+        again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
+        if again["asks"] or again["measures"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
+            return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
     return Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)]),
-        meant=_meant(reading),
+        meant=_meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[_drug(link, drugs) for link in linked],
@@ -158,9 +166,13 @@ def _drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
     return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}
 
 
-def _meant(reading: Reading) -> str:
+def _meant(reading: Reading, message: str) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
     polarity = reading.polarity
+    if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")) and names(
+        listed("request_words", "refusing"), message
+    ):
+        return "refused"
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
         return ""
@@ -175,6 +187,15 @@ def _status(marked: Marked) -> str:
         (word for word in marked.message.split() if "recruiting" in word.casefold()), ""
     )
     return closed(said, "statuses") if marked.reading.asks["trial"] > SURE else ""
+
+
+def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
+    """What stands behind the words by which a message takes back the order of a drug before them; "" where none is."""
+    for phrase in listed("request_words", "dropping"):
+        before, found, rest = message.casefold().partition(f" {phrase}")
+        if found and not rest[:1].isalnum() and any(drug.casefold() in before for drug in drugs):
+            return message[len(before) + len(found) :].strip(" ,;:.-–") if len(rest.split()) > 1 else ""
+    return ""
 
 
 def _trial_ids(message: str) -> list[str]:

@@ -8,14 +8,14 @@ from docgemma.rules.alarms import URGENT
 from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.layout import Fact
-from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
 from docgemma.rules.refusal import refusals
 from docgemma.rules.typed import YOU_WROTE
 from docgemma.state import AgentState, Request
 from docgemma.text.words import names
 
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
-SHOWN_BELOW = ("Results to weigh", "Duplicate:")  # findings of a check; the lists below it say them
+SHOWN_BELOW = ("Results to weigh", "Duplicate:", RECORDED_ALLERGIES)  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient

@@ -22,6 +22,8 @@ CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED = range(5)
 RANKS = {"contraindicated": CONTRAINDICATED, "major": MAJOR, "moderate": MODERATE, "minor": NOTE}
 RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
+RECORDED_ALLERGIES = "Recorded allergies:"
+GOES_ON = "It goes on beside this order until its prescriber stops it in the record system: that cannot be done here."
 UNVERIFIED = f"Interactions, conditions and doses that name no label are {NOT_VERIFIED}."
 SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
 
@@ -89,6 +91,10 @@ def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: Dru
         findings.append(Finding(UNCHECKED, text))
     if pairs.unknown:
         findings.append(Finding(UNCHECKED, f"the interaction of {medication} with {', '.join(pairs.unknown)}"))
+    told = " ".join(finding.text for finding in findings)
+    others = [f"{item['substance']}{_reaction(item)}" for item in _active(chart["allergies"])]
+    others = [other for other in others if f"llergy to {other}" not in told]
+    findings += [Finding(NOTE, f"{RECORDED_ALLERGIES} {'; '.join(others)}.")] if others else []
     taken = chart["medications"]
     return [*findings, *_interactions(medication, pairs, drugs, taken), *_duplicates(medication, taken, drugs)]
 
@@ -154,7 +160,7 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
             dose = f" ({entry['dosage']})" if entry.get("dosage") else ""
             itself = plain(entry["name"]) == plain(medication)
             contains = "" if itself else f" and contains {', '.join(sorted(same))}"
-            yield Finding(MAJOR, f"Duplicate: {active}{dose}{contains}.")
+            yield Finding(MAJOR, f"Duplicate: {active}{dose}{contains}. {GOES_ON if itself else ''}".rstrip())
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)

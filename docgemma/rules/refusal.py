@@ -34,6 +34,10 @@ ASK_PLAINLY = (
     "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
     "with dose and frequency."
 )
+A_JUDGEMENT = (
+    "Whether “{reaction}” with {substance} is an allergy or a side effect (intolerance) is a clinical judgement, which "
+    "is not made here; a note to the prescriber can be prepared."
+)
 REFUSED = "No entry was prepared, as you said."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
@@ -56,6 +60,8 @@ def refusals(request: Request) -> list[str]:
         and said_in(request["said"], "treating")
     )
     lines += [NOT_COVERED] if treat else []
+    if request["meant"] in ("asked", "refused") and request["allergies"] and "allergy" in asks:
+        lines += [A_JUDGEMENT.format(**item) for item in request["allergies"] if item["reaction"]]
     entry = asks & set(WRITES) or request["drugs"] or request["orders"] or request["allergies"] or request["notes"]
     if request["meant"] == "refused":
         lines += [REFUSED] if entry else []

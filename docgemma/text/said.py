@@ -1,6 +1,4 @@
-"""What the words beside a mark add to an order or an allergy: whole instructions, reactions and severities. No I/O."""
-
-from collections.abc import Iterable
+"""What the words of an allergy say: its severity, whether a reaction is one. No I/O."""
 
 from docgemma.text.words import clinical, listed, plain
 
@@ -26,21 +24,6 @@ def bracketed(message: str) -> str:
     return next((value for word in words for value in known if word and value.startswith(word)), "")
 
 
-def reaction(text: str, following: str) -> str:
-    """A reaction with the words that complete it, "rash all" over; "" for a mechanism: an enzyme is no reaction."""
-    rest = " ".join(word.strip(".,;") for word in following.split()) + " "
-    more = [end for end in listed("request_words", "reaction_ends") if rest.startswith(f"{end} ")]
-    told = "" if listed("request_words", "mechanisms") & set(plain(text).split()) else text
-    return " ".join([told, *sorted(more, key=len)[-1:]]) if told else ""
-
-
-def instructions(message: str, places: Iterable[tuple[int, int]]) -> str:
-    """Marked instructions: "3 days as part" of the "protocol" is one, and "24 h. rx" it is 24 h."""
-    told, last = "", 0
-    for start, end in places:
-        head, _, tail = message[start:end].rpartition(". ")
-        between = message[last:start] if told else ""
-        of = between.strip() and set(between.split()) <= listed("request_words", "stop")
-        ordered = head and set(plain(tail).split()) <= listed("request_words", "commands")
-        told, last = told + (between if of else ", " if told else "") + (head if ordered else message[start:end]), end
-    return told
+def is_mechanism(text: str) -> bool:
+    """Whether a reaction is none but how it comes about: a lacking enzyme."""
+    return bool(listed("request_words", "mechanisms") & set(plain(text).split()))

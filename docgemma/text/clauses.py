@@ -1,0 +1,83 @@
+"""Where a detail of an entry begins and ends: its words and those of its clause that nothing else holds. No I/O."""
+
+from collections.abc import Iterable
+
+from docgemma.text.words import clinical, listed, plain
+
+# of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
+UNITS = {"/7": "day", "/52": "week", "/12": "month", "d": "day", "day": "day", "w": "week", "wk": "week",
+         "week": "week", "mo": "month", "month": "month"}  # fmt: skip
+MARKS = ",;:.?!"
+FEW = 4  # words that a detail takes in
+LENGTH = 3  # words of a duration
+Place = tuple[int, int]
+
+
+def duration(text: str) -> str | None:
+    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "5/7 for uti" in words; None where the text is no duration."""
+    head, why, rest = text.removeprefix("for ").partition(" for ")
+    if why and (days := duration(head)):
+        return f"{days}; for {rest}"
+    words = plain(text).removeprefix("for ").removeprefix("x").strip()
+    rest = words.lstrip("0123456789")
+    count, unit = words[: len(words) - len(rest)], UNITS.get(rest.strip(" -").removesuffix("s"))
+    return f"for {int(count)} {unit}{'' if int(count) == 1 else 's'}" if count and unit else None
+
+
+def durations(text: str) -> list[Place]:
+    """Where the length of a course stands, begun with "x" or "for": "x10 d"; "10 d" alone may be another thing."""
+    words, found, end = list[Place](), list[Place](), 0
+    for word in text.split():
+        start = text.index(word, end)
+        end = start + len(word)
+        words.append((start, end))
+    for at, (start, _) in enumerate(words):
+        begun = text[start : start + 4].casefold().startswith(("x", "for "))
+        ends = [start + len(text[start:end].rstrip(MARKS)) for _, end in words[at : at + LENGTH]] if begun else []
+        found += [(start, end) for end in ends if " for " not in text[start:end] and duration(text[start:end])][-1:]
+    return found
+
+
+def masked(text: str, places: Iterable[Place]) -> str:
+    """The text with an end of line for each character of what something else holds."""
+    for start, end in places:
+        text = text[:start] + "\n" * (end - start) + text[end:]
+    return text
+
+
+def widened(text: str, place: Place, behind: bool = False) -> Place:
+    """A detail with the few words of its clause before it, "w food", "weight up 7 lb", or with those behind it."""
+    start, end = place
+    ends = [at for at, char in enumerate(text) if char in "\n()" or (char in MARKS and text[at + 1 : at + 2].isspace())]
+    floor = max([0, *(at + 1 for at in ends if at < start)])
+    words = (
+        text[end : min([len(text), *(at for at in ends if at >= end)])].split() if behind else text[floor:start].split()
+    )
+    linking, empty = listed("request_words", "linking"), fillers()
+    if len(words) > FEW or (behind and listed("request_words", "opening") & set(words)):
+        words = [] if behind or words[-1].casefold() not in linking else words[-1:]
+    while words and plain(words[-1 if behind else 0]) in (empty | linking if behind else empty - linking):
+        words.pop(-1 if behind else 0)
+    if not words:
+        return place
+    return (
+        (start, text.index(words[-1], end) + len(words[-1])) if behind else (text.rindex(words[0], floor, start), end)
+    )
+
+
+def fillers() -> frozenset[str]:
+    """Words that say nothing of an entry: courtesy, commands, pronouns."""
+    kinds = ("stop", "persons", "answer", "commands", "ordering", "opening", "fillers")
+    return frozenset().union(*(listed("request_words", kind) for kind in kinds))
+
+
+def quoted(text: str, at: int) -> str:
+    """What stands between quotation marks around a place, word for word; "" where nothing does."""
+    for opening, closing in clinical("request_words")["quotes"]:
+        starts = [place for place in range(at + 1) if text[place] == opening and not text[place - 1 : place].isalnum()]
+        ends = [
+            place for place in range(at, len(text)) if text[place] == closing and not text[place + 1 :][:1].isalnum()
+        ]
+        if starts and ends:
+            return text[starts[-1] + 1 : ends[-1]].strip()
+    return ""
