@@ -18,7 +18,7 @@ from docgemma.text.frequency import said_frequencies
 DATA = Path(__file__).parents[1] / "data"
 FILES = (
     "measures", "topics", "label_topics", "drug_abbreviations", "drug_groups", "sig", "problems", "claims",
-    "drug_words", "request_words", "units", "questions",
+    "drug_words", "drug_names", "request_words", "units", "questions",
 )  # fmt: skip
 LISTS = frozenset({"said", "misspelt", "match", "chart", "label", "group", "drugs", "readings"})
 

@@ -30,7 +30,7 @@ def _load(folder: Path) -> DrugNames:
         if not line.startswith("#"):
             generic, _, called = line.partition("\t")
             names |= dict.fromkeys(called.split("|"), generic)
-    for generic, others in clinical("drug_words")["supplement"].items():
+    for generic, others in clinical("drug_names")["supplement"].items():
         names |= dict.fromkeys([*([] if " and " in generic else [generic]), *others], generic)
     not_drugs, forms = listed("drug_words", "not_drugs"), listed("drug_words", "forms")
     names = _labelled(folder, names) | names
