@@ -1,6 +1,7 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -10,7 +11,7 @@ from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context, decided
 from docgemma.reading.drugs import said_for
-from docgemma.reading.labels import TOPICS
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
 from docgemma.rules import clarify, known
@@ -34,7 +35,6 @@ from docgemma.tools.records import chart_data
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
-SEXES = {"male": "female", "female": "male"}
 UNREADABLE = "An image is attached, but it could not be read this time."
 
 NEW_TURN: dict[str, Any] = {
@@ -159,28 +159,43 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
 
 
 def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
-    """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named."""
-    active = state.get("active_patient")
-    named = request["patients"] or request["unclear"]
-    if not active or named or "note" in request["asks"] or not known.people({**state, "request": request}):
+    """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named, or a title
+    or pronoun that of the one for whom an entry is ordered."""
+    active, said, asks = state.get("active_patient"), state["message"], set(request["asks"])
+    if len(request["patients"]) == 1 and asks & set(WRITES) and request["meant"] == "ordered":
+        one = request["patients"][0]
+        if words := clarify.other_sex(said, one["sex"], one["said"], "note" in asks):
+            question = f"{one['label']} is recorded as {one['sex']}, and the message says “{min(words)}”. "
+            question += "Is this who is meant? Say yes, or give a name or an ID."
+            return _whom(question, one["name"], [Option(id=one["id"], label=one["label"])], said)
+    if not active or request["patients"] or request["unclear"] or "note" in asks:
         return None
-    words = set(plain(state["message"]).replace("'s", "").split())
-    patient = context.store.patient(active["id"])
-    if patient is None or patient.sex not in SEXES or words & listed("request_words", patient.sex):
+    patient = context.store.patient(active["id"]) if known.people({**state, "request": request}) else None
+    wrong = clarify.other_sex(said, patient.sex) if patient else set[str]()
+    spoken = [person for person in _spoken_of(state, context) if patient and person.id != patient.id]
+    if not patient or not wrong or (not spoken and _of_colleague(state, wrong)):
         return None
-    other = SEXES[patient.sex]
-    if not words & listed("request_words", other):
-        return None
-    spoken = [person for person in _spoken_of(state, context) if person.sex == other and person.id != patient.id]
-    meant = [*spoken, patient]
+    spoken = [person for person in spoken if person.sex == clarify.SEXES[patient.sex]]
+    options = [Option(id=person.id, label=person.label) for person in [*spoken, patient]]
     listing = f" {'; '.join(person.label for person in spoken)} was spoken of before." if spoken else ""
-    single = " or say yes" if len(meant) == 1 else " or choose"
+    single = " or say yes" if len(options) == 1 else " or choose"
+    question = f"The open patient is {patient.label}.{listing} Whom do you mean? Give a name or an ID,{single}."
+    return _whom(question, patient.name, options, said)
+
+
+def _whom(question: str, name: str, options: list[Option], message: str) -> Clarification:
     return Clarification(
-        kind="patient",
-        question=f"The open patient is {patient.label}.{listing} Whom do you mean? Give a name or an ID,{single}.",
-        options=[Option(id=person.id, label=person.label) for person in meant], tool="search_patient",
-        args={"name": patient.name}, missing=["patient_id"], query=state["message"],
+        kind="patient", question=question, options=options, tool="search_patient", args={"name": name},
+        missing=["patient_id"], query=message,
     )  # fmt: skip
+
+
+def _of_colleague(state: AgentState, pronouns: set[str]) -> bool:
+    """Whether "he called back, wants losartan" speaks of a colleague who was named in it or just before."""
+    texts, speaking = [turn["user"] for turn in (state.get("history") or [])[-1:]], listed("request_words", "speaking")
+    named = listed("request_words", "colleagues") & set(plain(" ".join([*texts, state["message"]])).split())
+    words = [*plain(state["message"]).split(), ""]
+    return bool(named) and all(verb in speaking for word, verb in pairwise(words) if word in pronouns)
 
 
 def _spoken_of(state: AgentState, context: Context) -> list[PatientMatch]:
@@ -279,7 +294,8 @@ def _settled(state: AgentState, question: Clarification, active: ActivePatient, 
     said = str(question.get("entity") or question["args"].get("name") or name).casefold()
     unclear = [item for item in request["unclear"] if item.casefold() not in said]
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
-    return known.replaced(request, patients=[*request["patients"], patient], unclear=unclear)
+    others = [item for item in request["patients"] if item["id"] != active["id"]]
+    return known.replaced(request, patients=[*others, patient], unclear=unclear)
 
 
 def _replaced(question: Clarification, before: Any, choice: str) -> Any:

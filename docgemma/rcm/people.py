@@ -10,8 +10,9 @@ from docgemma.rcm.records import Document, Identity
 from docgemma.rcm.scope import Named, Person, beside_services, person_of
 from docgemma.rcm.sentences import HEAD
 from docgemma.reading.patients import find_people
+from docgemma.rules.clarify import other_sex
 from docgemma.text.births import fitting, read_births
-from docgemma.text.words import listed, plain
+from docgemma.text.words import plain
 
 
 class Settled(NamedTuple):
@@ -71,7 +72,11 @@ def with_name(paper: Identity, document: Document, called: Sequence[str]) -> Ide
     there, days = set(plain(head).replace(",", " ").split()), {day for one in read_births(head) for day in one.days}
     for name, _, born in (one.partition(", born ") for one in called if not paper["name"]):
         if len(parts := plain(name).replace("'s", "").split()) > 1 and there.issuperset(parts):
-            return {**paper, "name": name, "birth_date": paper["birth_date"] or (born if born in days else "")}
+            return {
+                **paper,
+                "name": name,
+                "birth_date": paper["birth_date"] or next(iter(days.intersection(born.split(" or "))), ""),
+            }
     return paper
 
 
@@ -84,11 +89,7 @@ def everyone(paper: Identity) -> list[Identity]:
 def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:
     """Whether "his" or "she" of a question that names nobody can mean the open patient."""
     match = store.patient(person["id"]) if person["id"] else None
-    other = {"male": "female", "female": "male"}.get(match.sex) if match else None
-    if not match or not other:
-        return True
-    words = set(plain(question).replace("'s", "").split())
-    return not words & listed("request_words", other) or bool(words & listed("request_words", match.sex))
+    return not (match and other_sex(question, match.sex))
 
 
 def differs(paper: Identity, person: Person) -> bool:

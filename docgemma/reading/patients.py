@@ -16,9 +16,7 @@ BEGINNING = 6  # letters and digits of an id that tell namesakes apart
 STATED = 6  # words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
-BESIDE = frozenset(
-    {*LABELS, *JOINERS, *TITLES, "for", "of", "the", "on", "about", "with", "is", "born", "dob", "named", "called"}
-)
+BESIDE = frozenset({*LABELS, *JOINERS, *TITLES, *"for of the on about with is born dob named called something".split()})
 Ordinary = Callable[[str], bool]  # is this folded word an English word or a drug, and no surname by itself?
 
 
@@ -53,13 +51,14 @@ def read_people(
     found = link_patients(message, store, names, ids, ordinary)
     free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
     links = [link for whole in free for link in _by_surnames(whole, store, ordinary)]
-    # "k", "ooh", "drain" or "hba1c" is nobody
-    return [
-        link
-        for link in links
-        if link.candidates
-        or not (plain(link.text) in everyday() if link.kind == "id" else all(map(ordinary, plain(link.text).split())))
-    ]
+    return [link for link in links if link.candidates or link.by_birth or _somebody(link, ordinary)]
+
+
+def _somebody(link: PatientLink, ordinary: Ordinary) -> bool:
+    """Whether it names somebody, though unknown: "maria lopez" does, "k", "ooh", "drain" and "hba1c" do not."""
+    words = plain(link.text).split()
+    named = not all(map(ordinary, words)) or (len(words) > 1 and words[0] in given_names())
+    return plain(link.text) not in everyday() if link.kind == "id" else named
 
 
 def born_on(message: str, store: RecordStore) -> list[PatientLink]:
@@ -85,8 +84,9 @@ def as_patient(link: PatientLink) -> PatientRef:
 
 def as_unclear(link: PatientLink, message: str) -> str:
     """A name that nobody, or more than one, has; with the birth date that nobody of that name has."""
-    days = [day for birth in read_births(message) for day in birth.days if len(day) == 10]
-    return f"{link.text}, born {days[-1]}" if days and link.kind == "name" and not link.candidates else link.text
+    told = ("stated", "date", "year") if link.by_birth else ("stated", "date")
+    births = [birth.days for birth in read_births(message) if birth.kind in told and link.kind == "name"]
+    return f"{link.text}, born {' or '.join(births[-1])}" if births and not link.candidates else link.text
 
 
 def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
@@ -167,7 +167,8 @@ def _by_code(
     found = look_up(text, (*marked, *codes), store)
     taken: list[Span] = []
     for span in sorted(found, key=lambda span: not found[span]):
-        nobody = span in marked and any(map(str.isdigit, text[slice(*span)]))
+        dated = _meets(span, [(birth.start, birth.end) for birth in births if birth.kind == "date"])
+        nobody = span in marked and any(map(str.isdigit, text[slice(*span)])) and not dated
         if (found[span] or nobody) and not _meets(span, taken):
             taken.append(span)
             yield PatientLink(*span, text[slice(*span)], "id", tuple(found[span]), bool(found[span]))
@@ -259,6 +260,7 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
         before = text[: birth.start].split()[-STATED:]
         told = before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
         told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
+        told |= birth.start == 0 and text[birth.end : link.start].isspace()  # "1985 wilson: allergies"
         if not link.candidates or (birth.kind == "year" and not told):  # "labs 2001" is no birth
             continue
         everybody: Sequence[PatientMatch] = link.candidates

@@ -116,7 +116,7 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
     about = any(asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change"))
-    about |= not any(score > SURE for score in asks.values())
+    about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
     found = read_people(marked.message, names, ids, store, ordinary, beside)
     return found or (born_on(marked.message, store) if about else [])
 

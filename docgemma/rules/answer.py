@@ -16,6 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.alarms import URGENT
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
+from docgemma.rules.clarify import other_sex
 from docgemma.rules.contradictions import contradictions
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
@@ -95,6 +96,9 @@ def _told(item: Mapping[str, str], told: str) -> bool:
 def _notices(state: AgentState, request: Request) -> list[str]:
     """What has to be said first: refusals, corrections of spelling, what was not prepared."""
     lines = refusals(request)
+    for one in request["patients"] if len(request["patients"]) == 1 else []:
+        words = other_sex(request["said"], one["sex"], one["said"], "note" in request["asks"])
+        lines += [f"{one['name']} is recorded as {one['sex']}; the message says “{min(words)}”."] if words else []
     for drug in request["drugs"]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")

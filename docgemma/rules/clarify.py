@@ -19,6 +19,7 @@ YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative
 OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
 MODIFIERS = 3  # words before a name that may describe
 DESCRIBED = 8  # words of a description
+SEXES = {"male": "female", "female": "male"}
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
 
@@ -131,6 +132,18 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     if len(left) == 1 and not found and len(plain(request["said"]).split()) <= MAX_WORDS:
         found[left[0]] = request["said"].strip(" .")
     return found
+
+
+def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set[str]:
+    """The words by which a message speaks of a patient as of the other sex: "mr" of "mr kamau". Of one who is named,
+    no pronoun that may be a relative's or a colleague's, or stands in a `note`."""
+    if sex not in SEXES:
+        return set()
+    before = plain(message.partition(name)[0]).split() if name else []
+    title = set(before[-1:]) & listed("request_words", f"{SEXES[sex]} titles")
+    words = set(plain(message).replace("'s", "").split())
+    own = listed("request_words", sex) | (listed("request_words", "others") if name else set())
+    return title or (set() if note or words & own else words & listed("request_words", SEXES[sex]))
 
 
 def _filler() -> frozenset[str]:

@@ -22,7 +22,7 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
     """The one patient of that name, of that id or MRN, or of that name and birth date.
 
     Data (`PATIENT_SEARCH.data`): `patients` holds one patient, or none (`empty`). `guessed`: the record spells the name
-    differently.
+    differently. `namesakes`: labels of those who have the name of somebody whose birth fits nobody.
 
     Raises:
         ToolError: `multiple_patient_matches` with `options: [{"id", "label"}]`, `count` and `entity`; an outage.
@@ -33,12 +33,17 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
         options = [{"id": item.id, "label": item.label} for item in matches]
         raise ToolError(ErrorType.MULTIPLE_PATIENT_MATCHES, entity=args.name, count=len(matches), options=options)
     found = [_patient(item) | {"guessed": item.guessed, "identifiers": list(item.identifiers)} for item in matches]
-    return ToolOutput({"name": args.name, "patients": found}, context.store.name, empty=not matches)
+    name, born, _ = args.name.partition(", born ")
+    others = find_people(name, context.store) if born and not matches else []
+    namesakes = [item.label for item in others if not item.guessed]
+    data = {"name": args.name, "patients": found, "namesakes": namesakes}
+    return ToolOutput(data, context.store.name, empty=not matches)
 
 
 def format_search(data: dict[str, Any]) -> str:
     if not data["patients"]:
-        return f"No patient named {data['name']} was found."
+        others = f" Of this name: {'; '.join(data['namesakes'])}." if data.get("namesakes") else ""
+        return f"No patient named {data['name']} was found.{others}"
     lines = []
     for item in data["patients"]:
         numbers = f", MRN {', '.join(item['identifiers'])}" if item.get("identifiers") else ""

@@ -1,0 +1,44 @@
+"""Whom a message means: one of several namesakes, nobody, or somebody of the other sex."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("margaret hughes 03/05/48, ward 7. on here?", "margaret hughes, born 1948-05-03 or 1948-03-05 was found."),
+        ("maria lopez", "No patient named maria lopez was found."),
+        ("john smith dob 1/1/1950 labs", "born 1950-01-01 was found. Of this name: John Smith, male, born 1958-04-12."),
+    ],
+)
+def test_a_name_and_birth_that_fit_nobody_are_searched_and_said(offline_agent, message, said):
+    assert said in offline_agent.ask(message)["answer"]
+
+
+def test_a_title_of_the_other_sex_is_said_and_asked_about_before_an_entry(offline_agent):
+    assert "Wanjiru Kamau is recorded as female; the message says “mr”." in offline_agent.ask("mr kamau k?")["answer"]
+    first = offline_agent.ask("prescribe paracetamol 1 g po qds for mr kamau")
+    assert first["status"] == "needs_clarification" and "Is this who is meant?" in first["answer"]
+    assert offline_agent.ask("yes", thread=first["thread"])["status"] == "needs_approval"
+
+
+def test_whom_a_noun_or_pronoun_means_while_somebody_is_open(offline_agent):
+    thread = offline_agent.ask("grace kim wcc")["thread"]
+    offline_agent.ask("and mensah's hb", thread=thread)
+    assert "Whom do you mean" in offline_agent.ask("start the lady on folic acid 5 mg weekly", thread=thread)["answer"]
+    other = offline_agent.ask("dr mills asks for okafor's k")["thread"]
+    assert "Whom do you mean" in offline_agent.ask("start him on losartan 25 mg daily", thread=other)["answer"]
+    then = offline_agent.ask("he called back, can she have losartan 25 mg daily?", thread=other)
+    assert "Patient: Dorothy Okafor" in then["answer"]
+
+
+@pytest.mark.parametrize(
+    ("message", "born"),
+    [
+        ("3/18/1999", "1999-03-18"),
+        ("1949 james wilson: last inr", "1949-02-11"),
+        ("lookin for a lady sonder-something, old, afib, on xarelto. id?", "1950-11-06"),
+    ],
+)
+def test_a_birth_alone_or_before_a_name_and_the_beginning_of_a_name_find_somebody(offline_agent, message, born):
+    assert f"born {born}" in offline_agent.ask(message)["answer"]
