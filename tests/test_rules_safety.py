@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from docgemma.knowledge.base import Interaction
-from docgemma.rules.dosing import check_dose
+from docgemma.rules.dose_check import check_dose
 from docgemma.rules.order_check import (
     UNVERIFIED,
     Checked,

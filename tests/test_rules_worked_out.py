@@ -8,7 +8,7 @@ from docgemma.knowledge.drug_rules import doses_of
 from docgemma.rules.chart_entries import levels, to_weigh
 from docgemma.rules.chart_notes import of_notes
 from docgemma.rules.derived import derived
-from docgemma.rules.dose_limits import maxima_for
+from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.patient_state import UNKNOWN, as_told
 
 TODAY = date(2026, 11, 25)

@@ -14,7 +14,7 @@ from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import of_notes
 from docgemma.rules.conditions import check_conditions
-from docgemma.rules.dosing import check_dose, doses_of_parts, route_of
+from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
 from docgemma.rules.drug_classes import same_class
 from docgemma.rules.order_check import (
     CONTRAINDICATED,

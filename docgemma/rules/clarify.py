@@ -1,11 +1,12 @@
-"""Read the answer to a clarification: which option was meant, or which missing values are there. No guessing. Pure."""
+"""Ask back where only a person can go on, and read the answer: the option meant, or the missing values. Pure."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from rapidfuzz import fuzz
 
-from docgemma.state import Clarification, Request
+from docgemma.errors import ErrorType
+from docgemma.state import Clarification, Option, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.drugs import DrugNames
 from docgemma.text.numbers import NUMBER_WORDS
@@ -21,6 +22,25 @@ MODIFIERS = 3  # words before a name that may describe
 DESCRIBED = 8  # words of a description
 SEXES = {"male": "female", "female": "male"}
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
+
+
+def ask_back(result: ToolResult) -> Clarification | None:
+    """The question to the clinician, where only a person can go on. `missing` names the arguments it fills."""
+    details, args = result.get("details") or {}, result["args"]
+    drug = [key for key in args if key in ("drug_name", "drug_names", "medication_name")]
+    suggested = [{"id": name, "label": name} for name in details.get("suggestions") or []]
+    asked: dict[str | None, tuple[Literal["patient", "drug", "missing"], Sequence[str], Sequence[Any]]] = {
+        ErrorType.MULTIPLE_PATIENT_MATCHES: ("patient", ["patient_id"], details.get("options") or []),
+        ErrorType.AMBIGUOUS_DRUG_NAME: ("drug", drug or ["drug_name"], suggested),
+        ErrorType.MISSING_REQUIRED_ARGS: ("missing", details.get("missing_fields") or [], []),
+    }
+    kind, missing, options = asked.get(result["error_type"], ("missing", [], []))
+    if not missing:
+        return None
+    return Clarification(
+        kind=kind, question=result["error"] or "", tool=result["tool_name"], args=dict(args), missing=list(missing),
+        options=[Option(id=str(item["id"]), label=str(item["label"])) for item in options],
+    )  # fmt: skip
 
 
 def asks_anew(request: Request, clarification: Clarification) -> bool:

@@ -4,11 +4,12 @@ Wording and order of the rules: v3 spec, sections 4 (node 5a), 9 and 10. A model
 same arguments (`nodes/error_handler.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from docgemma.errors import RETRYABLE, ErrorType
-from docgemma.state import Clarification, Option, ToolResult
+from docgemma.rules.clarify import ask_back
+from docgemma.state import Clarification, ToolResult
 from docgemma.text.quoted import shortened
 
 MAX_RETRIES = 2  # of one tool
@@ -90,7 +91,7 @@ def error_message(
 def handle_error(result: ToolResult, retry_count: int, total_retries: int, most: int = MAX_RETRIES) -> ErrorDecision:
     """Decide about a failed call, in the order of the spec: ask first, then skip, then retry."""
     kind, message = result["error_type"] or "", result["error"] or ""
-    if clarification := _clarification(result):
+    if clarification := ask_back(result):
         return ErrorDecision("ask_user", message, clarification)
     # an id that no patient has: another try could only guess at another patient
     wrong_patient = kind == ErrorType.NOT_FOUND and bool(result["args"].get("patient_id"))
@@ -109,25 +110,6 @@ def no_answer(result: ToolResult) -> str:
     if result["writes"]:
         return f"{label}: {WRITE_LOST}"
     return result.get("no_answer") or f"The {label} did not respond. Nothing was checked."
-
-
-def _clarification(result: ToolResult) -> Clarification | None:
-    """The question to the clinician, where only a person can go on. `missing` names the arguments it fills."""
-    details, args = result.get("details") or {}, result["args"]
-    drug = [key for key in args if key in ("drug_name", "drug_names", "medication_name")]
-    suggested = [{"id": name, "label": name} for name in details.get("suggestions") or []]
-    asked: dict[str | None, tuple[Literal["patient", "drug", "missing"], Sequence[str], Sequence[Any]]] = {
-        ErrorType.MULTIPLE_PATIENT_MATCHES: ("patient", ["patient_id"], details.get("options") or []),
-        ErrorType.AMBIGUOUS_DRUG_NAME: ("drug", drug or ["drug_name"], suggested),
-        ErrorType.MISSING_REQUIRED_ARGS: ("missing", details.get("missing_fields") or [], []),
-    }
-    kind, missing, options = asked.get(result["error_type"], ("missing", [], []))
-    if not missing:
-        return None
-    return Clarification(
-        kind=kind, question=result["error"] or "", tool=result["tool_name"], args=dict(args), missing=list(missing),
-        options=[Option(id=str(item["id"]), label=str(item["label"])) for item in options],
-    )  # fmt: skip
 
 
 def _line(value: Any) -> str:

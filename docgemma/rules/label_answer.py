@@ -7,8 +7,8 @@ from typing import Any
 
 from docgemma.reading.terms import said_in
 from docgemma.rules.conditions import check_conditions
-from docgemma.rules.dose_limits import maxima_for
-from docgemma.rules.dosing import route_of
+from docgemma.rules.dose_answer import maxima_for
+from docgemma.rules.dose_check import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
 from docgemma.rules.layout import Fact, sentences

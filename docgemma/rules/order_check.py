@@ -71,7 +71,7 @@ class Checked:
 
 
 def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
-    """Find what allergies and medicines say against an order. Doses are `rules.dosing`, problems `rules.conditions`."""
+    """Find what allergies and medicines say against an order. Doses: `dose_check`; problems: `conditions`."""
     findings = []
     if not drugs.find(medication) and medication not in drugs:  # without class, ingredients and interactions
         near = drugs.suggest(medication)

@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
-from docgemma.rules.dose_limits import LIMITS, told_row
+from docgemma.rules.dose_answer import LIMITS, told_row
 from docgemma.rules.patient_state import UNKNOWN
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.text.drugs import DrugNames, ingredients
