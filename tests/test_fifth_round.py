@@ -3,7 +3,7 @@ corrections of waiting entries, questions that no tool can serve, oblique questi
 
 import pytest
 
-from docgemma.rules.clarify import description
+from docgemma.rules.described import description
 
 OLD_WILSON = "5dff2ce3-8fe9-47ad-b61b-b73febca1765"
 

@@ -4,6 +4,65 @@ import pytest
 
 
 @pytest.mark.parametrize(
+    ("message", "born"),
+    [
+        ("what did james wilson with the CHF (1949) weigh last time?", "1949-02-11"),
+        ("wilson '49 inr", "1949-02-11"),
+        ("wilson 77M, last inr?", "1949-02-11"),
+        ("wilson in his 70s, last inr", "1949-02-11"),
+        ("wilson on warfarin - inr?", "1949-02-11"),
+        ("wilson dec 2001 hba1c", "2001-12-05"),
+        ("meds for the codeine wilson", "1985-07-30"),
+    ],
+)
+def test_one_is_told_from_namesakes_by_what_is_said(offline_agent, message, born):
+    done = offline_agent.ask(message)
+    assert done["status"] == "answered" and f"born {born}" in done["answer"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "is wilson on warfarin?",  # asked, not described
+        "stop the sertraline for wilson",
+        "wilson with sertraline overdose",  # more than a chart has
+        "wilson jan 2001 hba1c",
+        "not the 1949 wilson, allergies",
+        "wilson, the older one on sertraline: allergies",  # fits nobody
+        "wilson with AF needs bisoprolol 5 mg od, prescribe",
+    ],
+)
+def test_what_describes_nobody_for_sure_is_asked(offline_agent, message):
+    assert "Which one did you mean" in offline_agent.ask(message)["answer"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "not the 1949 one",
+        "is he on sertraline?",
+        "and sertraline?",
+        "stop sertraline",
+        "the 1949 one, no wait, 1985",
+        "1949, or 1985?",
+    ],
+)
+def test_an_answer_that_excludes_asks_or_takes_back_chooses_nobody(offline_agent, answer):
+    first = offline_agent.ask("wilson allergies")
+    done = offline_agent.ask(answer, thread=first["thread"])
+    assert "James Wilson, male, born 1949-02-11 (" not in done["answer"] and done["status"] != "answered"
+
+
+def test_an_answer_chooses_and_asks_more(offline_agent):
+    first = offline_agent.ask("wilson allergies")
+    done = offline_agent.ask("the 1949 one. and his inr?", thread=first["thread"])["answer"]
+    assert "INR 2.6" in done and "No allergies are recorded" in done
+    other = offline_agent.ask("wilson allergies")
+    done = offline_agent.ask("the older one, is he on sertraline?", thread=other["thread"])["answer"]
+    assert "born 1949-02-11" in done and "No allergies are recorded" in done and "born 1985" not in done
+
+
+@pytest.mark.parametrize(
     ("message", "said"),
     [
         ("margaret hughes 03/05/48, ward 7. on here?", "margaret hughes, born 1948-05-03 or 1948-03-05 was found."),

@@ -14,8 +14,8 @@ from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
-from docgemma.rules import clarify, known
-from docgemma.rules.follow import carried, ordered_after_all, recorded_before
+from docgemma.rules import clarify, described, known
+from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import (
     RESET,
@@ -216,10 +216,10 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
 
 
 def _answered(state: AgentState, question: Clarification, context: Context) -> dict[str, Any] | None:
-    """The arguments that the message supplies, or None if it is a new question."""
-    missing = question["kind"] == "missing"
+    """The arguments that the message supplies, or None if it is a new question; beside a choice `more` that it asks."""
+    missing, message = question["kind"] == "missing", state["message"]
     request = read_request(
-        state["message"], reader=context.reader, drugs=context.drugs, store=context.store,
+        message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=question["question"] if missing else "",
     )  # fmt: skip
     if clarify.asks_anew(request, question):
@@ -227,11 +227,15 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
     if missing:
         ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
         return clarify.read_missing(request, question, ask)
-    chosen = clarify.read_answer(state["message"], question)
-    if not chosen and question["kind"] == "patient":
-        charts = _charts([item["id"] for item in question["options"]], context)
-        chosen = clarify.described(state["message"], charts, context.drugs)
-    return {"choice": chosen} if chosen else None
+    if question["kind"] != "patient":
+        return {"choice": chosen} if (chosen := clarify.read_answer(message, question)) else None
+    charts = _charts([item["id"] for item in question["options"]], context)
+    head, more = described.leading(message)
+    if clarify.takes_back(more, question):
+        return None
+    who = clarify.read_answer(head, question) or described.described(head, charts, context.drugs)
+    who = who or clarify.read_answer(message, question)
+    return {"choice": who, "more": more} if who else None
 
 
 def _charts(patients: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
@@ -246,10 +250,11 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     active, question = state.get("active_patient"), state.get("clarification")
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     for name in request["unclear"] or ([] if request["patients"] else [""]):
-        said = clarify.description(message, name)
+        said = described.description(message, name, not set(request["asks"]) & set(WRITES))
         people = find_people(name or asked, context.store) if said and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
-        if who := clarify.described(said, charts, context.drugs):
+        ordered = any(plain(order["said"]) in plain(said) for order in request["orders"])  # describes nobody
+        if not ordered and (who := described.described(said, charts, context.drugs, bool(name))):
             person = next(person for person in people if person.id == who)
             meant = PatientRef(
                 id=who, name=person.name, label=person.label, sex=person.sex, said=name, search="", exact=True
@@ -270,7 +275,7 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
         labels = {item["id"]: item["label"] for item in question["options"]}
         label = patient.label if patient else labels.get(who, who)
         active = ActivePatient(id=who, name=patient.name if patient else label)
-        request = _settled(state, question, active, label)
+        request = _joined(_settled(state, question, active, label), answer.get("more"), active, context)
         update |= {"request": request, "turn_patient": active, "active_patient": active}
     if who_is_meant:
         found = {"patients": [{"id": who, "label": label}], "chosen_by": "clinician"}
@@ -296,6 +301,14 @@ def _settled(state: AgentState, question: Clarification, active: ActivePatient, 
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
     others = [item for item in request["patients"] if item["id"] != active["id"]]
     return known.replaced(request, patients=[*others, patient], unclear=unclear)
+
+
+def _joined(request: Request, more: str | None, active: ActivePatient, context: Context) -> Request:
+    """The request that was stopped, with what the answer asks beside the choice: "the 1949 one. and his inr?"."""
+    asked = f"{active['name']}: {more}"  # read as if the name stood there
+    new = read_request(asked, reader=context.reader, drugs=context.drugs, store=context.store, active=active)
+    new = carried(known.replaced(new, said=more or ""), None, True)
+    return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} - {"find"} else request
 
 
 def _replaced(question: Clarification, before: Any, choice: str) -> Any:

@@ -257,11 +257,12 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
     """The link with those candidates whom these births fit. What is no birth for sure never rules out everybody."""
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
-        before = text[: birth.start].split()[-STATED:]
+        before = text[: birth.start].casefold().split()[-STATED:]
         told = before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
         told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
         told |= birth.start == 0 and text[birth.end : link.start].isspace()  # "1985 wilson: allergies"
-        if not link.candidates or (birth.kind == "year" and not told):  # "labs 2001" is no birth
+        told &= "not" not in before  # "not the 1949 wilson"; and "labs 2001" is no birth
+        if not link.candidates or (birth.kind == "year" and not told):
             continue
         everybody: Sequence[PatientMatch] = link.candidates
         if len(everybody) >= NAMED and link.spelt:

@@ -6,20 +6,17 @@ from typing import Any, Literal
 from rapidfuzz import fuzz
 
 from docgemma.errors import ErrorType
+from docgemma.rules.described import excludes, telling, unsettled
 from docgemma.state import Clarification, Option, Request, ToolResult
 from docgemma.text.births import read_births
-from docgemma.text.drugs import DrugNames
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import clinical, listed, names, plain
+from docgemma.text.words import listed, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
 TYPO_LEAD = 8  # points by which it must be nearer to one option than to all others
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
-OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
-MODIFIERS = 3  # words before a name that may describe
-DESCRIBED = 8  # words of a description
 SEXES = {"male": "female", "female": "male"}
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
@@ -61,23 +58,30 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
     """The id of the option that an answer means, or None if it means none of them, or more than one.
 
     Understood: the id, a name in full, a part of it that only one option has, a name with a typo, a place in the list
-    ("the second one", "2", "last"), a date or year of birth, "yes" to a single option. "The older one" is not guessed.
+    ("the second one", "2", "last"), a date or year of birth, "yes" to a single option. "The older one" and
+    "not the 1949 one" are not guessed.
     """
     words, ids = plain(text).split(), [item["id"] for item in clarification["options"]]
-    if not words or not ids or len(words) > MAX_WORDS:
+    if not words or not ids or len(words) > MAX_WORDS or excludes(text):
         return None
     if by_id := [option for option in ids if plain(option) in words]:
         return _only(by_id)
-    if len(ids) == 1 and set(words) <= YES | _filler() and set(words) & YES:
+    if len(ids) == 1 and not telling(" ".join(set(words) - YES)) and set(words) & YES:
         return ids[0]
-    if place := _place(_telling(text) or words[-1:], len(ids)):
+    if place := _place(telling(text) or words[-1:], len(ids)):
         return ids[place - 1]
     labels = {item["id"]: plain(item["label"]).replace("'", "") for item in clarification["options"]}
     named = {item["id"]: plain(item["label"].split(",")[0]).split() for item in clarification["options"]}
-    for said in (words, _telling(text)):  # with "a", which may be an initial: "james a wilson"
+    for said in (words, telling(text)):  # with "a", which may be an initial: "james a wilson"
         if in_full := [option for option in ids if named[option] == said]:
             return _only(in_full)
     return _by_parts(text, labels)
+
+
+def takes_back(more: str, clarification: Clarification) -> bool:
+    """Whether what stands behind a choice unsettles it: "the 1949 one, no wait", "the 1949 one, or 1985?"."""
+    days = [day for birth in read_births(more) for day in birth.days]
+    return unsettled(more) or any(f"born {day}" in item["label"] for day in days for item in clarification["options"])
 
 
 def _by_parts(text: str, labels: dict[str, str]) -> str | None:
@@ -86,7 +90,7 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
     days = {day for birth in births for day in birth.days}
     for birth in reversed(births):
         text = f"{text[: birth.start]} {text[birth.end :]}"
-    left = _telling(text)
+    left = telling(text)
     fitting = [
         option
         for option, label in labels.items()
@@ -100,38 +104,6 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
     if days or len(said) < 4 or scores[0][0] < TYPO_SCORE:
         return None
     return scores[0][1] if len(scores) == 1 or scores[0][0] - scores[1][0] >= TYPO_LEAD else None
-
-
-def description(message: str, name: str) -> str:
-    """How a message tells somebody from their namesakes: "the warfarin Wilson", "Wilson, the one with HFrEF";
-    without a name "the sertraline one"."""
-    before, found, after = message.partition(name or " one")
-    words = before.split()[-MODIFIERS:]
-    lower = [word.casefold() for word in words]
-    told = words[len(lower) - lower[::-1].index("the") :] if "the" in lower else []
-    told += [words[-1].removesuffix("-")] if words and words[-1].endswith("-") and not told else []  # "HFrEF-wilson"
-    behind = after.lstrip(" ,")
-    if name and found and behind.startswith(("the ", "(")):
-        for end in (*").;?!,", " has ", " had ", " is ", " on "):
-            behind = behind.partition(end)[0]
-        told += behind.strip("(").split()
-    return " ".join(told)
-
-
-def described(text: str, charts: dict[str, dict[str, Any]], drugs: DrugNames | None = None) -> str | None:
-    """The id of the one option whose chart has what a short answer says: "the older one with AF"."""
-    words = [(drugs and drugs.generic(word)) or word for word in _telling(text)]
-    telling = [word for word in words if any(_in_chart(word, chart) for chart in charts.values())]
-    fitting = [option for option in charts if all(_in_chart(word, charts[option]) for word in telling)]
-    if len(words) > DESCRIBED:
-        return None
-    if telling and len(fitting) == 1:
-        return fitting[0]
-    ages = [word for word in words if word in OLDER | YOUNGER]
-    born = {charts[option]["patient"]["birth_date"]: option for option in fitting}
-    if not ages or len(born) < max(len(fitting), 1):  # born on one day, or nobody
-        return None
-    return born[(min if ages[0] in OLDER else max)(born)]
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
@@ -164,25 +136,6 @@ def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set
     words = set(plain(message).replace("'s", "").split())
     own = listed("request_words", sex) | (listed("request_words", "others") if name else set())
     return title or (set() if note or words & own else words & listed("request_words", SEXES[sex]))
-
-
-def _filler() -> frozenset[str]:
-    """Words of an answer that name none of the options."""
-    return frozenset().union(*(listed("request_words", key) for key in ("stop", "persons", "answer")))
-
-
-def _telling(text: str) -> list[str]:
-    """The words of an answer that may name an option."""
-    words = [word for word in plain(text).split() if word not in _filler()]
-    return [word.removesuffix("'s").replace("'", "") for word in words]
-
-
-def _in_chart(word: str, chart: dict[str, Any]) -> bool:
-    """Whether a medicine or a problem of the chart is called so, by a synonym of `data/clinical` too."""
-    entries = [item["name"] for item in [*chart["medications"], *chart["conditions"]] if item["active"]]
-    synonyms = [entry["chart"] for entry in clinical("problems")["problems"] if word in entry["chart"]]
-    born = word == chart["patient"]["birth_date"][:4]  # "the 1985 one"
-    return born or any(names([word], name) or any(names(said, name) for said in synonyms) for name in entries)
 
 
 def _place(words: list[str], count: int) -> int:

@@ -66,6 +66,17 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     )
 
 
+def both(first: Request, more: Request) -> Request:
+    """Two requests of one patient as one. Where both are of entries and one is not plainly ordered, none is."""
+    meant = {one["meant"] for one in (first, more) if set(one["asks"]) & set(WRITES)}
+    fields = ("asks", "measures", "conditions", "trials", "telling", "drugs", "orders", "allergies", "notes")
+    two = cast(Any, first), cast(Any, more)
+    joined: dict[str, Any] = {field: unique([*two[0][field], *two[1][field]]) for field in fields}
+    joined |= {"meant": "unsure" if len(meant) > 1 else meant.pop() if meant else first["meant"] or more["meant"]}
+    joined |= {"details": first["details"] | more["details"], "said": f"{first['said']}. {more['said']}"}
+    return replaced(first, **joined, query=first["query"] or more["query"])
+
+
 def _as_orders(request: Request) -> list[OrderRef]:
     """The drugs of a question as orders, with the loose details beside a single one."""
     details = request["details"] if len(request["drugs"]) == 1 else {}
