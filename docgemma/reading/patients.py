@@ -86,7 +86,8 @@ def as_unclear(link: PatientLink, message: str) -> str:
     """A name that nobody, or more than one, has; with the birth date that nobody of that name has."""
     told = ("stated", "date", "year") if link.by_birth else ("stated", "date")
     births = [birth.days for birth in read_births(message) if birth.kind in told and link.kind == "name"]
-    return f"{link.text}, born {' or '.join(births[-1])}" if births and not link.candidates else link.text
+    name = link.text.removesuffix("'s").removesuffix("’s")
+    return f"{name}, born {' or '.join(births[-1])}" if births and not link.candidates else name
 
 
 def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
