@@ -74,7 +74,7 @@ def test_a_dose_per_kilogram_is_computed_from_the_chart(offline_agent):
 
 
 def test_what_a_drug_is_given_in_is_no_order_of_its_own(offline_agent):
-    card = offline_agent.ask("give 10 units actrapid in 50ml 50% dextrose", patient=SMITH)["pending_write"]
+    card = offline_agent.ask("give 10 units actrapid in 50ml 50% dextrose stat", patient=SMITH)["pending_write"]
     assert card["args"]["medication_name"] == "actrapid" and "50ml 50%" in card["args"]["notes"]
 
 

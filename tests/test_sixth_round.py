@@ -173,8 +173,56 @@ def test_a_duplicate_goes_on_and_recorded_allergies_stand_on_the_card(offline_ag
     assert "Recorded allergies: aspirin (bronchospasm, severe)." in told
 
 
+def test_what_is_in_no_field_and_what_follows_stand_above_the_card(offline_agent) -> None:
+    said = "verbal order dr patel, read back: furosemide 40 mg bd for James Wilson born 2/11/1949, weight up. enter it"
+    told = offline_agent.ask(said)
+    assert "in no field of the entry: “verbal order dr patel, read back”." in told["answer"]
+    assert "It goes on beside this order until its prescriber stops it" in told["answer"]
+    both = offline_agent.ask("two things for thornton: note saying 'bloods reviewed today', and gentamicin 400mg iv od")
+    assert "After this entry follows: bloods reviewed today." in both["answer"]
+    assert "hba1c 58; the chart has none" in offline_agent.ask("metformin 500mg bd for volkov, hba1c 58")["answer"]
+
+
+def test_a_missing_frequency_is_asked_for_with_what_is_grave(offline_agent) -> None:
+    asked = offline_agent.ask("prescribe ibuprofen for liam andersen pls, mum asking")
+    assert asked["status"] == "needs_clarification" and "dosage, frequency" in asked["answer"]
+    assert "Asthma" in asked["answer"] and "at 21 kg: 840 mg a day" in asked["answer"]
+    card = offline_agent.ask("200 mg tds for 3 days", thread=asked["thread"])["pending_write"]
+    assert card["args"]["frequency"] == "three times daily" and card["args"]["notes"] == "for 3 days"
+
+
+@pytest.mark.parametrize(
+    ("said", "frequency"),
+    [
+        ("every 12 hours", "every 12 hours"),
+        ("2x daily", "2x daily"),
+        ("three times a day for 5 days", "three times a day for 5 days"),
+        ("just once please", "once"),
+        ("q4h prn for pain", "every 4 hours as needed for pain"),
+    ],
+)
+def test_an_answer_how_often_is_kept_whole(offline_agent, said, frequency) -> None:
+    asked = offline_agent.ask("prescribe tramadol 50 mg for moreau")
+    assert asked["status"] == "needs_clarification" and "frequency" in asked["answer"]
+    assert offline_agent.ask(said, thread=asked["thread"])["pending_write"]["args"]["frequency"] == frequency
+
+
 def test_an_order_that_is_taken_back_gives_way_to_the_question_behind_it(offline_agent) -> None:
     told = offline_agent.ask("was gonna put tramadol 50 mg q6h in for nowak, skip it. just give me his bp med and dose")
     assert told["pending_write"] is None and "amlodipine 5 mg" in told["answer"] and "ramadol" not in told["answer"]
     side = offline_agent.ask("kahananui gets loose stools on metformin. chart that as allergy?? not asking u to add it")
     assert side["pending_write"] is None and "allergy or a side effect (intolerance)" in side["answer"]
+
+
+def test_what_became_of_an_entry_is_told(offline_agent) -> None:
+    first = offline_agent.ask("prescribe pantoprazole 40 mg daily for haddad")
+    offline_agent.decide(first["thread"], "reject")
+    told = offline_agent.ask("did anything go through?", thread=first["thread"])["answer"]
+    assert "not recorded. The clinician rejected it." in told and "Nothing was written to the record." in told
+    other = offline_agent.ask("can we go through smith's meds?", thread=first["thread"])["answer"]
+    assert "metformin 500 mg" in other and "written to the record" not in other
+
+
+def test_a_stop_that_is_refused_says_what_the_medicine_is_for_and_its_results(offline_agent) -> None:
+    told = offline_agent.ask("can you stop benali's warfarin, shes having a tooth out")["answer"]
+    assert "warfarin is recorded for Mechanical heart valve in place" in told and "INR: 3.1" in told

@@ -28,7 +28,7 @@ from docgemma.state import (
     Request,
 )
 from docgemma.text.drugs import ingredients
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 
@@ -99,6 +99,9 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         before=state["message"] if waiting else history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
     request = _told_apart(request, message, state, context)
+    if names(listed("request_words", "entered"), message) and not request["orders"]:  # "did it go thru?"
+        asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
+        request = known.replaced(request, asks=asked or ["chat"])
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:
         request = known.replaced(request, asks=["fix"])

@@ -10,16 +10,15 @@ from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
-from docgemma.nodes.write_findings import NO_FREQUENCY, judge
+from docgemma.nodes.write_findings import BOXED, judge, maxima
 from docgemma.prompts import answer_prompt, generation
-from docgemma.rules import known
+from docgemma.rules import known, refusal
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.layout import Answer
 from docgemma.rules.lost_warnings import must_say
-from docgemma.rules.order_check import MAJOR, shown
-from docgemma.rules.refusal import NOTHING_RECORDED, any_rejected, refused_answer, unprepared_answer, without_entries
+from docgemma.rules.order_check import MODERATE, shown
 from docgemma.state import AgentState, Clarification, Exchange
 from docgemma.text.quoted import quotations, shortened
 
@@ -33,7 +32,7 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if question := state.get("clarification"):
         text = "\n".join([_question_text(question), *_warned(question, runtime.context)])
         update = {"final_response": text, "status": "needs_clarification"}
-    elif refused := refused_answer(state):
+    elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
         update = _direct(state, runtime)
@@ -47,7 +46,9 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """No look-up was needed: manners, a definition, a refusal; general knowledge says where it comes from."""
     context = runtime.context
-    if unprepared := unprepared_answer(state):
+    if entered := refusal.entered_before(state):
+        return {"final_response": "\n".join(entered)}
+    if unprepared := refusal.unprepared_answer(state):
         return {"final_response": unprepared, "status": "refused"}
     images = state.get("image_findings") or {}
     if images.get("unread"):
@@ -61,7 +62,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     before = _said_before(state)
 
     def keep(text: str) -> str:
-        text, claimed = without_entries(without_instructions(text, prompt.system)[0], before)
+        text, claimed = refusal.without_entries(without_instructions(text, prompt.system)[0], before)
         removed.extend(claimed)
         return text
 
@@ -69,7 +70,7 @@ def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     notice = "" if images or not written else f"\n\n{GENERAL_KNOWLEDGE}"
     text = (written or reply.text) + notice
     if removed:  # it said that something was recorded
-        text = f"{NOTHING_RECORDED}\n{text}"
+        text = f"{refusal.NOTHING_RECORDED}\n{text}"
     return {"final_response": text, "grounding": _grounding(removed), "calls": calls}
 
 
@@ -92,7 +93,7 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
 
     def keep(text: str) -> str:
         text, leaked = without_instructions(text, instructions)
-        text, claimed = without_entries(text, confirmed)
+        text, claimed = refusal.without_entries(text, confirmed)
         checked = ground(text, facts, context.drugs, labels)
         removed.extend([*leaked, *claimed, *checked.removed])
         return checked.answer
@@ -119,7 +120,7 @@ def evidence(state: AgentState, composed: str = "") -> list[str]:
     images = state.get("image_findings") or {}
     texts = [result["formatted_result"] for result in state.get("tool_results", [])]
     texts += [str(value) for result in state.get("tool_results", []) for value in result["args"].values()]
-    if not any_rejected(state):  # an entry of an earlier turn must not bear out one that was rejected now
+    if not refusal.any_rejected(state):  # an entry of an earlier turn must not bear out one that was rejected now
         texts += [turn["user"] for turn in state.get("history", [])]
     if patient := state.get("active_patient"):
         texts.append(f"{patient['name']} {patient['id']}")
@@ -172,8 +173,8 @@ def _warned(question: Clarification, context: Context) -> list[str]:
     args = {"dosage": "", "frequency": "", **question["args"]}
     if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
         return []
-    found = [item for item in judge(args, context) if item.rank <= MAJOR and item.text != NO_FREQUENCY]
-    return [f"Before it is ordered: {line}" for line in shown(found)]
+    found = [item for item in judge(args, context) if item.rank <= MODERATE and not item.text.startswith(BOXED)]
+    return [f"Before it is ordered: {line}" for line in shown([*found, *maxima(args, context)])]
 
 
 def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Context]) -> tuple[str, list[dict[str, Any]]]:
@@ -196,6 +197,7 @@ def _grounding(removed: list[str]) -> dict[str, Any]:
 def _briefs(state: AgentState) -> list[dict[str, Any]]:
     return [
         {"label": item["tool_label"], "args": item["args"], "brief": shortened(item["formatted_result"], 300)}
+        | ({"writes": True, "written": not refusal.is_rejected(item)} if item["writes"] else {})
         for item in state.get("tool_results", [])
         if not item["error"]
     ]

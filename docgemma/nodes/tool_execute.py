@@ -10,13 +10,13 @@ from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
-from docgemma.nodes.write_findings import judge
+from docgemma.nodes.write_findings import judge, without_unsaid
 from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.typed import denies_allergies, no_allergies_line
+from docgemma.rules.typed import above_card
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.records import chart_data
@@ -25,7 +25,7 @@ from docgemma.tools.records import chart_data
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """One call. It becomes a ToolResult whatever happens; a retry replaces nothing and is not a new step."""
     context, tool = runtime.context, runtime.context.toolbox[state["current_tool"] or ""]
-    args, findings = state["current_args"] or {}, list[str]()
+    args, findings = without_unsaid(state["current_args"] or {}, context), list[str]()
     retry = bool(state.get("retry_strategy"))
     seen: tuple[str, ...] | None = None
     kept = None
@@ -99,16 +99,14 @@ def decide_write(
 
 def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
     """What stands above the card: the answer to what the message asks besides its entries, for nobody waits for it
-    until the card is decided; and allergies of the chart where an order says that there are none."""
+    until the card is decided; else what of the message is in no field, and what the chart has otherwise."""
     if state["reopened"]:  # another question was answered while the card waited
         return state.get("final_response") or ""
     request = known.request(state)
     if set(request["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}:
         return answer_by_code(state, context).text
-    if "medication_name" not in args or not denies_allergies(request):
-        return ""
     stored = context.store.chart(args["patient_id"])
-    return "\n".join(no_allergies_line(request, chart_data(stored)) if stored else [])
+    return "\n".join(above_card(state, request, chart_data(stored), args) if stored else [])
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

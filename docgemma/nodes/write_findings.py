@@ -14,6 +14,7 @@ from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import of_notes
 from docgemma.rules.conditions import check_conditions
+from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
 from docgemma.rules.drug_classes import same_class
 from docgemma.rules.order_check import (
@@ -31,10 +32,12 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.text.drugs import ingredients, ingredients_in_order
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.tools.base import ToolContext, clip
-from docgemma.tools.records import chart_data
+from docgemma.tools.records import active_ingredients, chart_data
 
 NO_FREQUENCY = "No frequency is given: say how often, or once."
+BOXED = "Boxed warning of"
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
@@ -43,6 +46,25 @@ TRIED = 8  # drugs that are judged to find them
 def is_checked(args: dict[str, Any]) -> bool:
     """Whether a write is judged at all: an order or an allergy is, a note is not."""
     return "medication_name" in args or "substance" in args
+
+
+def without_unsaid(args: dict[str, Any], context: Context) -> dict[str, Any]:
+    """An order's arguments without a frequency that nobody said, so that it is asked for; where the patient takes the
+    drug already, the card says what is taken and that nothing was said."""
+    chart = _chart(args, context) if args.get("frequency") == NOT_SPECIFIED else None
+    mine = ingredients(str(args.get("medication_name")), context.drugs)
+    if chart is None or (args.get("dosage") and mine & active_ingredients(chart, context.drugs)):
+        return args
+    return {name: value for name, value in args.items() if name != "frequency"}
+
+
+def _chart(args: dict[str, Any], context: Context) -> dict[str, Any] | None:
+    """The patient's chart; None where it cannot be read: the rules then say that nothing could be checked."""
+    try:
+        stored = context.store.chart(args.get("patient_id") or "")
+    except StoreError:
+        return None
+    return chart_data(stored) if stored else None
 
 
 def findings_for(args: dict[str, Any], context: Context) -> list[str]:
@@ -54,13 +76,9 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     """The safety findings for an order or an allergy; none for a note."""
     if not is_checked(args):
         return []
-    try:
-        stored = context.store.chart(args["patient_id"])
-    except StoreError:
-        stored = None  # the rules then say that nothing could be checked
-    chart = chart_data(stored) if stored else None
+    chart = _chart(args, context)
     if "medication_name" in args:
-        judged = [*order_findings(args, chart, context), *_boxed(args, context)]
+        judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -74,7 +92,23 @@ def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:
     form, route = (route_of(text) for text in (box.partition(":")[0], " ".join(map(str, args.values()))))
     if not label or not box or ("no boxed warning" in box and form != (route or "oral")):
         return []
-    return [Finding(MODERATE, f"Boxed warning of {label.name}: {box.rstrip('.')}.", basis=label.basis)]
+    return [Finding(MODERATE, f"{BOXED} {label.name}: {box.rstrip('.')}.", basis=label.basis)]
+
+
+def _warnings(args: dict[str, Any], context: Context) -> list[Finding]:
+    """The warnings of the ordered drug's label, on one line."""
+    label = label_of(args["medication_name"], context)
+    told = clip("; ".join(text.rstrip(".") for text in label.warnings), BOX) if label else ""
+    return [Finding(NOTE, f"Label warnings of {label.name}: {told}.", basis=label.basis)] if label and told else []
+
+
+def maxima(args: dict[str, Any], context: Context) -> list[Finding]:
+    """The most of a drug for the patient, where a dose is still to be said: of a child by weight."""
+    chart = _chart(args, context)
+    patient = patient_state(chart, date.today()) if chart else UNKNOWN
+    parts = ingredients_in_order(args["medication_name"], context.drugs)
+    told = maxima_for(doses_of(parts[0]), patient, "", child=False) if len(parts) == 1 and not args["dosage"] else []
+    return [Finding(NOTE, f"{parts[0].capitalize()} at most, {line}.", basis=NOT_VERIFIED) for line in told]
 
 
 def findings_outside(args: dict[str, Any], tools: ToolContext) -> list[str] | None:
@@ -102,11 +136,7 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
     """
     if "medication_name" not in args:
         return []
-    try:
-        stored = context.store.chart(args["patient_id"])
-    except StoreError:
-        return []
-    chart, found = chart_data(stored) if stored else None, list[tuple[int, str]]()
+    chart, found = _chart(args, context), list[tuple[int, str]]()
     drug, bare = args["medication_name"], {**args, "dosage": "", "frequency": ""}
     known = [name for name in same_class(ingredients(drug, context.drugs)) if doses_of(name)] if chart else []
     if all(finding.rank > MAJOR for finding in order_findings(bare, chart, context)):
@@ -128,9 +158,12 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
-        findings += of_notes(ingredients(drug, context.drugs), chart)
+        parts = ingredients(drug, context.drugs)
+        findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
-        findings += [Finding(NOTE, results_to_weigh(chart))] if chart["labs"] else []
+        same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
+        reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
+        findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
     return findings
 
 

@@ -23,7 +23,7 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
-from docgemma.rules.refusal import ABILITIES, cannot_do, refusals
+from docgemma.rules.refusal import ABILITIES, cannot_do, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
 from docgemma.state import AgentState, Request, ToolResult
@@ -95,7 +95,7 @@ def _told(item: Mapping[str, str], told: str) -> bool:
 
 def _notices(state: AgentState, request: Request) -> list[str]:
     """What has to be said first: refusals, corrections of spelling, what was not prepared."""
-    lines = refusals(request)
+    lines = [*entered_before(state), *refusals(request)]
     for one in request["patients"] if len(request["patients"]) == 1 else []:
         words = other_sex(request["said"], one["sex"], one["said"], "note" in request["asks"])
         lines += [f"{one['name']} is recorded as {one['sex']}; the message says “{min(words)}”."] if words else []
@@ -163,7 +163,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
     elif request["measures"] and not checked:
         return request
     elif "change" in others:
-        asks = ["meds", "alg"]
+        asks = ["change", "meds", "alg"]
     elif not checked and not others & {"trial", *WRITES}:
         asks = ["chart"]
     return known.replaced(request, asks=asks)

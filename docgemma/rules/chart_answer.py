@@ -10,12 +10,23 @@ from datetime import date
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import measure_named, measures_in, parts_of, said_in, topics_in
-from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, Chart, Entry, Line, levels, lines_of, section
+from docgemma.rules.chart_entries import (
+    NOTES_SHOWN,
+    SECTIONS,
+    Chart,
+    Entry,
+    Line,
+    followed,
+    levels,
+    lines_of,
+    section,
+    to_weigh,
+)
 from docgemma.rules.derived import derived
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import clinical, listed, names, plain
+from docgemma.text.words import listed, names, plain
 
 FEW = 3
 ABSENT = "Not among the results: "
@@ -40,6 +51,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         asks = [ask for ask in asks if ask not in ("meds", "alg")]
         mentioned = [line for drug in named for line in _of_drug(drug["name"], chart, drugs, "alg", "meds")]
         lines += mentioned or [line for ask in ("alg", "meds") for line in section(ask, chart, date.today())]
+        lines += _before_change(mentioned, chart)
         named = []
     for measure in dict.fromkeys([*_measures(request), *(drug["said"] for drug in named if asks)]):
         found, topics = _measure(measure, asks, chart, drugs)
@@ -82,6 +94,15 @@ def _measures(request: Request) -> list[str]:
     return [measure for measure in request["measures"] if plain(measure) not in listed("questions", "no_measure")]
 
 
+def _before_change(mentioned: Sequence[str], chart: Chart) -> list[str]:
+    """What to weigh before these medicines are stopped or changed: what each is for, the results that bear on it."""
+    taken = [line.item for line in lines_of(chart, "meds") if line.text in mentioned and line.item.get("reason")]
+    told = [f"{item['name']} is recorded for {item['reason']}" for item in taken if item["active"]]
+    weighed = to_weigh(chart, [item["reason"] for item in taken]) if taken else []
+    lines = [f"Before a change: {'; '.join(told)}. The prescriber weighs that."] if told else []
+    return [*lines, *(line.text for line in lines_of(chart, "labs") if line.item in weighed)]
+
+
 def _absent_once(lines: list[str]) -> list[str]:
     """The lines with everything that is not among the results in one of them, the last."""
     absent = [line.removeprefix(ABSENT).removesuffix(".") for line in lines if line.startswith(ABSENT)]
@@ -93,9 +114,7 @@ def _absent_once(lines: list[str]) -> list[str]:
 def _followed(said: str, chart: Chart) -> list[str]:
     """The results by which a problem is followed that the patient has and the question names: "gout, at target?"."""
     active = [line.name for line in lines_of(chart, "prob") if line.item["active"]]
-    known = [entry for entry in clinical("problems")["problems"] if names(entry["chart"], said)]
-    mine = [entry for entry in known if any(names(entry["chart"], name) for name in active)]
-    wanted = {measure for entry in mine for measure in entry.get("followed", [])}
+    wanted = followed([said]) & followed(active)
     return [line.text for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
 
 

@@ -1,6 +1,7 @@
 """The entries of a chart as sentences, and its sections: whole lists, "none recorded" where nothing is. Pure."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from math import isfinite
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.terms import measure_named
 from docgemma.text.quoted import shortened
-from docgemma.text.words import names, plain
+from docgemma.text.words import clinical, names, plain
 
 Chart = dict[str, Any]
 Entry = dict[str, Any]
@@ -91,13 +92,20 @@ def levels(chart: Chart) -> list[Line]:
     ]
 
 
-def to_weigh(chart: Chart) -> list[Entry]:
-    """The results that an order is read with: eGFR, potassium, INR, drug levels and whatever is abnormal; else the
-    creatinine."""
+def to_weigh(chart: Chart, reasons: Sequence[str] = ()) -> list[Entry]:
+    """The results that an order is read with: eGFR, potassium, INR, drug levels, whatever is abnormal and what follows
+    the problems that it is for; else the creatinine."""
     named = [(measure_named(item["name"]), item) for item in chart["labs"]]
     drugs = [line.item for line in levels(chart)]
-    weighed = [item for name, item in named if name in WEIGHED or item["flag"] not in UNREMARKABLE or item in drugs]
+    follow = {*WEIGHED, *followed(reasons)}
+    weighed = [item for name, item in named if name in follow or item["flag"] not in UNREMARKABLE or item in drugs]
     return weighed or [item for name, item in named if name == "creatinine"]
+
+
+def followed(problems: Sequence[str]) -> set[str]:
+    """The measures by which these problems are followed: TSH of hypothyroidism."""
+    known = [item for item in clinical("problems")["problems"] if any(names(item["chart"], name) for name in problems)]
+    return {measure for item in known for measure in item.get("followed", [])}
 
 
 def brief(item: Entry) -> str:
@@ -114,9 +122,9 @@ def result_told(line: Line, today: date | None = None) -> str:
     return ", ".join(filter(None, [told, line.item["flag"], direction(line.item).casefold()]))
 
 
-def results_to_weigh(chart: Chart) -> str:
+def results_to_weigh(chart: Chart, reasons: Sequence[str] = ()) -> str:
     """The results that an order is read with, on one line."""
-    told = [brief(item) for item in to_weigh(chart)]
+    told = [brief(item) for item in to_weigh(chart, reasons)]
     return f"Results to weigh: {'; '.join(told)}." if told else "No kidney function is recorded."
 
 

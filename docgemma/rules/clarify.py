@@ -9,6 +9,8 @@ from docgemma.errors import ErrorType
 from docgemma.rules.described import excludes, telling, unsettled
 from docgemma.state import Clarification, Option, Request, ToolResult
 from docgemma.text.births import read_births
+from docgemma.text.clauses import fillers
+from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import listed, plain
 
@@ -17,6 +19,7 @@ TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
 TYPO_LEAD = 8  # points by which it must be nearer to one option than to all others
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
+SHORT = 10  # words by which it is said how often
 SEXES = {"male": "female", "female": "male"}
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
@@ -108,22 +111,48 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
     """The missing arguments that a message supplies; {} if it is a new question."""
-    if set(request["asks"]) - {ask, *BESIDE}:
-        return {}
     order: Mapping[str, Any] = request["orders"][0] if request["orders"] else {}
+    dose = order.get("dose") or request["details"].get("dose")
+    often = _often(request, order, dose or "")
+    once = "frequency" in clarification["missing"] and times_per_day(often) == 0  # "just once"
+    if set(request["asks"]) - {ask, *BESIDE} and not once:
+        return {}
     before = [str(item) for item in clarification["args"].get("drug_names") or []]
     drugs = [drug["name"] for drug in request["drugs"]]
     said: dict[str, Any] = {
         "patient_id": request["patients"][0]["id"] if request["patients"] else "",
-        "dosage": order.get("dose") or request["details"].get("dose"),
-        "frequency": order.get("frequency") or request["details"].get("frequency"),
+        "dosage": dose,
+        "frequency": often,
         "drug_names": list(dict.fromkeys([*before, *drugs])) if drugs else [],
     }
     found = {field: said[field] for field in clarification["missing"] if said.get(field)}
+    if found.keys() & {"dosage", "frequency"}:  # "tds for 7 days"
+        more = [(order or request["details"]).get(field) for field in ("route", "notes")]
+        notes = "; ".join(filter(None, [clarification["args"].get("notes"), *more]))
+        found |= {"notes": notes} if notes else {}
     left = [field for field in clarification["missing"] if field not in said]
     if len(left) == 1 and not found and len(plain(request["said"]).split()) <= MAX_WORDS:
         found[left[0]] = request["said"].strip(" .")
     return found
+
+
+def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:
+    """How often, as it was read; the answer word for word where it is no whole order and says more or another rate:
+    "every 12 hours" is not "every"."""
+    read, text = order.get("frequency") or request["details"].get("frequency") or "", request["said"]
+    for part in filter(None, (dose, order.get("said"))):
+        text = text.replace(part, " ")
+    words = text.strip(" ,.").split()
+    while words and plain(words[0]) in fillers():
+        words.pop(0)
+    while words and plain(words[-1]) in fillers():
+        words.pop()
+    text = " ".join(words or text.split())
+    rate, whole = times_per_day(text), bool(order or request["details"].get("notes"))
+    once = plain(text) in listed("sig", "once")
+    if rate is None or (not rate and not once) or (whole and rate == times_per_day(read)) or len(words) > SHORT:
+        return read
+    return text
 
 
 def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set[str]:

@@ -234,11 +234,10 @@ def _writes(request: Request, person: str | None) -> list[Step]:
 
 
 def order_args(order: OrderRef) -> dict[str, Any]:
-    """An order's arguments as said. An order without a frequency goes to a person with that finding, never a guess."""
+    """An order's arguments as said. How often is asked for or left to a person, never guessed."""
     notes = "; ".join(part for part in (order["route"], order["notes"]) if part)
-    return _said(
-        medication_name=order["said"], dosage=order["dose"], frequency=order["frequency"] or NOT_SPECIFIED, notes=notes
-    )
+    often = order["frequency"] or NOT_SPECIFIED
+    return _said(medication_name=order["said"], dosage=order["dose"], frequency=often, notes=notes)
 
 
 def private(text: str, request: Request, active: ActivePatient | None = None) -> str:

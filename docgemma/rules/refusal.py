@@ -7,7 +7,7 @@ from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
 from docgemma.state import AgentState, Request, ToolResult
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
@@ -76,6 +76,15 @@ def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
     deeds = listed("request_words", "deeds") & set(plain(request["said"]).split())
     return NOT_DONE if deeds and "oos" in request["asks"] else ""
+
+
+def entered_before(state: AgentState) -> list[str]:
+    """What became of the entries of the turns before, where that is asked: "did it go thru?"."""
+    if not names(listed("request_words", "entered"), known.request(state)["said"]):
+        return []
+    calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
+    told = [call["brief"].split("\n")[0] for call in calls]
+    return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
 
 
 def is_rejected(result: ToolResult) -> bool:

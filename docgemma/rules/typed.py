@@ -1,22 +1,56 @@
-"""What a message says of a patient, beside what the chart says: the value that was typed, "NKDA". Pure."""
+"""What a message says beside what the chart and the card say: the value that was typed, "NKDA", a cause. Pure."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from docgemma.reading.labels import TOPICS
+from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measure_named, measure_said
 from docgemma.rules.chart_entries import lines_of, result_told
-from docgemma.state import Request
+from docgemma.rules.plan import missing
+from docgemma.state import AgentState, Request
+from docgemma.text.births import read_births
+from docgemma.text.clauses import fillers
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.frequency import times_per_day
 from docgemma.text.words import listed, phrases_in, plain
 
+ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
+ALSO = "Also written, in no field of the entry: {}."
+FOLLOWS = "After this entry follows: {}."
 YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
 LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
+
+
+def above_card(state: AgentState, request: Request, chart: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+    """What stands above the entry that is about to wait: what is in no field, what the chart has otherwise, what
+    follows."""
+    left = also_written(request) if set(request["asks"]) <= ALONE else []
+    lines = [ALSO.format("; ".join(f"“{text}”" for text in left))] if left else []
+    lines += typed_lines(request, chart, date.today()) if "medication_name" in args else []
+    later = [step.args for step in missing(state) if step.ask in WRITES][1:]
+    told = [str(item[name]) for item in later for name in ("note_text", "substance", "medication_name") if name in item]
+    return [*lines, *([FOLLOWS.format("; ".join(told))] if told else [])]
+
+
+def also_written(request: Request) -> list[str]:
+    """Parts of a message that stand in no field of its entries and name nobody, word for word."""
+    message = request["said"]
+    parts = [request["orders"], request["allergies"], request["notes"], request["patients"], request["unclear"]]
+    held = {""} | set(plain(json.dumps([*parts, request["details"]], ensure_ascii=False)).split())
+    for birth in read_births(message):
+        held |= set(plain(message[birth.start : birth.end]).split())
+    empty = fillers() | listed("request_words", "linking") | listed("request_words", "entry_words")
+    words = (
+        "\n" if {part.strip("'").removesuffix("'s") for part in plain(word).split()} <= held else word
+        for word in message.split()
+    )
+    runs = [run.strip(" -–()'\"" + EDGES) for run in " ".join(words).split("\n")]
+    return [run for run in runs if set(plain(run).split()) - empty]
 
 
 def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list[str]:
