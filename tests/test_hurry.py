@@ -165,3 +165,37 @@ def test_falls_of_a_note_are_a_reason_on_the_card_and_in_the_answer(offline_agen
 )
 def test_what_has_ended_and_what_the_record_has_otherwise_is_said(offline_agent, asked, told) -> None:
     assert told in offline_agent.ask(asked)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "thornton lap chole mon, when does the last empagliflozin go in",
+            "empagliflozin: stop at least 3 days before",
+        ),
+        ("kahananui tci tues for a knee replacement, meds?", "metformin: hold while fasting for surgery"),
+        ("abernathy is on the cataract list, anything in his meds", "tamsulosin: cataract or glaucoma surgery: floppy"),
+        ("haddad hernia op in jan, ok to stop his clopidogrel?", "Dual antiplatelet therapy until at least April 2027"),
+        ("thornton k and meds", ""),
+        ("no op planned for thornton, meds?", ""),
+    ],
+)
+def test_an_operation_that_is_mentioned_leads_to_what_rules_say_of_the_medicines(offline_agent, said, told) -> None:
+    answer = offline_agent.ask(said)["answer"]
+    assert told in answer and ("For what you wrote (" in answer) == bool(told)
+
+
+def test_smoking_that_stops_is_told_to_who_takes_clozapine(offline_agent) -> None:
+    told = offline_agent.ask("mahmood quit smoking 5 days ago and is sleepy, his meds?")["answer"]
+    assert told.startswith(
+        "Urgent: smoking that stops. What warns of it: clozapine (warning): levels rise when smoking"
+    )
+
+
+def test_a_question_on_the_chart_orders_nothing(offline_agent) -> None:
+    first = offline_agent.ask("petrova sore throat 2 d. amox ok w her stuff?")
+    then = offline_agent.ask("fine sending her. anything in the chart about pregnancy", thread=first["thread"])
+    assert then["status"] == "answered" and then["pending_write"] is None
+    held = offline_agent.ask("boudreaux: write flexeril 10 tid. no wait, hold off. what gabapentin is she on")
+    assert held["pending_write"] is None and "gabapentin 300 mg three times daily" in held["answer"]

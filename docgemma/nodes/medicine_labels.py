@@ -1,17 +1,21 @@
 """Read the labels of a patient's medicines, and set them beside the results asked for: what may move them."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from docgemma.errors import DocGemmaError
 from docgemma.knowledge.base import DrugLabel
+from docgemma.knowledge.drug_rules import conditions_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import standing_interactions
 from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
-from docgemma.rules.alarms import alarm_line, alarms_told
-from docgemma.rules.patient_state import patient_state
+from docgemma.rules.alarms import STATED, alarm_line, alarms_told
+from docgemma.rules.chart_entries import lines_of
+from docgemma.rules.conditions import check_conditions
+from docgemma.rules.patient_state import UNKNOWN, patient_state, stated_problems
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, names
@@ -39,6 +43,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
             *(_alarms(state, chart, active, context) if len(known.charts(state)) == 1 else []),
+            *_situations(request, chart, active, context),
             *([f"What labels of the active medicines say: {'; '.join(lines)}."] if lines else []),
             *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
             *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
@@ -60,6 +65,23 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
         warnings = [line for name in taken for line in _lines(name, alarm["match"], context)]
         lines.append(alarm_line(alarm, warnings, chart))
     return list(filter(None, lines))
+
+
+def _situations(request: Request, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
+    """What rules and labels say of what is taken, because of what the message tells: "lap chole on Monday"."""
+    entered = request["meant"] == "ordered" and set(request["asks"]) & set(WRITES)
+    told = [] if entered else stated_problems(request["said"])
+    patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
+    fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
+    for medicine in active if told else []:
+        rows = [row for name in ingredients(medicine, context.drugs) for row in conditions_of(name)]
+        rows = [row for row in rows if {"problem", "chart_words"} & set(row["when"])]
+        found = [item.first.partition(": ")[2].rstrip(".") for item in check_conditions("", rows, patient, "")]
+        lines += [f"{medicine}: {text}" for text in found] or _lines(medicine, fragments, context)
+    words = [word for entry in told for word in entry.get("noted", [])]
+    lines += [line.text.rstrip(".") for line in lines_of(chart, "notes") if names(words, line.item["text"])][:1]
+    what = " and ".join(entry["name"].partition(",")[0] for entry in told)
+    return [f"{STATED}{what}): {'; '.join(lines)}. Agree it with the team that does it."] if lines else []
 
 
 def _of_results(request: Request) -> list[str]:

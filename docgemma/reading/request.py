@@ -65,7 +65,8 @@ def read_request(
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
-    if not notes and (rest := _behind_dropped(message, [link.text for link in linked])):
+    rest = _behind_dropped(message, [link.text for link in linked])
+    if rest and (not notes or reading.asks["rx"] > SURE):
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
         if again["asks"] or again["measures"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
             return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
@@ -191,11 +192,13 @@ def _status(marked: Marked) -> str:
 
 def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
     """What stands behind the words by which a message takes back the order of a drug before them; "" where none is."""
+    told, ends = f"{message.casefold()} ", [0]
     for phrase in listed("request_words", "dropping"):
-        before, found, rest = message.casefold().partition(f" {phrase}")
+        before, found, rest = told.rpartition(f" {phrase}")
         if found and not rest[:1].isalnum() and any(drug.casefold() in before for drug in drugs):
-            return message[len(before) + len(found) :].strip(" ,;:.-–") if len(rest.split()) > 1 else ""
-    return ""
+            ends.append(len(before) + len(found))
+    rest = message[max(ends) :].strip(" ,;:.-–")
+    return rest if max(ends) and len(rest.split()) > 1 else ""
 
 
 def _trial_ids(message: str) -> list[str]:

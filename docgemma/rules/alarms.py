@@ -10,6 +10,7 @@ from docgemma.text.words import affirmed, clinical, names, plain
 
 URGENT = "Urgent: "
 NOW = "This needs a clinician now."
+STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
 
 
 def alarms_told(said: str) -> list[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import refers_back, said_in, topics_in
 from docgemma.rules import known
-from docgemma.rules.alarms import URGENT
+from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import chart_lines, unmatched
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
 from docgemma.rules.clarify import other_sex
@@ -138,7 +138,7 @@ def _patient(
     rest += chart_lines(_of_chart(request, bool(checked)), chart, drugs)
     alone = len(lines + rest) == 1 and not {"trial", "lit", "ddi", "safe"} & set(request["asks"])
     told = effects.get(patient["id"], [])
-    urgent = [*(line for line in told if line.startswith(URGENT)), *contradictions(chart, rest)]
+    urgent = [*(line for line in told if line.startswith((URGENT, STATED))), *contradictions(chart, rest)]
     rest += [*(overview(chart) if alone else []), *told]
     return [*of_chart([*urgent, *lines], item, cite), *checked, *of_chart(rest, item, cite)]
 

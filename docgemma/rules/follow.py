@@ -47,7 +47,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     None where the message is something else. What comes of it is a card that waits for a person.
     """
     words, others = set(plain(request["said"]).split()), {patient["id"] for patient in request["patients"]}
-    bare = not (request["drugs"] or request["orders"] or request["unclear"] or request["allergies"] or request["notes"])
+    bare = not any(request[key] for key in ("drugs", "orders", "unclear", "allergies", "notes", "measures"))
     if not last or not bare or set(request["asks"]) - AFTER_ALL or request["meant"] == "refused":
         return None
     told = listed("request_words", "ordering") & words and not listed("request_words", "denying") & words

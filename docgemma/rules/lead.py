@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
-from docgemma.rules.alarms import URGENT
+from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.layout import Fact
@@ -30,7 +30,7 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
-    for first in (URGENT, CONTRADICTS, YOU_WROTE):
+    for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told
     if refusals(request) or len(charts) > 1:
