@@ -171,7 +171,7 @@ def test_what_has_ended_and_what_the_record_has_otherwise_is_said(offline_agent,
     ("said", "told"),
     [
         (
-            "thornton lap chole mon, when does the last empagliflozin go in",
+            "robert thornton lap chole mon, when to stop empagliflozin",
             "empagliflozin: stop at least 3 days before",
         ),
         ("kahananui tci tues for a knee replacement, meds?", "metformin: hold while fasting for surgery"),
