@@ -59,7 +59,7 @@ def test_every_common_drug_is_known_by_its_american_and_its_british_name():
     [
         ("Tylenol", "acetaminophen"), ("paracetamol", "acetaminophen"), ("salbutamol", "albuterol"),
         ("ELIQUIS", "apixaban"),
-        ("Stemetil", "prochlorperazine"), ("Epilim", "valproic acid"), ("Priadel", "lithium"),
+        ("Stemetil", "prochlorperazine"), ("Epilim", "valproate"), ("Priadel", "lithium"),
         ("Rigevidon", "ethinyl estradiol and levonorgestrel"),
         ("Lipitor", "atorvastatin"), ("Glucophage", "metformin"), ("adrenaline", "epinephrine"),
         ("Lasix", "furosemide"),
