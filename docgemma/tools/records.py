@@ -181,7 +181,7 @@ PATIENT_SEARCH = Tool(
     format=format_search,
     no_answer="The record system did not respond. No patient was looked up.",
     needs="plan",
-    data={"name": str, "patients": [{**PATIENT, "guessed": bool, "identifiers": [str]}]},
+    data={"name": str, "patients": [{**PATIENT, "guessed": bool, "identifiers": [str]}], "namesakes": [str]},
 )
 
 PATIENT_CHART = Tool(
@@ -204,7 +204,7 @@ PATIENT_CHART = Tool(
             "substance": str, "reaction": str, "severity": str, "criticality": str, "active": bool, "recorded": str,
         }],
         "no_known_allergies": bool,
-        "conditions": [{"name": str, "active": bool, "onset": str}],
+        "conditions": [{"name": str, "active": bool, "onset": str, "resolved": str}],
         "medications": [{
             "name": str, "dosage": str, "active": bool, "status": str, "started": str, "reason": str,
         }],
