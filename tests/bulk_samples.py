@@ -22,7 +22,8 @@ def info(home: Path) -> dict[str, Any]:
 def small_data(folder: Path) -> Path:
     """A data folder with a few of the shipped records, so that a build is quick."""
     (folder / "knowledge").mkdir(parents=True)
-    (folder / "clinical").symlink_to(data_file("clinical").absolute())
+    for part in ("clinical", "edge"):
+        (folder / part).symlink_to(data_file(part).absolute())
     for kind in KINDS:
         head, *lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if json.loads(line)["name"] in SHIPPED] if kind == "drugs" else lines[:6]
