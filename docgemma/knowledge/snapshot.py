@@ -117,7 +117,9 @@ class Snapshot:
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
         a trial's conditions weigh more than those of its text."""
-        weights = {item: weight(item, *self._found_in(table, item)) for item in concepts(text, self.names)}
+        size, having = self._count(table), f"{table} WHERE {table} MATCH ?"
+        held = {item: self._count(having, expression(item.ways)) for item in concepts(text, self.names)}
+        weights = {item: weight(item, held[item], size) for item in held}
         asked = {item: share / sum(weights.values()) for item, share in weights.items()}
         if not asked:
             return [], False
@@ -136,10 +138,6 @@ class Snapshot:
         fitting.sort(key=lambda row: -round(shares[row], 1))
         partial = bool(fitting) and best < WHOLE
         return [json.loads(rows[row]) for row in fitting[:limit]], partial
-
-    def _found_in(self, table: str, item: Concept) -> tuple[int, int]:
-        """How many records have it, of how many."""
-        return self._count(f"{table} WHERE {table} MATCH ?", expression(item.ways)), self._count(table)
 
     def _met(self, table: str, item: Concept, rows: Iterable[int]) -> dict[int, float]:
         """Of these rows, those that have it: 1.0, or less where they have only what it is a kind of."""

@@ -123,6 +123,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
 def _as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
     """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
     member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo")."""
+    if not {"group", "unknown"} & {drug["how"] for drug in request["drugs"]}:
+        return request
     medicines, drugs = _medicines(request, active, context), []
     parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
     for drug in request["drugs"]:

@@ -13,12 +13,12 @@ from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, alarm_line, alarms_told
-from docgemma.rules.chart_entries import lines_of
+from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
-from docgemma.rules.patient_state import UNKNOWN, patient_state, stated_problems
+from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
-from docgemma.text.words import clinical, names
+from docgemma.text.words import affirmed, clinical, names
 
 MAX_LINES = 5
 MAX_PAIRS = 4
@@ -54,9 +54,12 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
 def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
     """What the message tells of the patient and labels of what is taken, or notes, warn of. To a drug that is asked
     about next, what the message before told still belongs."""
-    request, patient = known.request(state), patient_state(chart, date.today())
+    request = known.request(state)
     before = [turn["user"] for turn in state.get("history", [])[-1:] if "may" in request["asks"]]
     told = [] if set(request["asks"]) & set(WRITES) else alarms_told("\n".join([request["said"], *before]))
+    if not told:
+        return []
+    patient = patient_state(chart, date.today())
     drugs = {part for drug in known.drugs(state) for part in ingredients(drug, context.drugs)}
     own = [name for name in active if ingredients(name, context.drugs) & drugs] if drugs else active
     lines = []
@@ -70,7 +73,7 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
 def _situations(request: Request, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
     """What rules and labels say of what is taken, because of what the message tells: "lap chole on Monday"."""
     entered = request["meant"] == "ordered" and set(request["asks"]) & set(WRITES)
-    told = [] if entered else stated_problems(request["said"])
+    told = [] if entered else said_in(affirmed(request["said"]), "stated")
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
     for medicine in active if told else []:
@@ -79,7 +82,7 @@ def _situations(request: Request, chart: dict[str, Any], active: list[str], cont
         found = [item.first.partition(": ")[2].rstrip(".") for item in check_conditions("", rows, patient, "")]
         lines += [f"{medicine}: {text}" for text in found] or _lines(medicine, fragments, context)
     words = [word for entry in told for word in entry.get("noted", [])]
-    lines += [line.text.rstrip(".") for line in lines_of(chart, "notes") if names(words, line.item["text"])][:1]
+    lines += [text.rstrip(".") for text in notes_naming(chart, words)[:1]]
     what = " and ".join(entry["name"].partition(",")[0] for entry in told)
     return [f"{STATED}{what}): {'; '.join(lines)}. Agree it with the team that does it."] if lines else []
 

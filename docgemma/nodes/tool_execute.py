@@ -10,7 +10,7 @@ from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
-from docgemma.nodes.write_findings import judge, without_unsaid
+from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
 from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
@@ -19,7 +19,6 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
-from docgemma.tools.records import chart_data
 
 
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -105,8 +104,8 @@ def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
     request = known.request(state)
     if set(request["asks"]) - {*WRITES, "find", "fix", "ok", "chat", "gk"}:
         return answer_by_code(state, context).text
-    stored = context.store.chart(args["patient_id"])
-    return "\n".join(above_card(state, request, chart_data(stored), args) if stored else [])
+    chart = chart_of(args, context) if "medication_name" in args else {}
+    return "\n".join(above_card(state, request, chart, args) if chart is not None else [])
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

@@ -51,14 +51,14 @@ def is_checked(args: dict[str, Any]) -> bool:
 def without_unsaid(args: dict[str, Any], context: Context) -> dict[str, Any]:
     """An order's arguments without a frequency that nobody said, so that it is asked for; where the patient takes the
     drug already, the card says what is taken and that nothing was said."""
-    chart = _chart(args, context) if args.get("frequency") == NOT_SPECIFIED else None
+    chart = chart_of(args, context) if args.get("frequency") == NOT_SPECIFIED else None
     mine = ingredients(str(args.get("medication_name")), context.drugs)
     if chart is None or (args.get("dosage") and mine & active_ingredients(chart, context.drugs)):
         return args
     return {name: value for name, value in args.items() if name != "frequency"}
 
 
-def _chart(args: dict[str, Any], context: Context) -> dict[str, Any] | None:
+def chart_of(args: dict[str, Any], context: Context) -> dict[str, Any] | None:
     """The patient's chart; None where it cannot be read: the rules then say that nothing could be checked."""
     try:
         stored = context.store.chart(args.get("patient_id") or "")
@@ -76,7 +76,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     """The safety findings for an order or an allergy; none for a note."""
     if not is_checked(args):
         return []
-    chart = _chart(args, context)
+    chart = chart_of(args, context)
     if "medication_name" in args:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
@@ -104,7 +104,7 @@ def _warnings(args: dict[str, Any], context: Context) -> list[Finding]:
 
 def maxima(args: dict[str, Any], context: Context) -> list[Finding]:
     """The most of a drug for the patient, where a dose is still to be said: of a child by weight."""
-    chart = _chart(args, context)
+    chart = chart_of(args, context)
     patient = patient_state(chart, date.today()) if chart else UNKNOWN
     parts = ingredients_in_order(args["medication_name"], context.drugs)
     told = maxima_for(doses_of(parts[0]), patient, "", child=False) if len(parts) == 1 and not args["dosage"] else []
@@ -136,7 +136,7 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
     """
     if "medication_name" not in args:
         return []
-    chart, found = _chart(args, context), list[tuple[int, str]]()
+    chart, found = chart_of(args, context), list[tuple[int, str]]()
     drug, bare = args["medication_name"], {**args, "dosage": "", "frequency": ""}
     known = [name for name in same_class(ingredients(drug, context.drugs)) if doses_of(name)] if chart else []
     if all(finding.rank > MAJOR for finding in order_findings(bare, chart, context)):

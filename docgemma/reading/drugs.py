@@ -47,9 +47,8 @@ def link_drugs(
         link = link_drug(span.text, drugs, span.start)
         short = len(link.text) < MIN_CHARS and plain(link.text) not in said_for("ambiguous")  # "dex" is asked about
         unsure = link.how == "unknown" and (span.score <= SURE or short)
-        several = (
-            len({drugs.ingredients(other.name) for other in inside}) > 1
-        )  # "warfarin ibuprofen", "ramip spiro kcl"
+        apart = {drugs.ingredients(other.name) for other in inside}
+        several = len(apart) > 1  # "warfarin ibuprofen", "ramip spiro kcl"
         cut = link.how == "named" and len(inside) == 1  # the mark runs on, or ends within the next name
         links = inside if several or cut else [] if unsure else [link]
         found += [item for item in links if not _inside(item.start, item.end, beside)]

@@ -96,8 +96,8 @@ def _phrases(kind: str) -> list[tuple[str, Entry]]:
 
 def _entries(kind: str) -> list[Entry]:
     """`measures` (groups too), `any measures` (ambiguous words by their first reading), `disturbances`, `topics`,
-    `label_topics`, `treating` (words by which treatment is asked for), a list of `questions`, or the kinds of a
-    topic."""
+    `label_topics`, `treating` (words by which treatment is asked for), a list of `questions`, `stated`
+    (what a message tells and no problem list holds: "his op is on Monday"), or the kinds of a topic."""
     measures, topics = clinical("measures"), clinical("topics")["topics"]
     known = {entry["name"]: entry for entry in [*measures["measures"], *measures["groups"]]}
     usual = [
@@ -110,6 +110,7 @@ def _entries(kind: str) -> list[Entry]:
         "label_topics": clinical("label_topics")["topics"], "disturbances": measures["disturbances"],
         "treating": [{"said": clinical("request_words")["treating"]}],
         **{kind: clinical("questions")[kind] for kind in ("beyond", "judgements")},
+        "stated": clinical("problems")["stated"],
         **{entry["topic"]: entry.get("kinds") or [] for entry in topics},
     }  # fmt: skip
     return lists[kind]

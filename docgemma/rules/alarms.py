@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.reading.terms import measure_named
-from docgemma.rules.chart_entries import Chart, lines_of, result_told
+from docgemma.rules.chart_entries import Chart, lines_of, notes_naming, result_told
 from docgemma.rules.typed import typed_values
-from docgemma.text.words import affirmed, clinical, names, plain
+from docgemma.text.words import affirmed, clinical, plain
 
 URGENT = "Urgent: "
 NOW = "This needs a clinician now."
@@ -29,7 +29,7 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
 
 def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:
     """One alarm with what warns of it, labels and a note, and the latest results; "" where nothing warns of it."""
-    notes = [line.text for line in lines_of(chart, "notes") if names(alarm.get("noted", []), line.item["text"])]
+    notes = notes_naming(chart, alarm.get("noted", []))
     wanted = alarm.get("results", [])
     mine = [result_told(line) for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
     latest = f"Latest recorded, from before this: {'; '.join(mine)}. "

@@ -19,6 +19,7 @@ from docgemma.rules.chart_entries import (
     followed,
     levels,
     lines_of,
+    notes_naming,
     section,
     to_weigh,
 )
@@ -81,9 +82,9 @@ def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
     asked = {part for name in named for part in ingredients(name, drugs)}
     taken = [line.name for line in lines_of(chart, "meds") if _includes(asked, ingredients(line.name, drugs))]
     for kind in [*said_in(request["said"], "beyond"), *said_in(request["said"], "judgements")]:
-        for ask in set(kind.get("sections", [])) - set(request["asks"]):
+        for ask in (ask for ask in kind.get("sections", []) if ask not in request["asks"]):
             lines += section(ask, chart, date.today())
-        notes = [line.text for line in lines_of(chart, "notes") if names(kind.get("match", []), line.item["text"])]
+        notes = notes_naming(chart, kind.get("match", []))
         none = kind.get("none", "")
         for name in taken if "{}" in none else [""] if none else []:
             lines += [text for text in notes if not name or names([plain(name)], text)][:1] or [none.format(name)]

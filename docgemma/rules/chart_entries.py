@@ -102,6 +102,11 @@ def to_weigh(chart: Chart, reasons: Sequence[str] = ()) -> list[Entry]:
     return weighed or [item for name, item in named if name == "creatinine"]
 
 
+def notes_naming(chart: Chart, fragments: Sequence[str]) -> list[str]:
+    """The notes in which one of these words stands, the newest first."""
+    return [line.text for line in lines_of(chart, "notes") if names(fragments, line.item["text"])]
+
+
 def followed(problems: Sequence[str]) -> set[str]:
     """The measures by which these problems are followed: TSH of hypothyroidism."""
     known = [item for item in clinical("problems")["problems"] if any(names(item["chart"], name) for name in problems)]

@@ -9,9 +9,8 @@ from docgemma.rules.patient_state import PatientState, patient_state
 
 def derived(measure: str, chart: Mapping[str, Any], today: date) -> str:
     """A sentence on a measure of `data/clinical/measures.yaml` that can be worked out; "" where it cannot."""
-    patient = patient_state(chart, today)
     known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c}
-    return known.get(measure, _none)(patient)
+    return known[measure](patient_state(chart, today)) if measure in known else ""
 
 
 def _weeks(patient: PatientState) -> str:
@@ -40,7 +39,3 @@ def _hba1c(patient: PatientState) -> str:
     value, unit, day = patient.results.get("hba1c", (0.0, "", ""))
     told = f"Hemoglobin A1c about {(value - 2.152) / 0.09148:.0f} mmol/mol ({day}; from {value:g} %, master equation)."
     return told if unit == "%" else ""
-
-
-def _none(patient: PatientState) -> str:
-    return ""

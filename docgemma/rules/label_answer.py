@@ -66,9 +66,8 @@ def label_facts(
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
-    first += (
-        [] if mine else [fact for fact in told if not fact.title or fact == more[0]]
-    )  # one plain answer to what was asked
+    if not mine:  # one plain answer to what was asked
+        first += [fact for fact in told if not fact.title or fact == more[0]]
     general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
     return [*mine, *first, *box, *told, *facts, *([] if brief or told or mine else general), *sentences(fallback)]
 

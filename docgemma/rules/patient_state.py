@@ -101,13 +101,6 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     return replace(patient, results=results, weight=weight, age=age)
 
 
-def stated_problems(text: str) -> list[Mapping[str, Any]]:
-    """What a message tells of the patient and no problem list holds, "his op is on Monday": `stated` of the data."""
-    told = " " + plain(affirmed(text)).replace("'", " ") + " "
-    known: list[Mapping[str, Any]] = clinical("problems")["stated"]
-    return [entry for entry in known if any(f" {phrase} " in told for phrase in entry["said"])]
-
-
 def _apart(text: str) -> str:
     """A text with a blank between a number and the letters behind it."""
     return "".join(f" {char}" if before.isdigit() and char.isalpha() else char for before, char in pairwise(f" {text}"))

@@ -1,6 +1,7 @@
 """Where a detail of an entry begins and ends: its words and those of its clause that nothing else holds. No I/O."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from docgemma.text.words import clinical, listed, plain
 
@@ -65,6 +66,7 @@ def widened(text: str, place: Place, behind: bool = False) -> Place:
     )
 
 
+@lru_cache(maxsize=1)
 def fillers() -> frozenset[str]:
     """Words that say nothing of an entry: courtesy, commands, pronouns."""
     kinds = ("stop", "persons", "answer", "commands", "ordering", "opening", "fillers")
