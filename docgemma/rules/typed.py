@@ -14,7 +14,7 @@ from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.frequency import times_per_day
-from docgemma.text.words import listed, phrases_in, plain
+from docgemma.text.words import clinical, listed, phrases_in, plain
 
 ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
 ALSO = "Also written, in no field of the entry: {}."
@@ -72,7 +72,9 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
 def frequency_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames) -> list[str]:
     """The one drug that is named, where it is said to be taken more or less often than the record has it."""
     alone = len(request["drugs"]) == 1 and set(request["asks"]) <= set(TOPICS)
-    said, mine = times_per_day(request["said"]) if alone else None, request["drugs"][:1]
+    weekdays = {day for names in clinical("sig")["weekdays"] for day in names}  # "op on mon" is no weekly dose
+    words = " ".join(word for word in plain(request["said"]).split() if word.strip(EDGES) not in weekdays)
+    said, mine = times_per_day(words) if alone else None, request["drugs"][:1]
     taken = [line for line in lines_of(dict(chart), "meds") if line.item["active"] and said]
     taken = [line for line in taken if ingredients(mine[0]["name"], drugs) & ingredients(line.name, drugs)]
     often = [times_per_day(line.item["dosage"]) for line in taken]
