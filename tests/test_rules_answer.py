@@ -44,7 +44,10 @@ def test_each_block_names_its_patient() -> None:
     two = [*SMITH, person("def-456", "Maria Garcia")]
     charts = chart("metformin"), chart("sumatriptan", patient_id="def-456", name="Maria Garcia")
     text, _ = answer(request("meds", patients=two), *charts)
-    first, second = text.split("\n\n")
+    first, second, *rest = text.split("\n\n")
+    assert [block.split(" [")[0] for block in rest] == [
+        "Also in the chart of John Smith", "Also in the chart of Maria Garcia",
+    ]  # fmt: skip
     assert "abc-123" in first and "metformin" in first and "sumatriptan" not in first
     assert "def-456" in second and "sumatriptan" in second and "metformin" not in second
 
@@ -149,3 +152,13 @@ def test_a_judgement_is_quoted_as_not_answered_unless_a_check_is_the_answer() ->
     assert len(missing) == 2
     checked = request("may", patients=[person()], drugs=[drug("ibuprofen")], said="ibuprofen, good idea? is she fine?")
     assert [item["ask"] for item in answer(checked, chart("warfarin"))[1]] == ["“is she fine”"]
+
+
+def test_a_part_of_the_question_that_no_entry_matches_is_said_and_what_is_answered_is_not() -> None:
+    said = "meds for John Smith, and is he well enough for friday"
+    made_answer = composed(request("meds", patients=SMITH, said=said), chart("metformin"))
+    assert made_answer.missing == [
+        {"ask": "“is he well enough for friday”", "reason": "no entry of the chart has these words"}
+    ]
+    assert made_answer.text.endswith("has these words: “is he well enough for friday”.")
+    assert not composed(request("meds", patients=SMITH, said="smith - meds, on metformin?"), chart("metformin")).missing

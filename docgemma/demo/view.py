@@ -22,6 +22,7 @@ from docgemma.images import describe_header, load_image
 from docgemma.nodes.write_findings import is_checked
 from docgemma.report import FIRST, approval_text, source_line
 from docgemma.rules.chart_entries import trend
+from docgemma.rules.chart_rest import ALSO
 from docgemma.rules.order_check import SEVERE
 from docgemma.rules.override import RANK_WORDS, RED
 from docgemma.rules.plan import NOT_SPECIFIED
@@ -46,7 +47,7 @@ def _template() -> Template:
     page = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     page.filters |= {"lines": _lines, "field_label": field_label, "source_line": source_line}
     page.filters |= {"by_test": _by_test, "plotted": _plotted}
-    page.globals["anchor"] = anchor
+    page.globals |= {"anchor": anchor, "also": ALSO}
     page.tests["web"] = _is_web
     return page.get_template("page.html")
 

@@ -11,11 +11,12 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import refers_back, said_in, topics_in
+from docgemma.reading.terms import refers_back, topics_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
-from docgemma.rules.chart_answer import chart_lines, unmatched
+from docgemma.rules.chart_answer import chart_lines
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
+from docgemma.rules.chart_rest import ALSO, rest_of_chart
 from docgemma.rules.clarify import other_sex
 from docgemma.rules.contradictions import contradictions
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
@@ -23,12 +24,12 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
-from docgemma.rules.refusal import ABILITIES, cannot_do, entered_before, refusals
+from docgemma.rules.refusal import ABILITIES, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
+from docgemma.rules.unanswered import unserved
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.said import clauses
 from docgemma.text.words import phrases_in, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
@@ -37,22 +38,7 @@ NOBODY_CHECKED = "No patient was named, so this was not checked against a chart.
 OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
-UNNAMED = "no entry of the chart has this name"
-NO_SUCH_DRUG = "not recognised as a drug"
-NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
-NOT_ANSWERED = "Not answered: {ask} ({reason})."
-JUDGED = "this needs a clinician's judgement; what the record holds is above"
-BEYOND = (
-    "outside what this assistant does: it cannot call, book, refer, order tests, send or print; it can look up, check, "
-    "and prepare a note that asks for it"
-)
-LETTERS = 3  # of a word that tells something
-WORDS = {
-    "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
-    "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
-    "chart": "chart", "gk": "general question", "oos": "other request", "img": "image",
-    "cohort": "list of patients",
-}  # fmt: skip
+MOST_CHARTS = 2  # whose rest is told
 
 
 def compose(
@@ -74,23 +60,25 @@ def compose(
         sentences([definition] if definition else []),
         sentences(unavailable(state)),
     ]
-    blocks = unique(blocks)
+    told = "\n".join(fact.sentence for block in blocks for fact in block)
+    blocks = unique([*blocks, *_rest(state, told)])
     lead, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     blocks = unique([fact for fact in block if fact != gone] for block in blocks)
-    told = plain(Answer(lead, blocks, []).plain)
-    missing = [item for item in unanswered(state, request, bool(definition), drugs) if not _told(item, told)]
-    left = [item for item in missing if item["reason"] != BEYOND or not cannot_do(request)]  # it was said at once
-    lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in left]
+    missing, lines = unserved(state, request, Answer(lead, blocks, []).plain, bool(definition), drugs)
     return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 
 
-def _told(item: Mapping[str, str], told: str) -> bool:
-    """Whether a telling word of what was named and not found stands in the answer after all; of a drug the whole."""
-    words = [word for word in plain(item["ask"]).split() if len(word) > LETTERS]
-    if item["reason"] == NO_SUCH_DRUG:
-        return f" {plain(item['ask'])} " in f" {told} "
-    named = item["ask"] not in WORDS.values() and item["reason"] != JUDGED
-    return named and (not words or any(f" {word}" in f" {told}" for word in words))
+def _rest(state: AgentState, told: str) -> list[list[Fact]]:
+    """What one or two charts hold beside the answer, each under its heading."""
+    charts = known.charts(state)[:MOST_CHARTS]
+    named = len(charts) > 1
+    return [
+        [
+            Fact(line, f"{ALSO} of {item['result']['patient']['name']}" if named else ALSO, cite=number(item, state))
+            for line in rest_of_chart(known.request(state), item["result"], told)
+        ]
+        for item in charts
+    ]
 
 
 def _notices(state: AgentState, request: Request) -> list[str]:
@@ -277,31 +265,3 @@ def _final(item: ToolResult) -> str:
     if item["error_type"] in RETRYABLE and "retry" in (item["error"] or ""):
         return no_answer(item)
     return item["error"] or ERROR_TEMPLATES["generic"].format(tool_label=item["tool_label"])
-
-
-def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNames) -> list[dict[str, str]]:
-    """Each ask that nothing of this turn serves, with the reason."""
-    read = {item["tool_name"] for item in state.get("tool_results") or []}
-    judged = "may" in request["asks"] and bool(known.drugs(state))  # "cefalexin for it then?": whether it suits
-    chart, searched = "get_patient_chart" in read, "search_patient" in read
-    reasons = {
-        "gk": "general medical knowledge is not in the offline sources" if read and not (defined or judged) else "",
-        "oos": BEYOND if read else "",
-        "cohort": "one chart at a time" if read else "",
-        "img": "no image is attached" if "analyze_medical_image" not in read else "",
-    }
-    if chart and not known.charts(state):
-        reasons |= dict.fromkeys(TOPICS, "the chart could not be read")
-    elif not chart and not searched:
-        reasons |= dict.fromkeys(TOPICS, "no patient is known here")
-    found = [{"ask": WORDS[ask], "reason": reasons[ask]} for ask in request["asks"] if reasons.get(ask)]
-    parts = clauses(request["said"]) if known.charts(state) and not {*WRITES, "change"} & set(request["asks"]) else []
-    asked = [(part, kind) for part in parts for kind in said_in(part, "judgements")]
-    checked = judged or "gk" in request["asks"]
-    found += [{"ask": f"“{part}”", "reason": JUDGED} for part, kind in asked if kind.get("whole") or not checked]
-    telling = set(request["telling"])  # everyday words ("w doses"): the lists that are shown answer them
-    measures = [measure for item in known.charts(state) for measure in unmatched(request, item["result"], drugs)]
-    found += [{"ask": measure, "reason": UNNAMED} for measure in measures if set(plain(measure).split()) & telling]
-    unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
-    unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
-    return [*found, *({"ask": said, "reason": NO_SUCH_DRUG} for said in unknown)]

@@ -68,10 +68,6 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     lines += _said_elsewhere(request, chart)
     lines += [] if RESULTS & served else _followed(request["said"], chart)
     lines += [] if request["orders"] or request["notes"] else _beyond(request, chart, drugs)
-    lost = unmatched(request, chart, drugs) or (lines and all(line.startswith(ABSENT) for line in lines))
-    if asks and lost and "chart" not in asks:  # nothing has that name: what it may be called here
-        lines += [line for ask in ("meds", "alg", "prob") for line in section(ask, chart, date.today())]
-        lines += [line.text for line in lines_of(chart, "notes")[:2]]
     return _absent_once(list(dict.fromkeys(lines)))
 
 

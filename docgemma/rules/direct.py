@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.rules.answer import BEYOND, NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE, WORDS
+from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE
 from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, REFUSED, UNCHANGED, cannot_do
+from docgemma.rules.unanswered import BEYOND, WORDS
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 

@@ -1,0 +1,49 @@
+"""Find the parts of a message that nothing in the answer has a word of, so that they are said and not dropped. Pure."""
+
+from collections.abc import Iterator
+
+from docgemma.reading.terms import measures_in, said_in, topics_in
+from docgemma.state import Request
+from docgemma.text.said import clauses
+from docgemma.text.words import listed, plain
+
+# lists of `request_words` of words by which an entry cannot be found
+EMPTY = (
+    "stop", "back", "opening", "asking", "questioning", "excluding", "others", "speaking", "fillers", "linking",
+    "persons", "chart", "entry_words", "definition", "answer", "query", "ordering", "denying", "male", "female",
+    "function_words",
+)  # fmt: skip
+# lists of synonyms: what they hold is served by what it stands for
+SERVED = ("beyond", "judgements", "stated", "label_topics", "immunizations", "medications", "notes", "social")
+STEM = 5  # letters by which "antibiotics" is found in "antibiotic"
+BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
+
+
+def unmatched_clauses(request: Request, told: str) -> list[str]:
+    """The clauses of a message that say something, and of which no telling word stands in the answer.
+
+    Args:
+        told: the whole answer; the chart's other entries belong to it.
+    """
+    linked = [*(drug["said"] for drug in request["drugs"]), *request["measures"], *request["conditions"]]
+    people = {word for patient in request["patients"] for word in _words(f"{patient['said']} {patient['name']}")}
+    there = {word[:STEM] for word in _words(told)}
+    message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
+    found = []
+    for clause in clauses(message):
+        served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
+        if served or any(plain(said) in plain(clause) for said in linked):
+            continue
+        words = [word for word in _telling(clause) if word not in people]
+        if words and not any(word[:STEM] in there for word in words):
+            found.append(clause)
+    return found
+
+
+def _telling(clause: str) -> Iterator[str]:
+    empty = frozenset[str]().union(*(listed("request_words", key) for key in EMPTY))
+    return (word for word in _words(clause) if word.isalpha() and len(word) > 2 and word not in empty)
+
+
+def _words(text: str) -> list[str]:
+    return [word.removesuffix("'s") for word in plain(text).replace("/", " ").replace("-", " ").split()]
