@@ -158,7 +158,7 @@ def test_a_part_of_the_question_that_no_entry_matches_is_said_and_what_is_answer
     said = "meds for John Smith, and is he well enough for friday"
     made_answer = composed(request("meds", patients=SMITH, said=said), chart("metformin"))
     assert made_answer.missing == [
-        {"ask": "“is he well enough for friday”", "reason": "no entry of the chart has these words"}
+        {"ask": "“is he well enough for friday”", "reason": "nothing in the chart matches it"}
     ]
-    assert made_answer.text.endswith("has these words: “is he well enough for friday”.")
+    assert made_answer.text.endswith("Nothing in the chart matches: “is he well enough for friday”.")
     assert not composed(request("meds", patients=SMITH, said="smith - meds, on metformin?"), chart("metformin")).missing

@@ -64,7 +64,7 @@ def compose(
     blocks = unique([*blocks, *_rest(state, told)])
     lead, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     blocks = unique([fact for fact in block if fact != gone] for block in blocks)
-    missing, lines = unserved(state, request, Answer(lead, blocks, []).plain, bool(definition), drugs)
+    missing, lines = unserved(state, request, Answer(lead, blocks, []).plain, bool(definition))
     return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 
 

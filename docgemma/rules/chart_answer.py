@@ -115,13 +115,6 @@ def _followed(said: str, chart: Chart) -> list[str]:
     return [line.text for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
 
 
-def unmatched(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
-    """What was asked of the chart by a name that fits none of its entries. That proves no absence."""
-    asks = [ask for ask in request["asks"] if ask in TOPICS]
-    named = [measure for measure in _measures(request) if asks and _telling(measure) and not topics_in(measure)]
-    return [measure for measure in named if not _measure(measure, asks, chart, drugs)[0]]
-
-
 def _said_elsewhere(request: Request, chart: Chart) -> list[str]:
     """Problems and notes that have a telling word of the request: "falls", "left leg"."""
     words = _telling(" ".join(request["telling"]))

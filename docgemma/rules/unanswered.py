@@ -1,42 +1,33 @@
 """Find what of a request the answer does not serve, and say it with the reason: nothing is dropped in silence. Pure."""
 
-from collections.abc import Mapping
-
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
-from docgemma.rules.chart_answer import unmatched
 from docgemma.rules.chart_rest import rest_told
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.unmatched import unmatched_clauses
 from docgemma.state import AgentState, Request
-from docgemma.text.drugs import DrugNames
 from docgemma.text.said import clauses
 from docgemma.text.words import plain
 
-UNNAMED = "no entry of the chart has this name"
 NO_SUCH_DRUG = "not recognised as a drug"
-NO_ENTRY = "No entry of the chart is called “{ask}”; what it holds on this is above."
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
-UNMATCHED = "Not answered, since no entry of the chart has these words: {}."
+UNMATCHED = "Nothing in the chart matches: {}."
 BEYOND = (
     "outside what this assistant does: it cannot call, book, refer, order tests, send or print; it can look up, check, "
     "and prepare a note that asks for it"
 )
-LETTERS = 3  # of a word that tells something
 WORDS = {
     "labs": "laboratory results", "meds": "medications", "alg": "allergies", "prob": "problems", "vit": "vital signs",
     "notes": "notes", "imm": "immunizations", "soc": "social history", "demo": "patient details", "seen": "last visit",
     "chart": "chart", "gk": "general question", "oos": "other request", "img": "image",
     "cohort": "list of patients",
 }  # fmt: skip
-NO_WORDS = "no entry of the chart has these words"
+NO_WORDS = "nothing in the chart matches it"
 
 
-def unserved(
-    state: AgentState, request: Request, told: str, defined: bool, drugs: DrugNames
-) -> tuple[list[dict[str, str]], list[str]]:
+def unserved(state: AgentState, request: Request, told: str, defined: bool) -> tuple[list[dict[str, str]], list[str]]:
     """{"ask", "reason"} of each part of the request that is not served, and how the answer says it.
 
     Args:
@@ -44,16 +35,16 @@ def unserved(
         defined: a definition was asked for and is told.
     """
     folded = plain(told)
-    missing = [item for item in unanswered(state, request, defined, drugs) if not _told(item, folded)]
+    missing = unanswered(state, request, defined, folded)
     left = [item for item in missing if item["reason"] != BEYOND or not cannot_do(request)]  # it was said at once
-    lines = [(NO_ENTRY if item["reason"] == UNNAMED else NOT_ANSWERED).format(**item) for item in left]
+    lines = [NOT_ANSWERED.format(**item) for item in left]
     parts = _unmatched(state, request, "\n".join([folded, *lines]))
     lines += [UNMATCHED.format("; ".join(parts))] if parts else []
     return [*missing, *({"ask": part, "reason": NO_WORDS} for part in parts)], lines
 
 
-def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNames) -> list[dict[str, str]]:
-    """Each ask that nothing of this turn serves, with the reason."""
+def unanswered(state: AgentState, request: Request, defined: bool, told: str) -> list[dict[str, str]]:
+    """Each ask that nothing of this turn serves, and each name that is no known drug, with the reason."""
     read = {item["tool_name"] for item in state.get("tool_results") or []}
     judged = "may" in request["asks"] and bool(known.drugs(state))  # "cefalexin for it then?": whether it suits
     chart, searched = "get_patient_chart" in read, "search_patient" in read
@@ -72,25 +63,13 @@ def unanswered(state: AgentState, request: Request, defined: bool, drugs: DrugNa
     asked = [(part, kind) for part in parts for kind in said_in(part, "judgements")]
     checked = judged or "gk" in request["asks"]
     found += [{"ask": f"“{part}”", "reason": JUDGED} for part, kind in asked if kind.get("whole") or not checked]
-    telling = set(request["telling"])  # everyday words ("w doses"): the lists that are shown answer them
-    measures = [measure for item in known.charts(state) for measure in unmatched(request, item["result"], drugs)]
-    found += [{"ask": measure, "reason": UNNAMED} for measure in measures if set(plain(measure).split()) & telling]
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
+    unknown = [said for said in unknown if f" {plain(said)} " not in f" {told} "]
     return [*found, *({"ask": said, "reason": NO_SUCH_DRUG} for said in unknown)]
 
 
 def _unmatched(state: AgentState, request: Request, told: str) -> list[str]:
     """Parts of the message of which nothing stands in the answer, where one whole chart is told."""
-    if len(known.charts(state)) != 1 or set(request["asks"]) & set(WRITES) or not rest_told(request):
-        return []
-    return [f"“{clause}”" for clause in unmatched_clauses(request, told)]
-
-
-def _told(item: Mapping[str, str], told: str) -> bool:
-    """Whether a telling word of what was named and not found stands in the answer after all; of a drug the whole."""
-    words = [word for word in plain(item["ask"]).split() if len(word) > LETTERS]
-    if item["reason"] == NO_SUCH_DRUG:
-        return f" {plain(item['ask'])} " in f" {told} "
-    named = item["ask"] not in WORDS.values() and item["reason"] != JUDGED
-    return named and (not words or any(f" {word}" in f" {told}" for word in words))
+    whole = len(known.charts(state)) == 1 and rest_told(request) and not set(request["asks"]) & set(WRITES)
+    return [f"“{clause}”" for clause in unmatched_clauses(request, told)] if whole else []

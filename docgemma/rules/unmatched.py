@@ -14,7 +14,7 @@ EMPTY = (
     "function_words",
 )  # fmt: skip
 # lists of synonyms: what they hold is served by what it stands for
-SERVED = ("beyond", "judgements", "stated", "label_topics", "immunizations", "medications", "notes", "social")
+SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
 STEM = 5  # letters by which "antibiotics" is found in "antibiotic"
 BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
 
@@ -25,12 +25,14 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
     Args:
         told: the whole answer; the chart's other entries belong to it.
     """
-    linked = [*(drug["said"] for drug in request["drugs"]), *request["measures"], *request["conditions"]]
+    linked = [*(drug["said"] for drug in request["drugs"]), *request["conditions"]]
     people = {word for patient in request["patients"] for word in _words(f"{patient['said']} {patient['name']}")}
     there = {word[:STEM] for word in _words(told)}
     message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
+    parts = clauses(message)
+    parts += [measure for measure in request["measures"] if not any(measure in part for part in parts)]  # "cpap?"
     found = []
-    for clause in clauses(message):
+    for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
