@@ -29,8 +29,8 @@ def test_no_article_is_an_empty_answer(call):
     result = call("search_medical_literature", query="unicorn horns in zebrafish")
     assert result["empty"] and result["error"] is None and result["result"]["articles"] == []
     assert result["formatted_result"] == (
-        "No articles were found for unicorn horns in zebrafish in the offline collection of 40 records, which does not "
-        "prove that there are none."
+        "No articles were found for unicorn horns in zebrafish in the offline collection of 40 records (all "
+        "invented for demonstration), which does not prove that there are none."
     )
 
 
@@ -48,7 +48,7 @@ def test_trials_come_with_id_status_and_a_warning_that_they_are_invented(call):
 def test_no_trial_is_an_empty_answer_that_names_the_filter(call):
     result = call("find_clinical_trials", condition="covid", status="recruiting")
     assert result["empty"] and result["formatted_result"].startswith(
-        "No recruiting trials were found for covid in the offline collection of 39 records, which does not prove"
+        "No recruiting trials were found for covid in the offline collection of 39 records (all invented for"
     )
 
 

@@ -22,6 +22,7 @@ class Answer(Generic[T]):
     fell_back: str | None = None  # why the live service was not used, where it was tried
     not_covered: tuple[str, ...] = ()
     size: int | None = None  # records of the offline collection that was searched
+    invented: int = 0  # of these, demonstration records
     partial: bool = False  # the nearest records: none has all that was asked about
 
 

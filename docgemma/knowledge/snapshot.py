@@ -31,6 +31,7 @@ WHOLE = 0.95  # of what was asked about
 NEAR = 0.8  # of the best record's share: others that have less are left out
 WIDER = 0.6  # of a way to say it
 WITH_LABEL = "sections IS NOT NULL"  # drugs of bulk files
+DEMONSTRATION = "{} WHERE id LIKE 'DEMO-%'"  # invented records come only with the package, and their ids say so
 BUILT = "snapshot.sqlite"  # in the data home, where one was built
 REBUILD = "Rebuild it: docgemma snapshot build."
 
@@ -112,7 +113,8 @@ class Snapshot:
         return self._searched("trials", "trial", [Trial(**data) for data in found], partial)
 
     def _searched(self, kind: str, table: str, records: list[T], partial: bool) -> Answer[T]:
-        return replace(self._answer(kind, records), size=self._count(table), partial=partial)
+        answer, invented = self._answer(kind, records), self._count(DEMONSTRATION.format(table))
+        return replace(answer, size=self._count(table), invented=invented, partial=partial)
 
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
@@ -165,8 +167,8 @@ class Snapshot:
             as_of = self.meta.get(f"{kind}.as_of") or None
             origin = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
             kinds[kind] = {"count": self._count(table), **origin}
-        for kind in ("literature", "trials"):  # invented records come only with the package, and their ids say so
-            kinds[kind]["demonstration"] = self._count(f"{tables[kind]} WHERE id LIKE 'DEMO-%'")
+        for kind in ("literature", "trials"):
+            kinds[kind]["demonstration"] = self._count(DEMONSTRATION.format(tables[kind]))
         kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
         stated = {kind: self._count(f"basis WHERE kind = '{kind}'") for kind in ("interactions", "conditions", "doses")}

@@ -10,7 +10,8 @@ from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
 SHOWN = 5
-ABOUT = {"fell_back": str | None, "size": int | None, "partial": bool}  # of an answer, see `knowledge.base.Answer`
+# of an answer, see `knowledge.base.Answer`
+ABOUT = {"fell_back": str | None, "size": int | None, "invented": int, "partial": bool}
 
 
 def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) -> ToolOutput:
@@ -51,7 +52,7 @@ def _found(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
 
 def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[Trial]) -> ToolOutput:
     links = [{"title": item.title, "url": item.url, "id": item.id} for item in answer.records]
-    told = {"fell_back": answer.fell_back, "size": answer.size, "partial": answer.partial}
+    told = {name: getattr(answer, name) for name in ABOUT}
     data = {**asked, name: [asdict(item) for item in answer.records], **told}
     return ToolOutput(data, answer.source, answer.as_of, empty=not links, links=links)
 
@@ -71,8 +72,10 @@ def format_trials(data: dict[str, Any]) -> str:
 
 def _searched(data: dict[str, Any]) -> str:
     """Of the offline collection how large it is: what is not there may exist."""
-    size = data.get("size")
+    size, invented = data.get("size"), data.get("invented")
     there = f" in the offline collection of {size:,} records" if size is not None else ""
+    count = "all" if invented == size else f"{invented:,} of them"
+    there += f" ({count} invented for demonstration)" if invented else ""
     return f"{there}, which does not prove that there are none" if there else ""
 
 
