@@ -195,6 +195,7 @@ def test_a_summary_is_json_with_units_flags_and_dates(charts: SqliteStore) -> No
     assert json.loads(json.dumps(summary)) == summary
     assert summary["patient"] == {
         "id": "abc-123", "name": "John Smith", "birth_date": "1958-04-12", "sex": "male", "deceased": "",
+        "language": "",
     }  # fmt: skip
     egfr = next(item for item in summary["labs"] if item["code"] == "98979-8")
     assert (egfr["value"], egfr["unit"], egfr["flag"], egfr["date"]) == ("41", "mL/min/1.73 m²", "low", "2026-10-12")
@@ -240,3 +241,8 @@ def test_a_printed_chart_says_what_is_past_and_what_is_not_recorded(charts: Sqli
     past = said[said.index("Past problems") :]
     assert "Pneumonia" in past and "2025-08-01" in past
     assert "not the same as no known allergies" in said and "a [31m[bold]b" in said
+
+
+def test_a_printed_chart_names_the_language_that_the_patient_is_spoken_to_in(charts: SqliteStore, capsys) -> None:
+    print_chart(summarize(charts.chart("def-456")), Terminal())
+    assert "preferred language Spanish, ID def-456" in capsys.readouterr().out

@@ -34,13 +34,13 @@ def summarize(chart: Chart) -> dict[str, Any]:
     """Everything in the chart, newest first. [] means looked up, none recorded; "" means the record does not say.
 
     Returns:
-        `patient: {"id", "name", "birth_date", "sex", "deceased"}`, `problems`, `medications`, `allergies`, `labs`,
-        `vitals`, `observations`, `notes`, `immunizations`: lists of flat objects of texts and numbers. `flag` is
-        high, low, critically high, ..., normal, or "" where neither laboratory nor reference range says.
+        `patient: {"id", "name", "birth_date", "sex", "deceased", "language"}`, `problems`, `medications`, `allergies`,
+        `labs`, `vitals`, `observations`, `notes`, `immunizations`: lists of flat objects of texts and numbers. `flag`
+        is high, low, critically high, ..., normal, or "" where neither laboratory nor reference range says.
     """
     patient = {key: getattr(chart.patient, key) for key in ("id", "name", "birth_date", "sex")}
     return {
-        "patient": patient | {"deceased": deceased(chart.record)},
+        "patient": patient | {"deceased": deceased(chart.record), "language": languages(chart.record)},
         "problems": [facts.condition(item) | _ended(item) for item in chart.conditions],
         "medications": [facts.medication(item) for item in chart.medications],
         "allergies": [found for item in chart.allergies if (found := facts.allergy(item))],
@@ -60,6 +60,12 @@ def deceased(patient: Resource) -> str:
     )
 
 
+def languages(patient: Resource) -> str:
+    """The languages that a patient is spoken to in; "" if the record does not say so."""
+    spoken = (facts.concept(item.get("language")) for item in patient.get("communication", []))
+    return as_recorded(", ".join(filter(None, spoken)), "language")
+
+
 def print_chart(chart: dict[str, Any], console: "Console") -> None:
     """Print `summarize`'s JSON as a clinician reads a chart: headed tables, what is active before what is past."""
     from rich.padding import Padding
@@ -69,8 +75,9 @@ def print_chart(chart: dict[str, Any], console: "Console") -> None:
     patient = chart["patient"]
     born = f"born {patient['birth_date']}" if patient["birth_date"] else "date of birth not recorded"
     died = f", died {patient['deceased']}".replace("died yes", "deceased") if patient["deceased"] else ""
+    spoken = f", preferred language {patient['language']}" if patient["language"] else ""
     console.print(Text(patient["name"], style="bold"))
-    console.print(Text(f"{patient['sex'] or 'sex not recorded'}, {born}{died}, ID {patient['id']}"))
+    console.print(Text(f"{patient['sex'] or 'sex not recorded'}, {born}{died}{spoken}, ID {patient['id']}"))
 
     def show(title: str, rows: Rows, columns: dict[str, str], none: str) -> None:
         heads = {head: key for head, key in columns.items() if any(row.get(key) for row in rows)}  # no empty columns

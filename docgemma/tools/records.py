@@ -4,12 +4,11 @@ from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
-from docgemma.ehr.summary import deceased, latest
+from docgemma.ehr.summary import deceased, languages, latest
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.quoted import as_recorded
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 from docgemma.tools.untrusted import clean
 
@@ -82,7 +81,6 @@ def active_ingredients(chart: dict[str, Any], drugs: DrugNames | None) -> frozen
 
 def chart_data(chart: Chart) -> dict[str, Any]:
     """The chart as the data of `get_patient_chart`, cleaned: a record's texts were written by others."""
-    spoken = chart.record.get("communication", [])
     data = {
         "patient": _patient(chart.patient),
         "allergies": [item for item in map(fhir.allergy, chart.allergies) if item],
@@ -94,9 +92,7 @@ def chart_data(chart: Chart) -> dict[str, Any]:
         "social": latest(map(fhir.observation, chart.observations)),
         "deceased": deceased(chart.record),
         "identifiers": list(chart.patient.identifiers),
-        "language": as_recorded(
-            ", ".join(filter(None, (fhir.concept(item.get("language")) for item in spoken))), "language"
-        ),
+        "language": languages(chart.record),
         "notes": [fhir.document(item) for item in chart.notes],
         "immunizations": [fhir.immunization(item) for item in chart.immunizations],
     }
