@@ -162,3 +162,19 @@ def test_a_part_of_the_question_that_no_entry_matches_is_said_and_what_is_answer
     ]
     assert made_answer.text.endswith("Nothing in the chart matches: “is he well enough for friday”.")
     assert not composed(request("meds", patients=SMITH, said="smith - meds, on metformin?"), chart("metformin")).missing
+
+
+def test_what_speaks_against_the_drug_that_is_asked_about_leads_before_a_symptom_and_a_refusal() -> None:
+    said = "smith stop his metformin, temp and sore throat, can he have ibuprofen"
+    asked = request("may", "change", drugs=[drug("ibuprofen")], patients=SMITH, said=said)
+    found = [Finding(CONTRAINDICATED, "Allergy to ibuprofen (anaphylaxis): ibuprofen is the same drug.")]
+    lead = composed(asked, chart("metformin"), checks={("abc-123", "ibuprofen"): found}).lead
+    assert lead and lead.text.startswith("Contraindicated: ibuprofen for John Smith. Allergy to ibuprofen")
+
+
+def test_a_result_that_is_missing_leads_only_where_nothing_else_that_was_asked_for_is_told() -> None:
+    qtc = {"type": "Cardiology note", "date": "2026-10-22", "author": "Cardiology", "text": "Sinus rhythm, QTc 438 ms."}
+    asked = request("labs", patients=SMITH, measures=["qtc", "ecg"], said="qtc on last ecg")
+    made_answer = composed(asked, chart(notes=[qtc]))
+    assert made_answer.lead is None and "QTc 438 ms" in made_answer.text
+    assert composed(asked, chart()).lead.text.startswith("Not among the results: ")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
+from docgemma.rules.chart_answer import ABSENT
 from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.layout import Fact
@@ -30,9 +31,14 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
+    checked = _of_checks(facts, state, checks) if len(charts) == 1 else (None, None)
+    if checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR])):
+        return checked
     for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told
+    if checked[0] and "may" in request["asks"]:
+        return checked
     if refusals(request) or len(charts) > 1:
         return None, None
     if written:
@@ -40,7 +46,7 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if charts and charts[0]["result"]["deceased"]:
         return _moved(facts, "This patient is recorded as deceased")
     if charts:
-        led = _of_checks(facts, state, checks) if checks else _of_chart(facts, request)
+        led = checked if checks else _of_chart(facts, request)
         limits = (fact for mark in LIMITS for fact in facts if mark in fact.text)
         return led if led[0] else next((_moved([fact], "") for fact in limits), led)
     if len(labels) == 1 and not pairs:
@@ -90,7 +96,8 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
     wanted = measures_in(" ; ".join([*request["measures"], request["said"]]))
     asked = [(fact, line) for fact, line in results if measure_named(line.name) in wanted]
     if wanted and not asked:
-        return _moved(facts, "Not among the results:")
+        none = _moved(facts, ABSENT)
+        return none if none[0] and len(none[0].text.split(", ")) == len(wanted) else (None, None)
     if 0 < len(asked) <= FEW:
         return _says(asked[0][0], f"{'; '.join(result_told(line) for _, line in asked)}."), None
     for kind in (kind for measure in request["measures"] for kind in said_in(measure, "medications")):
