@@ -199,11 +199,21 @@ def test_initials_of_namesakes_are_several_candidates(store, typed) -> None:
     assert set(found([link])[0]) == set(WILSONS)
 
 
-@pytest.mark.parametrize("typed", ["Quentin Zebrowski", "zebrowski", "Jim Wilson", "John Petrova", "Xq"])
+@pytest.mark.parametrize("typed", ["Quentin Zebrowski", "zebrowski", "Bob Wilson", "John Petrova", "Xq"])
 def test_a_marked_name_that_nobody_has_is_a_link_without_candidates(store, typed) -> None:
     text = f"show me the labs of {typed} today"
     (link,) = link_patients(text, store, marked(text, typed))
     assert (link.text, link.candidates, link.kind, link.exact) == (typed, (), "name", False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("becky goldstein", ["Rebecca Goldstein"]), ("goldstein becky", ["Rebecca Goldstein"]),
+     ("Becky", ["Rebecca Goldstein"]), ("jim wilson", ["James Wilson"] * 3), ("bill goldstein", [])],
+)  # fmt: skip
+def test_a_short_form_of_a_given_name_is_the_one_who_has_that_name(store, typed, expected) -> None:
+    (link,) = link_patients(f"labs of {typed} today", store, marked(f"labs of {typed} today", typed))
+    assert [match.name for match in link.candidates] == expected
 
 
 @pytest.mark.parametrize("span", [(0, 0), (5, 2), (900, 950), (3, 4)])

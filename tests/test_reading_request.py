@@ -163,3 +163,14 @@ def test_no_drug_of_several_vanishes(read, message: str, names: list[str]) -> No
 )  # fmt: skip
 def test_what_a_brand_or_a_form_holds_is_known(name: str, parts: set[str]) -> None:
     assert dictionary().ingredients(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [("home bp today she says 168/94. note it, patient reported", "home bp today she says 168/94. patient reported"),
+     ("sats 91 on air just now. document please", "sats 91 on air just now."),
+     ("bp 150/90 at home. put that in", "bp 150/90 at home."), ("is his k 5.3? note it", ""), ("note his k", "")],
+)  # fmt: skip
+def test_a_value_that_is_told_and_then_to_be_noted_is_a_note(read, message: str, text: str) -> None:
+    found = read(message)
+    assert [note["note_text"] for note in found["notes"]] == ([text] if text else [])

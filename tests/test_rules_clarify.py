@@ -127,3 +127,14 @@ CHARTS = {
 def test_a_description_chooses_the_one_whose_chart_has_it(said, chosen):
     """Both were born on the same day here, so that "the older one" is nobody."""
     assert described(said, CHARTS) == chosen
+
+
+@pytest.mark.parametrize(
+    ("said", "chosen"),
+    [("yeah the feb 49 one", "old"), ("the old boy, 1949", "old"), ("the 2001 lad", "young"), ("dec '01", "young"),
+     ("the eldest", "old"), ("the june 49 one", None)],
+)  # fmt: skip
+def test_a_month_with_a_short_year_and_a_word_for_a_man_choose_among_namesakes(said, chosen):
+    charts = {"old": chart_of("warfarin", patient_id="old"), "young": chart_of("insulin", patient_id="young")}
+    charts["old"]["patient"]["birth_date"], charts["young"]["patient"]["birth_date"] = "1949-02-11", "2001-12-05"
+    assert described(said, charts) == chosen

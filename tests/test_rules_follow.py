@@ -126,3 +126,18 @@ def test_a_deed_that_names_a_drug_is_no_drug_check() -> None:
     assert carried(asked, None, False)["asks"] == ["oos"]
     tests = request("oos", patients=[person()], said="order an inr for smith")
     assert carried(tests, None, False)["asks"] == ["oos", "labs"], "what is on file is shown beside the refusal"
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [("so does he stop it", ["meds", "alg"]), ("stop hers 5 days before then?", ["meds", "alg"]),
+     ("can you stop it please?", ["change"]), ("does she hold a driving licence", ["change"]), ("stop it", ["change"])],
+)  # fmt: skip
+def test_whether_something_is_stopped_is_a_question_and_no_order(said, asks):
+    assert carried(request("change", said=said), None, patient_open=True)["asks"] == asks
+
+
+def test_another_value_takes_the_place_of_the_one_value_of_a_note():
+    note = request("note", meant="ordered", notes=[{"note_type": "clinical note", "note_text": "bp 168/94 at home"}])
+    found = carried(request("fix", said="no i misheard its 158/94, put that one in instead"), note, patient_open=True)
+    assert found["notes"][0]["note_text"] == "bp 158/94 at home"

@@ -226,3 +226,15 @@ def test_what_became_of_an_entry_is_told(offline_agent) -> None:
 def test_a_stop_that_is_refused_says_what_the_medicine_is_for_and_its_results(offline_agent) -> None:
     told = offline_agent.ask("can you stop benali's warfarin, shes having a tooth out")["answer"]
     assert "warfarin is recorded for Mechanical heart valve in place" in told and "INR: 3.1" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("i'll put it in myself. nothing got saved did it", "Nothing was written to the record."),
+     ("you didnt queue anything did you", "Prescription: not recorded. The clinician rejected it."),
+     ("i binned that didnt i. is it on her chart or not", "Nothing was written to the record.")],
+)  # fmt: skip
+def test_what_became_of_an_entry_is_told_from_what_happened(offline_agent, asked, told) -> None:
+    thread = offline_agent.ask("prescribe lansoprazole 15 mg od for patricia lindqvist")["thread"]
+    offline_agent.decide(thread, "reject")
+    assert told in offline_agent.ask(asked, thread=thread)["answer"].splitlines()

@@ -17,16 +17,7 @@ from docgemma.reading.request import read_request
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
-from docgemma.state import (
-    RESET,
-    ActivePatient,
-    AgentState,
-    Clarification,
-    ImageRef,
-    Option,
-    PatientRef,
-    Request,
-)
+from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, Option, PatientRef, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.images import describe_image
@@ -101,7 +92,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     request = _told_apart(request, message, state, context)
     if names(listed("request_words", "entered"), message) and not request["orders"]:  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
-        request = known.replaced(request, asks=asked or ["chat"])
+        return known.replaced(request, asks=asked or ["chat"], meant="")
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
     if waiting and bare:
         request = known.replaced(request, asks=["fix"])
@@ -114,17 +105,13 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
     if not waiting and (order := ordered_after_all(request, state.get("request"))):
         return order
-    request = _as_taken(carried(request, state.get("request"), bool(active)), active, context)
-    if _not_taken(request, active, context):  # "duloxetine dose? interacts with tramadol?"
-        return known.replaced(request, asks=[*request["asks"], "may"])
-    return request
+    return _as_taken(carried(request, state.get("request"), bool(active)), active, context)
 
 
 def _as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
     """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
-    member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo")."""
-    if not {"group", "unknown"} & {drug["how"] for drug in request["drugs"]}:
-        return request
+    member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo"). What is not taken
+    though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
     medicines, drugs = _medicines(request, active, context), []
     parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
     for drug in request["drugs"]:
@@ -140,7 +127,8 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
         elif drug["how"] == "unknown" and len(meant) == 1:
             drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
         drugs.append(drug)
-    return known.replaced(request, drugs=drugs)
+    checked = ["may"] if _not_taken(request, active, context) else []
+    return known.replaced(request, drugs=drugs, asks=[*request["asks"], *checked])
 
 
 def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
@@ -312,7 +300,7 @@ def _joined(request: Request, more: str | None, active: ActivePatient, context: 
     """The request that was stopped, with what the answer asks beside the choice: "the 1949 one. and his inr?"."""
     asked = f"{active['name']}: {more}"  # read as if the name stood there
     new = read_request(asked, reader=context.reader, drugs=context.drugs, store=context.store, active=active)
-    new = carried(known.replaced(new, said=more or ""), None, True)
+    new = _as_taken(carried(known.replaced(new, said=more or ""), None, True), active, context)
     return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} - {"find"} else request
 
 

@@ -18,7 +18,7 @@ from docgemma.rules.conditions import check_conditions
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
-from docgemma.text.words import affirmed, clinical, names
+from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 MAX_LINES = 5
 MAX_PAIRS = 4
@@ -43,7 +43,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
             *(_alarms(state, chart, active, context) if len(known.charts(state)) == 1 else []),
-            *_situations(request, chart, active, context),
+            *_situations(state, chart, active, context),
             *([f"What labels of the active medicines say: {'; '.join(lines)}."] if lines else []),
             *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
             *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
@@ -70,10 +70,14 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
     return list(filter(None, lines))
 
 
-def _situations(request: Request, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
-    """What rules and labels say of what is taken, because of what the message tells: "lap chole on Monday"."""
+def _situations(state: AgentState, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
+    """What rules and labels say of what is taken, for what is told, "lap chole on Monday"; of stopping, before too."""
+    request = known.request(state)
     entered = request["meant"] == "ordered" and set(request["asks"]) & set(WRITES)
-    told = [] if entered else said_in(affirmed(request["said"]), "stated")
+    texts = [request["said"]]
+    if listed("request_words", "halting") & set(plain(texts[0]).split()):
+        texts += [*(turn["user"] for turn in state.get("history", [])), *(["surgery"] * names(["before"], texts[0]))]
+    told = [] if entered else said_in(affirmed("\n".join(texts)), "stated")
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
     for medicine in active if told else []:

@@ -7,7 +7,7 @@ from typing import Literal
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
-from docgemma.reading.terms import everyday, given_names
+from docgemma.reading.terms import everyday, given_names, in_full
 from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, read_births
 from docgemma.text.words import plain
@@ -57,8 +57,8 @@ def read_people(
 def _somebody(link: PatientLink, ordinary: Ordinary) -> bool:
     """Whether it names somebody, though unknown: "maria lopez" does, "k", "ooh", "drain" and "hba1c" do not."""
     words = plain(link.text).split()
-    named = not all(map(ordinary, words)) or (len(words) > 1 and words[0] in given_names())
-    return plain(link.text) not in everyday() if link.kind == "id" else named
+    named = not all(map(ordinary, words)) or (len(words) > 1 and (words[0] in given_names() or in_full(words[:1])))
+    return plain(link.text) not in everyday() if link.kind == "id" else bool(named)
 
 
 def born_on(message: str, store: RecordStore) -> list[PatientLink]:
@@ -237,13 +237,17 @@ def _named(
 
 def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:
     """Whether this word of a mark belongs to the name, or the mark is slightly off: "John Smith labs"."""
-    cased = whole.text[0].isupper() and word.text.islower()
-    beside = cased or (word.is_plain(ordinary) and word.key not in given_names())  # "anna volkov" is not Dmitri
-    return whole.start <= word.start < whole.end or beside
+    cased, full = whole.text[0].isupper() and word.text.islower(), in_full(word.forms)
+    mine = any(full & set(query_tokens(match.name)) for match in whole.candidates)  # "becky goldstein"
+    other = full or word.key in given_names()  # "anna volkov" is not Dmitri
+    return whole.start <= word.start < whole.end or cased or mine or (not other and word.is_plain(ordinary))
 
 
 def _searched(text: str, mark: Sequence[Word], store: RecordStore) -> PatientLink:
-    """A marked name by the store's own search: given name alone, initials, beginnings, typing errors."""
+    """A marked name by the store's own search: given name alone or in short, initials, beginnings, typing errors."""
+    full = in_full(mark[0].forms) if len(mark) == 1 else ()
+    if len(people := {one.id: one for name in full for one in store.search_patients(name) if not one.guessed}) == 1:
+        return _named(text, mark, (), [*people.values()])
     guesses: list[PatientMatch] = []
     for form in mark[-1].forms:
         said = (*(word.text for word in mark[:-1]), form)
@@ -298,9 +302,9 @@ def _by_surnames(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> l
     if link.candidates or link.kind != "name" or link.by_birth:
         return [link]
     people = {part: store.named([[part]])[0] for part in words if len(part) > 2}
-    known, rest = [part for part in people if people[part]], [part for part in people if not people[part]]
+    known, rest = [part for part in people if people[part]], {part for part in people if not people[part]}
     several = "," in link.text and (len(known) > 1 or bool(rest) or len(people) == 1)
-    other = any(part in given_names() for part in rest)
+    other = rest & given_names() or in_full(rest)
     if known and (several or (len(known) == 1 and "," not in link.text)) and all(map(ordinary, rest)) and not other:
         return [PatientLink(*link.place, part, "name", tuple(people[part]), True) for part in known]
     namesakes = people.get(words[-1], []) if len(words) > 1 else []

@@ -3,16 +3,17 @@ orders, allergies and notes. The graph works on this; nothing downstream reads w
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import Marked, loose_details, owners, read_allergies, read_note, read_orders
+from docgemma.reading.entries import UNTYPED_NOTE, Marked, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday, refers_back, topics_in
 from docgemma.state import ActivePatient, Request
+from docgemma.text.clauses import fillers
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses, closed
@@ -70,7 +71,7 @@ def read_request(
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
         if again["asks"] or again["measures"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
             return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
-    return Request(
+    request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)]),
         meant=_meant(reading, message),
         patients=[as_patient(link) for link in clear],
@@ -90,6 +91,21 @@ def read_request(
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),
     )
+    return _noted(request, reading)
+
+
+def _noted(request: Request, reading: Reading) -> Request:
+    """The request; where it tells a value and then to note it, as that note: "bp 168/94 at home. note it"."""
+    noting, message = listed("request_words", "noting"), request["said"]
+    other = request["drugs"] or {*WRITES, "change"} & set(request["asks"]) or reading.polarity["ordered"] < PLAINLY
+    for clause in [] if other else clauses(message):
+        before, _, after = message.partition(clause)
+        text, words = f"{before.rstrip()} {after.lstrip(' ,;.!')}".strip(" ,;"), set(plain(clause).split())
+        bare = words & noting and words <= noting | fillers() | listed("request_words", "linking")
+        if bare and any(map(str.isdigit, text)):
+            note = {"note_type": UNTYPED_NOTE, "note_text": text}
+            return cast(Request, {**request, "asks": ["note"], "meant": "ordered", "notes": [note], "details": {}})
+    return request
 
 
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:

@@ -3,6 +3,7 @@
 Data decides; no topic is named in code.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -69,6 +70,11 @@ def everyday() -> frozenset[str]:
 def given_names() -> frozenset[str]:
     """Given names, folded: beside a surname that only somebody else has, one is somebody who is not known."""
     return frozenset(data_file("rcm", "pii", "given.txt").read_text(encoding="utf-8").split())
+
+
+def in_full(forms: Iterable[str]) -> set[str]:
+    """The given names, folded, of which one of these words is a short form: "becky's" is Rebecca."""
+    return {name.removesuffix("*") for form in forms for name in clinical("given_names")["short"].get(plain(form), [])}
 
 
 def said_in(text: str, kind: str) -> list[Entry]:

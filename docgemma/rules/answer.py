@@ -101,11 +101,7 @@ def _notices(state: AgentState, request: Request) -> list[str]:
 
 
 def _patient(
-    item: ToolResult,
-    state: AgentState,
-    drugs: DrugNames,
-    checks: Checks,
-    effects: Mapping[str, Sequence[str]],
+    item: ToolResult, state: AgentState, drugs: DrugNames, checks: Checks, effects: Mapping[str, Sequence[str]]
 ) -> list[Fact]:
     """Whom it is about, whether a drug suits, then what was asked of the chart."""
     chart = item["result"]

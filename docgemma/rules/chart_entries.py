@@ -151,13 +151,15 @@ def _medication(item: Entry) -> str:
 
 
 def _run_out(item: Entry) -> str:
-    """That a course "for 7 days" has ended, by its first day and its length, though it is listed as active."""
+    """When a course "for 7 days" ends by its first day and length, or that it has, though it is listed as active."""
     _, _, length = plain(item["dosage"]).partition(" for ")
     count, unit, *_ = [*length.split(), "", ""]
     days = COURSES.get(unit.removesuffix("s"), 0) * int(count) if count.isdigit() else 0
-    if not 0 < days <= days_since(item.get("started", ""), date.today()):
+    if not days or len(item.get("started", "")) != 10:
         return ""
     end = date.fromisoformat(item["started"]) + timedelta(days - 1)
+    if end >= date.today():
+        return f" (its {count} {unit} end about {end}, if no day was missed)"
     return f" (its {count} {unit} ended on {end}; still listed as active)"
 
 

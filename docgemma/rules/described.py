@@ -8,7 +8,7 @@ from docgemma.text.births import MONTHS, read_births
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import listed, names, plain
 
-OLDER, YOUNGER = frozenset(["older", "oldest", "elder", "old", "elderly"]), frozenset(["younger", "youngest", "young"])
+OLDER, YOUNGER = listed("request_words", "older"), listed("request_words", "younger")
 MODIFIERS = 3  # words before a name that may describe
 DESCRIBED = 8  # words of a description
 ENDS = (". ", ", ", "; ", "? ", "! ", ": ", "- ", ") ")  # of a clause
@@ -135,15 +135,18 @@ def _births(text: str) -> tuple[list[tuple[str, ...]], str]:
             before, days = before[:-1], (f"{days[0]}-{MONTHS.index(month) + 1:02}",)  # "dec 2001"
         found.append(days)
         text = f"{' '.join(before)} {text[birth.end :]}"
-    rest = []
+    rest: list[str] = []
     for word in plain(text).split():
         digits = word.strip("'").rstrip("smf")
-        if len(digits) != 2 or not digits.isdecimal():
+        if rest and (month := rest[-1][:3]) in MONTHS and len(digits) == 2 and digits.isdecimal():  # "feb '49"
+            found.append(tuple(f"{century}{digits}-{MONTHS.index(month) + 1:02}" for century in (19, 20)))
+            rest.pop()
+        elif len(digits) != 2 or not digits.isdecimal():
             rest.append(word)
-            continue
-        ages = range(int(digits), int(digits) + (10 if word.endswith("s") else 1))  # "77M", "70s"
-        years = [day for age in ages for day in read_births(f"{age} yo")[0].days]
-        found.append((*years, *((f"19{digits}", f"20{digits}") if word.strip("'") == digits else ())))
+        else:
+            ages = range(int(digits), int(digits) + (10 if word.endswith("s") else 1))  # "77M", "70s"
+            years = [day for age in ages for day in read_births(f"{age} yo")[0].days]
+            found.append((*years, *((f"19{digits}", f"20{digits}") if word.strip("'") == digits else ())))
     return found, " ".join(rest)
 
 

@@ -22,11 +22,15 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     """The request, completed from the last one."""
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
+    if (somebody or patient_open) and _of_stopping(request):
+        return replaced(request, asks=["meds", "alg"], meant="", measures=[])
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)
         request = replaced(request, asks=[ask for ask in request["asks"] if ask != "fix"])
         asks = set(request["asks"])
+    if last and last["unclear"] and not (somebody or patient_open) and asks & {*TOPICS, *WRITES, "may"}:
+        request, somebody = replaced(request, unclear=last["unclear"]), True  # whom the last one meant is still asked
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
     if last and somebody and nobody_before and last["asks"] and not asks - {"find", "chat"}:  # whom the last one meant
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
@@ -132,6 +136,19 @@ def _own_subject(request: Request) -> bool:
     return bool(set(request["telling"]) - asked)
 
 
+def _of_stopping(request: Request) -> bool:
+    """Whether it is asked if something that is taken is stopped: "so does he stop it", "stop hers 5 days before?"."""
+    words, asks = plain(request["said"]).split(), set(request["asks"])
+    begun = next((word for word in words if word not in listed("request_words", "opening")), "")
+    it = [
+        {*listed("request_words", "back"), "hers", "his"} & set(words),
+        listed("request_words", "halting") & set(words),
+    ]
+    other = {"you", "u", "please", "pls"} & set(words) or request["drugs"] or request["orders"] or len(words) > 12
+    whether = begun in listed("request_words", "questioning") or request["said"].endswith("?")
+    return bool(all(it) and whether and not other and asks <= UNSAID | {"change", "meds", "may"})
+
+
 def _treatment(request: Request) -> dict[str, Any]:
     """The parts of the open chart that bear on a question of treatment, which itself is answered by no source."""
     said = request["said"]
@@ -152,6 +169,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
+    if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
+        return unique([*request["asks"], "labs"])  # "thyroid alright?"
     if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
         return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
@@ -210,6 +229,9 @@ def _reworded(text: str, said: str) -> str:
             parts[wrong[0]] = parts[wrong[0]].replace(old, new.upper() if old.isupper() else new)
             return " ".join(parts)
     words = [word.strip(edges) for word in said.replace("instead of", "not").split()]
+    told, held = ([word for word in some if word[:1].isdigit()] for some in (words, [p.strip(edges) for p in parts]))
+    if len(told) == len(held) == 1 and ("/" in told[0]) == ("/" in held[0]):  # "its 158/94, put that one in instead"
+        return text.replace(held[0], told[0])
     for new, denial, old in zip(words, words[1:], words[2:], strict=False):
         places = [at for at, part in enumerate(parts) if part.strip(edges) == old]
         if denial == "not" and len(places) == 1:
