@@ -5,6 +5,11 @@ import pytest
 from docgemma.llm import compute
 
 
+@pytest.fixture(autouse=True)
+def unset(monkeypatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
 @pytest.fixture
 def computer(monkeypatch, tmp_path):
     """A machine on paper: `cpus` logical processors, two a core where `threads_a_core` is 2."""
@@ -35,6 +40,13 @@ def computer(monkeypatch, tmp_path):
 )
 def test_threads_are_the_cores_that_this_process_may_use(computer, cpus, options, threads):
     computer(cpus, **options)
+    assert compute.usable_cores() == threads
+
+
+@pytest.mark.parametrize(("said", "threads"), [("1", 1), ("3,2", 3), ("64", 8), ("", 8)])
+def test_the_environment_may_ask_for_fewer(computer, monkeypatch, said, threads):
+    computer(8)
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
     assert compute.usable_cores() == threads
 
 

@@ -42,10 +42,10 @@ def compute_type(device: str, capability: tuple[int, int] | None = None) -> Comp
 
 
 def usable_cores() -> int:
-    """Physical cores that this process may run on; a container's quota counts."""
+    """Physical cores that this process may run on; a container's quota counts, and OMP_NUM_THREADS as for torch."""
     cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    siblings = (SYS / f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in cpus)
-    cores = len({_read(path) or path.parts[-3] for path in siblings})
+    cores = len({_read(SYS / f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or cpu for cpu in cpus})
+    cores = min(cores, int(os.environ.get("OMP_NUM_THREADS", "").partition(",")[0] or cores))
     limit, _, period = (_read(SYS / "fs/cgroup/cpu.max") or "max").partition(" ")
     return min(cores, max(1, round(int(limit) / int(period)))) if limit != "max" else cores
 
