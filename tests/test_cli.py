@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import docgemma
 from tests.models import smollm2_weights
 
 ENV = {key: value for key, value in os.environ.items() if not key.startswith("DOCGEMMA_")}
 
 
 def run(home: Path, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "docgemma", *args],
-        input=stdin, capture_output=True, text=True, timeout=120,
-        env={**ENV, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "DOCGEMMA_MODEL": "edge", **env},
-    )  # fmt: skip
+    ours = {"DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", "DOCGEMMA_MODEL": "edge"}
+    return docgemma(args, {**ENV, **ours, **env}, stdin=stdin)
 
 
 def assert_one_clear_line(done: subprocess.CompletedProcess, status: int, *words: str) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,15 +14,14 @@ from docgemma.errors import UnknownThreadError
 from docgemma.forget import written_at
 from docgemma.memory import last_checkpoints
 from docgemma.settings import Settings
+from tests.forked import docgemma
 
 SECRET = "zebrafish-sentinel"
 
 
 def run(home: Path, *args: str, umask: int = 0o022, **more: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "DOCGEMMA_HOME": str(home), "DOCGEMMA_SOURCES": "offline", **more}
-    return subprocess.run(
-        [sys.executable, "-m", "docgemma", *args], env=env, capture_output=True, text=True, umask=umask, timeout=120
-    )
+    return docgemma(args, env, umask=umask)
 
 
 def open_to_others(folder: Path) -> list[str]:
