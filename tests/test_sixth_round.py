@@ -238,3 +238,15 @@ def test_what_became_of_an_entry_is_told_from_what_happened(offline_agent, asked
     thread = offline_agent.ask("prescribe lansoprazole 15 mg od for patricia lindqvist")["thread"]
     offline_agent.decide(thread, "reject")
     assert told in offline_agent.ask(asked, thread=thread)["answer"].splitlines()
+
+
+def test_labels_of_what_is_taken_speak_of_the_result_alone(offline_agent) -> None:
+    """A contraindication by anemia, or bronchospasm of an inhaler, bears on neither hemoglobin nor saturation."""
+    assert "What labels" not in offline_agent.ask("Adeyemi hb?")["answer"]
+    assert "What labels" not in offline_agent.ask("Kowalczyk sats?")["answer"]
+    assert "methimazole (warning): agranulocytosis" in offline_agent.ask("petrova neutrophils?")["answer"]
+
+
+def test_a_dose_above_a_maximum_by_weight_is_told_by_weight_too(offline_agent) -> None:
+    lead = offline_agent.ask("is al-zahrani's plaquenil dose ok?")["lead"]
+    assert "is 400 mg a day (6.7 mg/kg), above the maximum of 300 mg a day (at 60 kg)." in lead

@@ -31,14 +31,14 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     stopping, and the gravest interactions among what is taken already."""
     request = known.request(state)
     asks = set(request["asks"])
-    fragments = _of_results(request)
+    fragments, against = _of_results(request)
     stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks else []
     listed = asks & LISTED or not asks
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]
         active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
-        lines = [line for name in active for line in _lines(name, fragments, context)] if fragments else []
+        lines = [line for name in active for line in _lines(name, fragments, context, against)] if fragments else []
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
@@ -91,26 +91,30 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     return [f"{STATED}{what}): {'; '.join(lines)}. Agree it with the team that does it."] if lines else []
 
 
-def _of_results(request: Request) -> list[str]:
-    """How labels name the results that are asked for."""
+def _of_results(request: Request) -> tuple[list[str], list[str]]:
+    """How labels name the results that are asked for: in warnings, and in contraindications."""
     asks = set(request["asks"])
     if asks & set(WRITES):
-        return []
+        return [], []
     asked = set(measures_in(" ; ".join([*request["measures"], request["said"]])))
-    effects = [entry["match"] for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
+    effects = [entry for entry in clinical("measure_labels")["effects"] if asked & set(entry["measures"])]
     if not (request["drugs"] and asks & {"may", "safe", "ddi"}):  # "contrast CT ok?": what is taken may speak of it
-        effects += [topic["match"] for topic in said_in(request["said"], "label_topics")]
-    return [fragment for match in effects for fragment in match]
+        topics = [topic for topic in said_in(request["said"], "label_topics") if topic.get("timed") or not effects]
+        effects += [topic for topic in topics if topic["name"] not in clinical("measure_labels")["aside"]]
+    against = [fragment for entry in effects if not entry.get("warns") for fragment in entry["match"]]
+    return [fragment for entry in effects for fragment in entry["match"]], against
 
 
-def _lines(medicine: str, fragments: list[str], context: Context) -> list[str]:
+def _lines(medicine: str, fragments: list[str], context: Context, against: list[str] | None = None) -> list[str]:
     """One line of its label, or none: boxed warning, contraindication, warning, in this order."""
     label = label_of(medicine, context)
     if label is None:
         return []
     boxed = filter(None, (label.boxed_warning or "").split(". "))
     parts = {"boxed warning": boxed, "contraindication": label.contraindications, "warning": label.warnings}
-    told = ((kind, text.rstrip(".")) for kind, texts in parts.items() for text in texts if names(fragments, text))
+    wanted = {"contraindication": fragments if against is None else against}
+    told = ((kind, text.rstrip(".")) for kind, texts in parts.items() for text in texts
+            if names(wanted.get(kind, fragments), text))  # fmt: skip
     return [f"{medicine} ({kind}): {text}" for kind, text in told][:2]
 
 

@@ -149,7 +149,9 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     if order.often < ALTERNATE and order.amount[0] > limit[0] / ALTERNATE:
         return Finding(MAJOR, f"{dosage} in one day is more than twice the maximum of {most} a day{why}.")
     total = order.amount[0] * order.often
-    given = f"{dosage} {order.frequency} is {told_amount((total, limit[1]))} a day"
+    weight = Decimal(str(order.patient.weight)) if order.patient.weight and " kg" in why else None
+    each = f" ({told_amount((round(total / weight, 1), limit[1]))}/kg)" if weight else ""
+    given = f"{dosage} {order.frequency} is {told_amount((total, limit[1]))} a day{each}"
     if total <= limit[0]:
         if order.often < 1:  # a weekly drug's maximum is that of one dose, which is compared by itself
             return None

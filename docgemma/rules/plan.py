@@ -170,7 +170,7 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     asks = set(request["asks"])
     active = known.chart_medications(state)
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
-    alone = len(names) > 1 and not asks - {"safe", "chat", "gk"}
+    alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
     together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
     waits = checked and known.people(state) and not known.charts(state)
