@@ -24,6 +24,7 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.refusal import ABILITIES, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
@@ -109,6 +110,7 @@ def _patient(
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
     lines = [*typed_lines(request, chart, date.today()), *frequency_lines(request, chart, drugs)]
+    lines += per_kg_lines(request["said"], chart)
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")

@@ -6,6 +6,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, ordered, replaced, unique
+from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
@@ -22,6 +23,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     """The request, completed from the last one."""
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
+    question = request["said"].endswith("?") or not request["orders"]
+    if (somebody or patient_open) and asks_per_kg(request["said"]) and question and asks <= UNSAID | {"rx", "labs"}:
+        named = {"drugs": request["drugs"] or ordered(request), "orders": [], "measures": [], "details": {}}
+        return replaced(request, asks=["may" if named["drugs"] else "meds"], meant="asked", **named)
     if (somebody or patient_open) and _of_stopping(request):
         return replaced(request, asks=["meds", "alg"], meant="", measures=[])
     if "fix" in asks and last:

@@ -1,0 +1,26 @@
+"""Doses by body weight are worked out from the chart's weight, or it is said that there is none."""
+
+import pytest
+
+from docgemma.rules.per_kg import NO_WEIGHT, per_kg_lines
+
+
+def chart(weight):
+    told = {"name": "Body weight", "value": weight, "unit": "kg", "date": "2026-11-17", "flag": "", "history": []}
+    vitals = [told] if weight else []
+    amoxicillin = {"name": "amoxicillin", "dosage": "800 mg twice daily", "active": True, "started": "", "reason": ""}
+    return {"vitals": vitals, "labs": [], "medications": [amoxicillin]}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("mg per kg per day?", "800 mg twice daily is 1,600 mg a day: about 76 mg/kg a day, 38.1 mg/kg a dose, at 21 kg."),
+     ("90/kg/day, what's that per dose bid", "90 mg/kg a day is 945 mg a dose, 1,890 mg a day at 21 kg."),
+     ("15 mg/kg tds", "15 mg/kg is 315 mg a dose, 945 mg a day at 21 kg."),
+     ("15mg/kg per dose?", "15 mg/kg is 315 mg a dose at 21 kg."),
+     ("10 mg/kg twice daily", "is 210 mg a dose, 420 mg a day"),
+     ("5 mcg/kg/min", "is not worked out here"), ("his weight in kg?", "")],
+)  # fmt: skip
+def test_a_dose_per_kg_is_worked_out_with_the_recorded_weight(said, told):
+    assert told in " ".join(per_kg_lines(said, chart(21)))
+    assert per_kg_lines(said, chart(None)) == ([NO_WEIGHT] if told else [])
