@@ -96,7 +96,9 @@ def test_a_dose_of_the_record_is_held_against_its_limit(offline_agent) -> None:
         "Do not exceed atorvastatin 20 mg daily. The record has atorvastatin 40 mg once daily at bedtime."
     )
     stop = offline_agent.ask("metformin & contrast, when do we actually have to stop it")["lead"]
-    assert stop.startswith("Metformin warnings: stop at or before iodinated contrast")
+    assert (
+        stop.startswith("Metformin, contrast imaging (US label") and "): stop at or before iodinated contrast" in stop
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,3 +252,32 @@ def test_labels_of_what_is_taken_speak_of_the_result_alone(offline_agent) -> Non
 def test_a_dose_above_a_maximum_by_weight_is_told_by_weight_too(offline_agent) -> None:
     lead = offline_agent.ask("is al-zahrani's plaquenil dose ok?")["lead"]
     assert "is 400 mg a day (6.7 mg/kg), above the maximum of 300 mg a day (at 60 kg)." in lead
+
+
+@pytest.mark.parametrize(
+    ("asked", "lead"),
+    [
+        ("how long before surgery do i stop eliquis", "stop 24 to 48 hours before elective surgery"),
+        ("combined pill & a big op with bed rest after. how long off beforehand", "stop 4 weeks before major surgery"),
+        ("how do you take doxycycline", "take with water, upright"),
+        ("max tylenol a day in cirrhosis", "Acetaminophen at most, oral, for cirrhosis: 2,000 mg a day"),
+        ("tramadol max per day over 75", "75 years or older: at most 300 mg a day"),
+        ("starting dose losartan?", "no usual one is stored; the maximum is 100 mg."),
+        ("how many days can ketorolac be given", "At most 5 days in adults"),
+        ("is xarelto ok with food", "does not mention food."),
+        ("john smith abc-123 for contrast CT, what about his metformin", "stop at or before iodinated contrast"),
+        ("john smith abc-123: can his metformin be crushed", "does not mention administration."),
+        (
+            "al zahrani on plaquenil, what does her dose come to per kilo",
+            "is 400 mg a day (6.7 mg/kg), above the maximum",
+        ),
+    ],
+)
+def test_what_the_label_data_hold_of_what_is_asked_leads(offline_agent, asked, lead) -> None:
+    assert lead in offline_agent.ask(asked)["lead"]
+
+
+def test_a_grave_finding_stands_before_what_the_label_says_to_the_question(offline_agent) -> None:
+    told = offline_agent.ask("pt on nardil, our anaesthetists like pethidine. problem?")["answer"]
+    assert told.startswith("Contraindicated interaction: phenelzine with meperidine.")
+    assert "stop 10 days before" in told.splitlines()[2]

@@ -63,8 +63,9 @@ def compose(
     ]
     told = "\n".join(fact.sentence for block in blocks for fact in block)
     blocks = unique([*blocks, *_rest(state, told)])
-    lead, gone = conclusion([fact for block in blocks for fact in block], state, checks)
-    blocks = unique([fact for fact in block if fact != gone] for block in blocks)
+    front, gone = conclusion([fact for block in blocks for fact in block], state, checks)
+    lead = next(iter(front), None)
+    blocks = unique([front[1:], *([fact for fact in block if fact not in gone] for block in blocks)])
     missing, lines = unserved(state, request, Answer(lead, blocks, []).plain, bool(definition))
     return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
 

@@ -182,11 +182,20 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
     if len(drugs) > 1 and not about and set(request["measures"]) & {drug["said"] for drug in drugs}:
         return unique([*(ask for ask in request["asks"] if ask not in TOPICS), "ddi"])  # "pip taz + vanc + furos"
-    beside = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))
-    if "ddi" in asks and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
-        return unique([*request["asks"], "safe"])
+    told = said_in(request["said"], "label_topics")
+    beside = any(topic.get("beside") or topic.get("timed") for topic in told)
+    loose = "ddi" in asks or asks <= UNSAID
+    if loose and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
+        return unique([*(ask for ask in request["asks"] if ask not in UNSAID), "safe"])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
+    if (
+        drugs
+        and about
+        and asks <= UNSAID | {"meds"}
+        and any(topic.get("doses") and not topic.get("alone") for topic in told)
+    ):
+        return unique([*request["asks"], "may"])  # "what does her dose come to per kilo"
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
         return unique([*request["asks"], "may"])
     pronoun = listed("request_words", "persons") & set(plain(request["said"]).replace("'s", "").split())

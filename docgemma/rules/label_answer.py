@@ -1,7 +1,7 @@
 """What a drug's label says to what was asked of it, the asked-for first; maximum doses worked
 out for the age, weight and kidneys that are known. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -11,8 +11,9 @@ from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
+from docgemma.rules.label_topics import held_of, label_line
 from docgemma.rules.layout import Fact, sentences
-from docgemma.rules.lead import AT_MOST
+from docgemma.rules.lead import AT_MOST, SAYS
 from docgemma.rules.order_check import UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, as_told, patient_state
 from docgemma.state import Request, ToolResult
@@ -23,8 +24,8 @@ from docgemma.text.words import names, plain
 def label_facts(
     item: ToolResult, request: Request, brief: bool, chart: Mapping[str, Any] | None = None, before: str = ""
 ) -> list[Fact]:
-    """The label: its boxed warning, what was asked of it, then its contraindications, warnings and maximum dose. A
-    plain answer to what was asked comes first; to a dose, the maximum for the age, weight and kidneys known."""
+    """The label: what was asked of it, then its boxed warning, contraindications, warnings and maximum dose; to a dose,
+    the maximum for the age, weight and kidneys known. Beside a chart (`brief`) only how and when a drug is used."""
     data = item["result"]
     drug, most = data["drug"], data["max_daily_dose"]
     name = f"{drug[:1].upper()}{drug[1:]}"
@@ -44,7 +45,6 @@ def label_facts(
         more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    told: list[Fact] = []
     topics = said_in(" ; ".join([*request["measures"], request["said"], before]), "label_topics")
     asked = {topic["name"] for topic in topics}
     stated = as_told(f"{before} ; {request['said']}", UNKNOWN)
@@ -54,30 +54,28 @@ def label_facts(
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
-    several = len(topics) > 1 and not brief
-    first = [fact for fact in facts if several and all(names(topic["match"], fact.sentence) for topic in topics)]
-    for topic in [] if brief else topics:
-        held = [] if chart or warned else _of_topic(topic, data.get("condition_rows", []))
-        first += [Fact(text, f"{name}, {topic['name']} (US label and criteria, {NOT_VERIFIED})") for text in held]
-        found = [fact for fact in [*facts, *more, *limits] if names(topic["match"], fact.sentence)]
-        absent = f"What is stored of the label of {drug} does not mention {topic['name']}."
-        boxed = any(names(topic["match"], fact.sentence) for fact in box)
-        told += found or ([] if boxed or held else sentences([absent]))
+    timed = [topic for topic in topics if topic.get("timed")]
+    timed = [topic for topic in timed if not topic.get("alone")] or timed
+    topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
+    first: list[Fact] = []
+    told: list[Fact] = []
+    for topic in timed if brief else topics:
+        lines = [*facts, *box, *(limits if topic.get("doses") else [])] if topic in timed else []
+        skipped = (chart or warned) and topic not in timed
+        texts = [] if skipped else held_of(topic, topics, lines, data, request["said"])
+        found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
+        stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
+        absent = not (texts or found or names(topic.get("also", []), stored) or (brief and topic.get("stated")))
+        title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
+        texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
+        first += [Fact(text, title, text if absent else "") for text in texts if text not in said]
+        told += [] if topic in timed and texts else found
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
-    if not mine:  # one plain answer to what was asked
+    else:  # one plain answer to what was asked
         first += [fact for fact in told if not fact.title or fact == more[0]]
+    said = {fact.text for fact in first}
+    box, facts = ([fact for fact in lines if not fact.title or label_line(fact) not in said] for lines in (box, facts))
     general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
-    return [*mine, *first, *box, *told, *facts, *([] if brief or told or mine else general), *sentences(fallback)]
-
-
-def _of_topic(topic: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What conditions say of a topic: "below 30 mL/min: ineffective and toxic (Contraindications; Beers 2023)."."""
-    about, told = {topic["name"], *topic.get("rows", [])}, []
-    for row in sorted(rows, key=lambda row: -row["when"].get("egfr_below", 0)):
-        least = str(row["when"].get("egfr_below", ""))
-        if about & {*row["when"], row["when"].get("problem")}:
-            bound = f"eGFR below {least}: " if least not in row["says"] else ""
-            told.append(f"{bound}{row['says']} ({row['section']}).")
-    return told
+    return [*mine, *first, *told, *box, *facts, *([] if brief or told or mine else general), *sentences(fallback)]

@@ -13,6 +13,7 @@ from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDE
 from docgemma.rules.refusal import refusals
 from docgemma.rules.typed import YOU_WROTE
 from docgemma.state import AgentState, Request
+from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names
 
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
@@ -20,14 +21,31 @@ SHOWN_BELOW = ("Results to weigh", "Duplicate:", RECORDED_ALLERGIES)  # findings
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
+SAYS = f"US label and criteria, {NOT_VERIFIED}"  # what is held of a topic that was asked about
+GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction")
 LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
 
 
-def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
-    """The fact that leads, None where nothing can be concluded; and the fact that it says whole, to be left out."""
+def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> tuple[list[Fact], list[Fact]]:
+    """The facts that lead, none where nothing can be concluded; and those that they say whole, to be left out. What
+    labels say to what was asked leads too, behind what is grave."""
+    lead, gone = _concluded(facts, state, checks)
+    told, left = ([lead] if lead else []), ([gone] if gone else [])
+    held = list({fact.text: fact for fact in reversed(facts) if SAYS in fact.title}.values())[::-1]
+    first = {fact.title: fact for fact in reversed(held)}
+    asked = [fact for fact in held if first[fact.title] is fact and fact not in left][:FEW]
+    if not asked or refusals(known.request(state)):
+        return told, left
+    says = [_says(fact, fact.sentence) for fact in asked]
+    grave = lead and (lead.text.startswith(GRAVE) or SAYS in lead.text or AT_MOST in lead.text)
+    return [*told, *says] if grave else [*says, *told], [*asked, *left]
+
+
+def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
+    """What can be concluded without what labels say to what was asked; and the fact that it says whole."""
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
@@ -51,9 +69,11 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return led if led[0] else next((_moved([fact], "") for fact in limits), led)
     if len(labels) == 1 and not pairs:
         return _moved([fact for fact in facts if fact.cite], "")
-    if len(pairs) != 1 or labels or not (listed := pairs[0]["result"]["interactions"]):
+    if len(pairs) != 1 or not (listed := pairs[0]["result"]["interactions"]):
         return None, None
     worst = listed[0]["severity"].lower()
+    if labels and worst not in SEVERITIES[:2]:
+        return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
     return _says(facts[0], f"{kind}: {gravest}."), None

@@ -1,0 +1,83 @@
+"""What the label data hold of one topic that was asked about, what answers it best first. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from docgemma.rules.dose_answer import LIMITS, told_row
+from docgemma.rules.dose_check import route_of
+from docgemma.rules.layout import Fact
+from docgemma.rules.order_check import RANKS
+from docgemma.rules.patient_state import UNKNOWN
+from docgemma.text.words import SHORT, names, plain
+
+Row = Mapping[str, Any]
+Topic = Mapping[str, Any]  # of data/clinical/label_topics.yaml
+BOUNDS = {"egfr_below": "eGFR below {}", "age_from": "{} years and older", "age_below": "below {} years"}
+SECTIONS = ("boxed warning", "contraindications", "warnings")
+
+
+class Held(NamedTuple):
+    """A line as it is told, the words by which it is found, whether it is for those whom the topic is about."""
+
+    text: str
+    words: str
+    about: bool = False
+
+
+def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: Row, said: str) -> list[str]:
+    """What conditions and doses say of a topic: "eGFR below 30: ineffective and toxic (Contraindications)"; of how and
+    when a drug is used lines of the label (`facts`) too. What fits most of what is asked first, then the gravest."""
+    route, timed, asked = route_of(said), topic.get("timed"), plain(said)
+    about = {topic["name"], *topic.get("rows", [])}
+    rows = [row for row in data.get("condition_rows", []) if not route or row["when"].get("route", route) == route]
+    rows.sort(key=lambda row: (RANKS[row["rank"]], -row["when"].get("egfr_below", 0)))
+    held = [Held(_told(row), " ; ".join([row["says"], *_words(row)]), _is_about(row, topic, about)) for row in rows]
+    bound = {item.text for item in held}
+    held += [Held(label_line(fact), fact.text) for fact in facts if fact.title]
+    held = [item for item in held if item.about or (timed and names(topic["match"], item.words))]
+    doses = [row for row in data.get("dose_rows", []) if LIMITS & set(row) and (not route or row.get("route") == route)]
+    mine = [row for row in doses if about & set(row) or names(topic["match"], row.get("for", ""))]
+    texts = [] if timed else [f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in mine]
+    held += [Held(text, text, True) for text in texts]
+    phrases = {phrase for other in topics if other.get("timed") for phrase in other["said"]}
+    told = " ".join(phrase for phrase in phrases if f" {phrase} " in f" {asked} ").split()
+    words = {word for word in asked.split() if len(word) >= SHORT and word not in told}
+    others, numbered = [other["match"] for other in topics if other != topic], timed or "egfr_below" in about
+    near = {item: sum(names([word], item.words) for word in words) for item in held}
+    fit = {item: near[item] / 2 + sum(names(match, item.text) for match in others) for item in held}
+    held.sort(key=lambda item: (not item.about, -fit[item], numbered and not any(map(str.isdigit, item.text))))
+    lines = list(dict.fromkeys(item.text for item in held))
+    if not topic.get("usual") or not lines or set(lines) - bound:
+        return lines
+    most = f"; the maximum is {data['max_daily_dose'] or 'not stored either'}" if "dose" in topic["name"] else ""
+    none = f"no usual one is stored{most}."  # what is held is for some patients only
+    return [*lines, none] if near[held[0]] else [none, *lines]
+
+
+def label_line(fact: Fact) -> str:
+    """A line of the label with its section: "half-life of weeks to months (warnings)"."""
+    return f"{fact.text.rstrip('.')}{next((f' ({name})' for name in SECTIONS if name in fact.title), '')}."
+
+
+def _words(row: Row) -> list[str]:
+    return list(row["when"].get("chart_words", []))
+
+
+def _is_about(row: Row, topic: Topic, about: set[str]) -> bool:
+    """Whether a row is for patients of whom a topic speaks."""
+    words = _words(row)
+    said = set(topic["said"]) & set(words) if topic.get("timed") else names(topic["match"], " ; ".join(words))
+    return bool(said or about & {*row["when"], row["when"].get("problem")})
+
+
+def _told(row: Row) -> str:
+    """A row, with whom it is for where its words do not say it: "eGFR below 30: start low (Warnings)"."""
+    when, says = row["when"], row["says"]
+    named = [when["problem"]] if "problem" in when else _words(row)[:1]
+    words = [word[:5] for name in [*named, *_words(row)] for word in plain(name).split() if len(word) >= SHORT]
+    bounds = [] if any(f" {word}" in f" {plain(says)}" for word in words) else named
+    bounds = [
+        *bounds,
+        *(form.format(when[key]) for key, form in BOUNDS.items() if str(when.get(key, says)) not in says),
+    ]
+    return "".join([*(f"{bound}: " for bound in bounds), f"{says} ({row['section']})."])
