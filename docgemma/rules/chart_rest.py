@@ -31,7 +31,7 @@ def rest_of_chart(request: Request, chart: Chart, told: str) -> list[str]:
         most = NOTES_SHOWN if ask == "notes" else MOST
         more = f"; and {len(left) - most} more" if len(left) > most else ""
         lines += [f"{head}: {'; '.join(_brief(line) for line in left[:most])}{more}."] if left else []
-        if not chart[key] and plain(none) not in said:
+        if not chart[key] and plain(none.partition(",")[0]) not in said:
             allergies = "No known allergies (documented)." if chart["no_known_allergies"] else none
             lines += [allergies] if ask == "alg" else []
             empty += [head.casefold()] if ask != "alg" else []
