@@ -23,7 +23,16 @@ from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import intent
 
 QUESTION = "Prescribe lisinopril 10 mg once daily for def-456"
-DONE, PENDING_LEFT = 0, 7
+DONE = 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded(prepared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a turn loads (modules, reader, drug names) is loaded once: every process that is forked here has it."""
+    folder = Path(shutil.copytree(prepared_home, tmp_path_factory.mktemp("loaded") / "home"))
+    llm = intent(ScriptedLLM(), "prescribe_medication")
+    with Agent(Settings(home=folder, sources="offline"), llm=llm) as agent:
+        assert agent.ask(QUESTION)["pending_write"]
 
 
 def test_kill_at_every_boundary_writes_exactly_once_on_sqlite(home: Path, tmp_path: Path) -> None:
