@@ -17,9 +17,10 @@ run: .venv/.run
 	@for question in $(TOUR); do echo "> $$question"; $(BIN)/docgemma ask "$$question" || exit; echo; done
 	@echo 'Your turn: $(BIN)/docgemma ask "…"   or   $(BIN)/docgemma chat'
 
-# a worker a core, each file whole; one thread each, or torch's threads wait for one another (four times slower)
+# a worker a core, each file whole, the longest first (tests/conftest.py); one thread each, or torch's threads wait for
+# one another (four times slower)
 test: lint types
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
 
 check: lint types
 	$(BIN)/python -m pytest -p no:nbmake -o addopts="-q --strict-markers --benchmark-disable" -m "not slow and not torch" $(FAST)

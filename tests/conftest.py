@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import jsonschema
@@ -18,7 +19,18 @@ from docgemma.settings import Settings
 from tests.models import MODEL_HOME
 from tests.scripted import ScriptedLLM
 
+# by the time they take; what begins last must be short, or one worker waits for the other
+LONGEST_FIRST = (
+    "test_kaggle test_notebooks test_rcm_golden test_llm_decoding test_kill test_llm_schemas test_demo_browser "
+    "test_conversations_browser test_banner_card_browser test_hands_browser test_cli test_api test_mcp_server"
+).split()
+PARSED: dict[tuple, list[dict]] = {}
 CONTRACT = json.loads((PACKAGE / "api" / "report.schema.json").read_text(encoding="utf-8"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +109,23 @@ def valid():
         return result
 
     return check
+
+
+@pytest.fixture
+def pages_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PDF that many tests bring is parsed once: that it is read rightly is tests/test_rcm_pdf.py's matter."""
+    from docgemma.rcm import pdf
+
+    parse = pdf.pages_of
+
+    def pages_of(path: Path, start: int = 1) -> Iterator[dict]:
+        about = path.stat()
+        key = (path, start, about.st_mtime_ns, about.st_size)
+        if key not in PARSED:
+            PARSED[key] = list(parse(path, start))
+        yield from deepcopy(PARSED[key])
+
+    monkeypatch.setattr(pdf, "pages_of", pages_of)
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_a_file_of_cases_is_recognised_and_a_bad_one_refused(tmp_path: Path) -> 
         load_rcm_cases(GOLDEN, "no-such-case")
 
 
-def test_the_edge_model_passes_the_golden_set(settings: Settings) -> None:
+def test_the_edge_model_passes_the_golden_set(settings: Settings, pages_read_once: None) -> None:
     done = rcm_golden.run_rcm_cases(load_rcm_cases(GOLDEN), settings, load_llm("edge", settings))
     wrong = {one.case.id: one.why for one in done if one.why and not one.case.needs_larger}
     assert {name: why for name, why in wrong.items() if name not in KNOWN} == {}

@@ -6,7 +6,7 @@
     natural.json      sets: set, passed, total, failed, metrics (as `docgemma eval --json`)
     scenarios.json    film: whether a browser was there; unmet: promises that were not kept; files in scenarios/
     speed.json        calls: seconds of a generation by node; load, decoding, peak memory of each GPU
-    experiments.json  suites: as `docgemma experiments run SUITE --quick --json`
+    experiments.json  suites: as `docgemma experiments run SUITE --quick --json` (of a sample: `--n` cases)
 
 A part that failed holds {"not_run": why} instead; the parts after it are run.
 """
@@ -153,16 +153,17 @@ class Evidence:
         return {"calls": rows, "generations": len(self.calls), "peak_gb": peaks, "says": says}
 
     def experiments(self) -> dict[str, Any]:
-        """Every suite's quick form, each in a process of its own: the model here is closed first, to make room."""
+        """Every suite's quick form, or of a sample its cases, in a process each: the model here is closed first."""
         release()
         try:
             suites = [suite["name"] for suite in self._command("list")["suites"]][: self.sample]
         except ConfigError as error:
             return {"not_run": error.line()}
         found = []
+        few = ["--n", str(self.sample)] if self.sample else ["--quick"]
         for name in suites:
             try:
-                found.append(self._command("run", name, "--quick"))
+                found.append(self._command("run", name, *few))
             except (ConfigError, subprocess.TimeoutExpired) as error:
                 found.append({"suite": name, "not_run": str(error)[:200]})
         return {"suites": found, "says": f"{len(found)} suites"}
