@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,20 +19,18 @@ def postgres_programs() -> Path | None:
 
 
 @contextlib.contextmanager
-def postgres_server(folder: Path) -> Iterator[str]:
-    """Start a server of our own on a free loopback port; yields its address."""
+def postgres_server() -> Iterator[str]:
+    """Start a server of our own on a free loopback port; yields its address.
+
+    Its files are not in pytest's folder: every pytest that starts closes that to other users, such as PostgreSQL's.
+    """
     programs = postgres_programs()
     if programs is None:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    data = folder / "pgdata"
-    data.mkdir()
+    data = Path(tempfile.mkdtemp(prefix="docgemma-postgres-"))
     root = os.geteuid() == 0  # PostgreSQL refuses to run as root
     if root:
-        for path in (folder, data):
-            shutil.chown(path, "postgres")
-        for path in [folder, *folder.parents]:
-            if path.stat().st_uid == 0 and path != Path("/"):
-                path.chmod(path.stat().st_mode | 0o011)
+        shutil.chown(data, "postgres")
     user = {"user": "postgres", "group": "postgres", "extra_groups": []} if root else {}
     run = {"check": True, "capture_output": True, "cwd": data, **user}
     subprocess.run([programs / "initdb", "-A", "trust", "-U", "docgemma", "--no-sync", "-D", data], **run)
@@ -43,6 +42,7 @@ def postgres_server(folder: Path) -> Iterator[str]:
         yield f"postgresql://docgemma@127.0.0.1:{port}/postgres"
     finally:
         subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **{**run, "check": False})
+        shutil.rmtree(data, ignore_errors=True)
 
 
 def free_port() -> int:

@@ -501,12 +501,10 @@ def scripted_began(agent: Agent) -> bool:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_conversations_are_listed_newest_first_and_by_their_owner_alone(
-    database: str, settings: Settings, scripted: ScriptedLLM, tmp_path: Path
+    database: str, settings: Settings, scripted: ScriptedLLM
 ) -> None:
-    folder = tmp_path / "server"
-    folder.mkdir()
     with contextlib.ExitStack() as stack:
-        db = stack.enter_context(postgres_server(folder)) if database == "postgres" else None
+        db = stack.enter_context(postgres_server()) if database == "postgres" else None
         agent = stack.enter_context(Agent(settings.model_copy(update={"db": db}), llm=scripted))
         for number, thread in enumerate(["api.a_b.1", "api.a_b.2", "api.axb.3", "web.a_b.4", "api.a_b.1"]):
             scripted.enqueue("intent_classify", {"intent": "DIRECT", "task_summary": "x", "suggested_tool": None})

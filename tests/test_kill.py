@@ -41,8 +41,8 @@ def test_kill_at_every_boundary_writes_exactly_once_on_sqlite(home: Path, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory):
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as address:
+def postgres():
+    with postgres_server() as address:
         yield address
 
 

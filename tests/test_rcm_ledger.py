@@ -49,8 +49,8 @@ def filled(ledger: Ledger, rows: int = 5) -> Ledger:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as address:
+def postgres() -> Iterator[str]:
+    with postgres_server() as address:
         yield address
 
 
