@@ -238,16 +238,16 @@ def test_a_quote_bears_out_nothing_that_its_sentence_denies_plans_considers_or_s
     assert faults(claim(said, quote), [document(text)])
 
 
-def test_the_side_that_is_asked_for_is_held_against_the_quote_and_its_sentence():
+def test_the_side_that_is_claimed_is_held_against_the_quote_and_its_sentence():
     text = "The left knee shows severe osteoarthritis. Both hips are normal."
-    said = claim("Severe osteoarthritis.", "severe osteoarthritis.")
-    assert faults(said, [document(text)], side="right") == ["the quote is of the other side"]
-    assert not faults(said, [document(text)], side="left")
-    assert not faults(claim("Normal hips.", "Both hips are normal."), [document(text)], side="right")
+    said = [claim(f"Severe osteoarthritis, {side}.", "severe osteoarthritis.") for side in ("right", "left")]
+    assert faults(said[0], [document(text)]) == ["the quote is of the other side"]
+    assert not faults(said[1], [document(text)])
+    assert not faults(claim("The right hip is normal.", "Both hips are normal."), [document(text)])
 
 
 def who(name: str = "", born: str = "") -> Identity:
-    return Identity(name=name, birth_date=born, member_id="", payer="")
+    return Identity(name=name, birth_date=born)
 
 
 @pytest.mark.parametrize(
@@ -330,9 +330,9 @@ def test_confidence_is_the_weighted_formula_and_says_what_a_missing_part_weighs(
 
 
 def test_what_a_person_must_see_is_said_line_by_line():
-    assert escalation([judged("MET")], [], [], 0.95, False) == []
+    assert escalation([judged("MET")], [], False, 0.95, False) == []
     pair = contradictions([document("Left knee pain.")], question="right knee MRI?", today=TODAY)
-    lines = escalation([judged("NOT DOCUMENTED")], pair, ["major"], 0.6, True)
+    lines = escalation([judged("NOT DOCUMENTED")], pair, True, 0.6, True)
     assert [line.split(":")[0].split(" is ")[0] for line in lines] == [
         REVIEW, "Contradiction", "Insufficient Documentation", "Confidence", "The result",
     ]  # fmt: skip

@@ -95,7 +95,7 @@ def test_of_two_dated_visits_the_later_one_counts():
 
 def test_pages_that_name_another_patient_show_nothing():
     notes = document("Patient: Renee Boudreaux\n14 weeks of PT, no relief.")
-    asked = Identity(name="Maria Gonzalez", birth_date="", member_id="", payer="")
+    asked = Identity(name="Maria Gonzalez", birth_date="")
     judged, claims = judge(policy(PT), [notes], None, side="", today=TODAY, asked=asked)
     assert judged[0]["verdict"] == "NOT DOCUMENTED"
     assert judged[0]["quote"] == ""

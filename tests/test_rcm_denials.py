@@ -10,7 +10,8 @@ import pytest
 from docgemma.errors import StoreError
 from docgemma.experiments.statistics import wilson
 from docgemma.paths import data_file
-from docgemma.rcm.denials import ENOUGH, HIGH, MEDIUM, analyze, words
+from docgemma.rcm.denials import ENOUGH, HIGH, MEDIUM, WORDS, analyze
+from docgemma.rcm.sentences import lists
 
 HISTORY = data_file("rcm", "denials", "denials.csv")
 NORTHGATE, PRAIRIE = "Northgate Health Plan", "Prairie Community Care"
@@ -44,7 +45,7 @@ def test_the_history_is_what_its_generator_makes(tmp_path: Path) -> None:
 
 def test_the_history_is_large_and_says_why_each_was_denied() -> None:
     assert len(rows()) >= 800
-    known = {item["reason"] for item in words()["elements"].values()} | set(words()["others"])
+    known = {item["reason"] for item in lists(WORDS)["elements"].values()} | set(lists(WORDS)["others"])
     for row in rows():
         assert (row["outcome"] == "denied") == bool(row["reason"]) and (
             row["reason"] or "not a covered benefit"
@@ -55,10 +56,10 @@ def test_the_history_is_large_and_says_why_each_was_denied() -> None:
 
 def test_tables_and_words_name_the_same_things() -> None:
     tables = build().tables()
-    assert list(tables["Payers"]) == words()["payers"]
-    assert set(tables["Procedures"]) == set(words()["procedures"])
-    assert set(tables["Elements"]) == set(words()["elements"])
-    assert set(tables["Denials whatever is documented"]) == set(words()["others"])
+    assert list(tables["Payers"]) == lists(WORDS)["payers"]
+    assert set(tables["Procedures"]) == set(lists(WORDS)["procedures"])
+    assert set(tables["Elements"]) == set(lists(WORDS)["elements"])
+    assert set(tables["Denials whatever is documented"]) == set(lists(WORDS)["others"])
 
 
 @pytest.mark.parametrize("lacks", [[], ["functional limitation"], ["conservative therapy"], ["follow-up plan"]])
@@ -148,7 +149,7 @@ def test_a_criterion_that_no_list_names_is_never_taken_for_a_complete_request() 
 def test_a_missing_history_is_an_error_and_not_an_unknown_risk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "rcm" / "denials"
     folder.mkdir(parents=True)
-    words()
+    lists(WORDS)
     (folder / "denials.csv").write_text("no,history\n1,2\n")
     monkeypatch.setenv("DOCGEMMA_DATA", str(tmp_path))
     with pytest.raises(StoreError):

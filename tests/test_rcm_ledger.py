@@ -116,10 +116,10 @@ def everything(ledger: Ledger) -> list[dict[str, Any]]:
 def test_what_is_written_is_read_back_the_same(ledger: Ledger) -> None:
     filled(ledger)
     found = ledger.rows("s")
-    assert [entry["id"] for entry in found] == [1, 2, 3, 4, 5] and ledger.rows("t") == [] and ledger.row(6) is None
+    assert [entry["id"] for entry in found] == [1, 2, 3, 4, 5] and ledger.rows("t") == []
     wanted = {**row(3), "confidence_score": 90.43, "write_key": "k3", "previous_hash": found[2]["row_hash"], "id": 4}
-    entry = ledger.row(4)
-    assert entry and entry == {**wanted, "created_at": entry["created_at"], "row_hash": entry["row_hash"]}
+    entry = found[3]
+    assert entry == {**wanted, "created_at": entry["created_at"], "row_hash": entry["row_hash"]}
     assert entry["created_at"][10] == "T" and entry["created_at"].endswith("Z")
     assert (
         abs(time.time() - time.mktime(time.strptime(entry["created_at"][:19], "%Y-%m-%dT%H:%M:%S")) + time.timezone)
@@ -132,7 +132,8 @@ def test_the_hash_can_be_recomputed_by_hand(ledger: Ledger) -> None:
     readme = data_file("rcm", "ledger", "README.md").read_text("utf-8").split("## What is found")[0]
     *lines, compared = [line.strip() for line in readme.splitlines() if line.startswith("    ")]
     filled(ledger)
-    for entry in [ledger.row(2), ledger.row(ledger.write({**row(1), "page_number": None, "confidence_score": 100}))]:
+    ledger.write({**row(1), "page_number": None, "confidence_score": 100})
+    for entry in ledger.rows("s")[1::4]:
         names = {"row": entry, "json": json, "hashlib": hashlib, "Decimal": Decimal}
         exec("\n".join(lines), names)
         assert eval(compared, names), entry
@@ -478,8 +479,8 @@ def test_the_longest_values_and_missing_ones_are_kept(ledger: Ledger) -> None:
     ledger.write({**row(1), "confidence_score": 100, "auditor_result": "ESCALATED"})
     ledger.write({**row(1), "confidence_score": 0})
     assert ledger.verify() == [] and [entry["confidence_score"] for entry in ledger.rows("s")] == [100.0, 0.0]
-    found = ledger.row(1)
-    assert found and found["page_number"] is None and found["verbatim_quote"] == long["verbatim_quote"]
+    found = ledger.rows("s" * 128)[0]
+    assert found["page_number"] is None and found["verbatim_quote"] == long["verbatim_quote"]
 
 
 def test_only_its_owner_can_read_the_files(tmp_path: Path) -> None:

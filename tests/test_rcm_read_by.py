@@ -8,8 +8,8 @@ import yaml
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 from docgemma.rcm.criteria import judge
-from docgemma.rcm.passages import passages
 from docgemma.rcm.policy_files import load_policies
+from docgemma.rcm.read_by import passages
 from docgemma.rcm.records import Criterion, Policy
 from docgemma.rcm.sentences import sentences_of
 from docgemma.reading.encoder import Encoder

@@ -8,13 +8,13 @@ import pytest
 from docgemma.paths import data_file
 from docgemma.rcm.criteria import _either, judge
 from docgemma.rcm.extract import policy_index
-from docgemma.rcm.header import identity_of
+from docgemma.rcm.header import identities_of
 from docgemma.rcm.measures import holds
 from docgemma.rcm.patterns import Finding
 from docgemma.rcm.people import _means, settle, with_name
 from docgemma.rcm.policy_files import load_policies
-from docgemma.rcm.records import Identity
-from docgemma.rcm.scope import Named, Person, Wanted, intent_of, names_service, nearest, payer_in
+from docgemma.rcm.records import Identity, Person
+from docgemma.rcm.scope import Named, Wanted, intent_of, names_service, nearest, payer_in
 from docgemma.rcm.sentences import sentences_of
 from docgemma.rcm.sides import sides
 from docgemma.reading.reader import load_reader
@@ -38,12 +38,12 @@ THERAPY = {"name": ["pt"], "unit": "week", "at_least": 6}
     ],
 )
 def test_header_lines_without_labels(line, name, born):
-    told = identity_of(document(line))
+    told = identities_of(document(line))[0]
     assert (told["name"], told["birth_date"]) == (name, born)
 
 
 def paper(name: str, born: str) -> Identity:
-    return Identity(name=name, birth_date=born, member_id="", payer="")
+    return Identity(name=name, birth_date=born)
 
 
 def test_a_document_that_gives_but_another_birth_date_is_not_judged_as_the_patients():
@@ -136,9 +136,9 @@ def test_a_number_of_years_ago_is_not_the_one_of_now(old, verdict):
 
 def test_the_columns_of_a_first_line_name_the_patient_whom_the_question_means():
     note = document("Surgery clinic\nDenise HOLLOWAY    10/14/1980    Cedar Mutual\nHeavy since 2010.")
-    found = with_name(identity_of(note), note, ["Denise Holloway, born 1980-10-14"])
+    found = with_name(identities_of(note), note, ["Denise Holloway, born 1980-10-14"])[0]
     assert (found["name"], found["birth_date"]) == ("Denise Holloway", "1980-10-14")
-    assert with_name(identity_of(note), note, ["Denise Hollis, born 1980-10-14"])["name"] == ""
+    assert with_name(identities_of(note), note, ["Denise Hollis, born 1980-10-14"])[0]["name"] == ""
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Ledger:
             raise Problem(422, detail, "Quote it word for word, with its page.")
         row = given.model_dump() | {"session_id": session, "policy_id": given.policy_id or ""}
         try:
-            number = open_ledger(self.agent.settings.db_location).write(row, key)  # type: ignore[arg-type]
+            number = open_ledger(self.agent.settings.db_location).write(row, key)
         except UsageError as error:  # names a column or a row, and nobody
             raise Problem(422, f"Nothing was written. {error}", "Correct the field, or send a new key.") from error
         trail = f"rcm_evidence_ledger#{number}"
@@ -152,7 +152,7 @@ def _stands(given: Verify, document: Read, chart: Chart | None) -> bool:
     from docgemma.rcm.audit import verify
 
     who = chart.patient if chart else None
-    asked = Identity(name=who.name, birth_date=who.birth_date, member_id="", payer="") if who else None
+    asked = Identity(name=who.name, birth_date=who.birth_date) if who else None
     claims = [
         Claim(
             claim=given.verbatim_quote, quote=given.verbatim_quote, document=document["name"], page=page["number"],

@@ -23,17 +23,16 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import LLM
 from docgemma.quiet import quiet
 from docgemma.rcm.audit import confidence, escalation, insufficient, verify
-from docgemma.rcm.compose import compose
+from docgemma.rcm.compose import compose, report
 from docgemma.rcm.contradictions import contradictions
 from docgemma.rcm.evidence import Shelf
 from docgemma.rcm.extract import STEPS
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.records import MAX_LOOPS, REFUSAL, LedgerRow
-from docgemma.rcm.report import report
+from docgemma.rcm.records import MAX_LOOPS, REFUSAL
 from docgemma.rcm.scope import intent_of, is_question, person_of, wanted
 from docgemma.rcm.tracing import trace
-from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
+from docgemma.rcm.turn import RcmState, Surroundings, asking, documents_of
 from docgemma.reading.reader import Reader
 from docgemma.rules.clarify import read_answer
 from docgemma.settings import Settings
@@ -108,7 +107,7 @@ def extractor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
 
 def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     """Verify every claim; decide whether more is read, a person is asked, or it is answered."""
-    around, who, want = runtime.context, asked_identity(state), state["want"]
+    around, who, want = runtime.context, state["patient"], state["want"]
     everything = documents_of(state, around, everything=True)
     audited = [verify(claim, everything, asked=who) for claim in state["extractions"]]
     good = [claim for claim in audited if claim["verified"]]
@@ -134,8 +133,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         return {**update, "routing_decision": "missing", "todo": ["policy"], "told": "wider evidence"}
     partial = bool(gaps or state["failed_pages"])
     sure = confidence(audited, state["criteria"], None, len(good))
-    ranks = ["contraindicated"] if state["grave"] else []
-    why = escalation(state["criteria"], found, ranks, sure["score"], partial)
+    why = escalation(state["criteria"], found, bool(state["grave"]), sure["score"], partial)
     why += [state["error"]] if state["error"] else []
     why += [note for note in state["notes"] if "does not say whose" in note or "Live data" in note]
     why += [f"{one['document']}, page {one['page']}: {one['why']}" for one in state["failed_pages"]]
@@ -167,7 +165,7 @@ def write_ledger(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         if not claim["verified"]:
             continue
         said = "\0".join([claim["document"], str(claim["page"]), claim["quote"], claim.get("criterion", "")])
-        row = LedgerRow(
+        row = dict(
             patient_id=who[:64], session_id=around.thread, verbatim_quote=claim["quote"],
             source_document=claim["document"], page_number=claim["page"],
             policy_id=state["policy"]["id"] if state["policy"] else "",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from docgemma.rcm.assertion import status
-from docgemma.rcm.header import identity_of, same_name
+from docgemma.rcm.header import identities_of, same_name
 from docgemma.rcm.records import CONFIDENT, LEADS, REVIEW, Claim, Contradiction, Document, Identity, Judged, Page
 from docgemma.rcm.sentences import Word, lists, section_at, spans, words_of
 from docgemma.rcm.sides import sides
@@ -26,12 +26,11 @@ def verify(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     return {**claim, "verified": not faults(claim, documents, asked=asked)}
 
 
-def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None, side: str = "") -> list[str]:
+def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | None = None) -> list[str]:
     """Why a claim cannot pass, in plain words without its text; [] where it can.
 
     Args:
         asked: whom the question is about; a page that names another patient supports nothing about this one.
-        side: "left", "right", "bilateral" or "" where none is asked.
     """
     if not (claim["quote"].strip() and claim["document"] and claim["page"] is not None and claim["section"]):
         return ["no quote, document, page or section"]
@@ -52,7 +51,7 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     measured, given = ({(one.value, one.unit) for one in quantities(text)} for text in (claim["claim"], around[0]))
     if {one for one in measured if one[1]} - given:
         wrong.append("a number of the claim is not in the quote")
-    wanted = sides(claim["claim"]) or ({"left", "right"} if side == "bilateral" else {side} - {""})
+    wanted = sides(claim["claim"])
     said = sides(claim["quote"]) or sides(around[0])
     if wanted and said and not wanted <= said:
         wrong.append("the quote is of the other side")
@@ -90,17 +89,15 @@ def confidence(
 
 
 def escalation(
-    judged: Sequence[Judged], contradictions: Sequence[Contradiction], gate_ranks: Sequence[str], confidence: float,
-    partial: bool,
-) -> list[str]:  # fmt: skip
+    judged: Sequence[Judged], contradictions: Sequence[Contradiction], grave: bool, confidence: float, partial: bool
+) -> list[str]:
     """Why a person must look at it, one line each; [] where nobody must.
 
     Args:
-        gate_ranks: of the safety gate's findings in words, as `ranked` of docgemma/rules/override.py gives them.
+        grave: the safety gate found something of severity HIGH or CONTRAINDICATED.
         confidence: 0 to 1.
         partial: not everything could be read or checked.
     """
-    grave = {"contraindicated", "major", "high"} & {rank.casefold() for rank in gate_ranks}
     why = [f"{REVIEW}: a grave safety finding stops this request."] if grave else []
     why += [f"Contradiction: {one['what']}. Both quotes are given; a person decides." for one in contradictions]
     why += [f"Not met: {one['id']}: {one['text']} A denial is a person's to make."
@@ -164,9 +161,9 @@ def _another(document: Document, page: Page, asked: Identity) -> bool:
     """Whether a page, or else the last page before it that names anybody, names somebody else."""
     before = [one for one in document["pages"] if one["number"] <= page["number"]]
     for one in sorted(before, key=lambda one: -one["number"]):
-        told: Any = identity_of({**document, "pages": [one]})
-        if told["name"] or told["birth_date"]:
-            return bool(told.get("others")) or not _same_person(told, asked)
+        first, *others = identities_of({**document, "pages": [one]})
+        if first["name"] or first["birth_date"]:
+            return bool(others) or not _same_person(first, asked)
     return False
 
 

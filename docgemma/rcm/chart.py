@@ -18,14 +18,10 @@ class Entry(NamedTuple):
     source: str  # "MedicationRequest/123"
 
 
-def chart_name(chart: Chart) -> str:
-    """What the chart is called where a document is named."""
-    return f"Chart of {chart.patient.name} ({chart.patient.id})"
-
-
 def chart_document(chart: Chart) -> Document:
     """The chart as a document; page n is its n-th entry."""
-    return as_document(chart_name(chart), ((entry.section, entry.text) for entry in entries(chart)))
+    name = f"Chart of {chart.patient.name} ({chart.patient.id})"
+    return as_document(name, ((entry.section, entry.text) for entry in entries(chart)))
 
 
 def as_document(name: str, texts: Iterable[tuple[str, str]]) -> Document:

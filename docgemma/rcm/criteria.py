@@ -19,12 +19,10 @@ from docgemma.rcm.assertion import hits, in_plan
 from docgemma.rcm.audit import verify
 from docgemma.rcm.contradictions import claim_of
 from docgemma.rcm.meaning import embed
-from docgemma.rcm.passages import passages
-from docgemma.rcm.patterns import Asked, Finding, leaves
-from docgemma.rcm.read_by import judge_read
+from docgemma.rcm.patterns import Asked, Finding, bears_out, judge_pattern, leaves
+from docgemma.rcm.read_by import judge_read, passages
 from docgemma.rcm.records import AGAINST, PLANNED, Claim, Criterion, Document, Identity, Judged, Policy, Verdict
 from docgemma.rcm.sentences import Sentence, lists, sentences_of, words_of
-from docgemma.rcm.shown import bears_out, judge_pattern
 from docgemma.rcm.sides import parts, same_part, sides
 from docgemma.rcm.statements import statements
 from docgemma.schemas import Schema

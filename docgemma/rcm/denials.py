@@ -1,18 +1,19 @@
 """Tell how often requests like this one were denied, why, and what to add: counted in the history, on DuckDB."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from docgemma.errors import ConfigError, StoreError
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import data_file, data_yaml
+from docgemma.paths import data_file
 from docgemma.rcm.records import Risk
+from docgemma.rcm.sentences import lists
 from docgemma.text.words import phrases_in, plain
 
 ENOUGH = 20  # comparable requests; of fewer no share is told
 MEDIUM, HIGH = 0.20, 0.50  # share denied from which the risk is called so
 OTHER = "another criterion"  # what is lacked and no list names
+WORDS = "denials/words"  # how things are called, the reason that an element's lack gives, and what to add
 DEMANDED = """
 select distinct unnest(string_split(lacking, '; '))
 from read_csv($file, header = true, all_varchar = true) where procedure = $procedure
@@ -48,16 +49,16 @@ def analyze(payer: str, procedure: str, lacks: Sequence[str]) -> Risk:
         StoreError: the history cannot be read.
         ConfigError: it is not installed, or DuckDB is not.
     """
-    asked_for = _named(procedure, words()["procedures"])
+    asked_for = _named(procedure, lists(WORDS)["procedures"])
     if not asked_for:
         return _unknown(0, f"The history of denials knows no request for {procedure or 'what is not named'}.")
     demanded = {row[0] for row in _ask(DEMANDED, {"procedure": asked_for})}
-    called = {name: item["also"] for name, item in words()["elements"].items() if name in demanded}
+    called = {name: item["also"] for name, item in lists(WORDS)["elements"].items() if name in demanded}
     found = {said: _named(said, called) for said in lacks}
     same = sorted({name or OTHER for name in found.values()})
     strange = "; ".join(said.rstrip(".") for said, name in found.items() if name in ("", OTHER))
     unread = f' Counted as "{OTHER}": {strange}.' if strange else ""
-    own = next((name for name in words()["payers"] if plain(name) == plain(payer)), "")
+    own = next((name for name in lists(WORDS)["payers"] if plain(name) == plain(payer)), "")
     beside = f" Of {own} alone there are too few." if own else f" {payer or 'The payer'} is not in the history."
     risks = [_counted(own, asked_for, same, unread)] if own else []
     risks += [_counted("", asked_for, same, beside + unread)]
@@ -67,27 +68,21 @@ def analyze(payer: str, procedure: str, lacks: Sequence[str]) -> Risk:
     return next((risk for risk in risks + alone if risk["n"] >= ENOUGH), risks[-1])
 
 
-@lru_cache(maxsize=1)
-def words() -> dict[str, Any]:
-    """How payers, procedures and elements are called, the reason that an element's lack gives, and what to add."""
-    return data_yaml("rcm", "denials", "words.yaml")
-
-
 def _counted(payer: str, procedure: str, lacks: Sequence[str], beside: str) -> Risk:
     """The risk among one payer's requests that lack at least this, any payer's where it is ""."""
     rows = _ask(COUNT, {"payer": payer, "procedure": procedure, "lacks": lacks})
     n, everything = sum(row[2] for row in rows), sum(row[1] for row in rows)
     like = f"{n} requests for {procedure} to {payer or 'all payers'} that lacked {' and '.join(lacks) or 'nothing'}"
     if n < ENOUGH:
-        return _unknown(n, f"There are only {like}, in {words()['history']}.{beside}")
-    add = {item["reason"]: item["add"] for item in words()["elements"].values()} | words()["others"]
+        return _unknown(n, f"There are only {like}, in {lists(WORDS)['history']}.{beside}")
+    add = {item["reason"]: item["add"] for item in lists(WORDS)["elements"].values()} | lists(WORDS)["others"]
     reasons = [
         {"reason": why, **_share(count, n), "n": n, "base": round(requests / everything, 3), "add": add.get(why, "")}
         for why, requests, count in rows if why and count
     ]  # fmt: skip
     whole = _share(sum(count for why, _, count in rows if why), n)
     level: Any = "high" if whole["share"] >= HIGH else "medium" if whole["share"] >= MEDIUM else "low"
-    told = f"Compared with {like}, in {words()['history']}.{beside}"
+    told = f"Compared with {like}, in {lists(WORDS)['history']}.{beside}"
     return Risk(
         level=level, share=whole["share"], low=whole["low"], high=whole["high"], n=n, reasons=reasons, told=told
     )

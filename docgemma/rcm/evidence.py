@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 from docgemma.ehr.base import Chart
 from docgemma.errors import ErrorType, ToolError
@@ -78,12 +78,11 @@ class Shelf:
 
         pages = self.open.setdefault(file["digest"], pages_of(Path(file["path"]), file["next"]))
         page = next(pages)
-        lines = private_file(self.folder / f"{file['digest']}.pages")
-        with lines.open("a", encoding="utf-8") as out:
-            out.write("\n" + json.dumps(page))  # a line that a crash cut off stays alone
+        private_file(self.folder / f"{file['digest']}.{page['number']:05}").write_text(json.dumps(page), "utf-8")
         if page["number"] >= file["pages"]:
-            kept = {one["number"]: one for one in map(_line, lines.read_text(encoding="utf-8").splitlines()) if one}
-            document = document_of(Path(file["path"]), [kept[number] for number in sorted(kept)], file["name"])
+            kept = sorted(self.folder.glob(f"{file['digest']}.[0-9]*"))
+            read = [json.loads(one.read_text("utf-8")) for one in kept]
+            document = document_of(Path(file["path"]), read, file["name"])
             private_file(self.folder / f"{file['digest']}.json").write_text(json.dumps(document), encoding="utf-8")
         return page
 
@@ -91,13 +90,6 @@ class Shelf:
         """The documents that were read whole."""
         paths = [self.folder / f"{digest}.json" for digest in digests]
         return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-
-
-def _line(text: str) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except ValueError:  # cut off by a crash; its page was read again
-        return None
 
 
 def interactions(drugs: Sequence[str], knowledge: Knowledge) -> tuple[Document, list[str], list[str]]:

@@ -15,14 +15,14 @@ from docgemma.rcm.compose import CHART_KINDS
 from docgemma.rcm.criteria import judge
 from docgemma.rcm.denials import analyze
 from docgemma.rcm.evidence import Reading, requested_in
-from docgemma.rcm.header import identity_of
-from docgemma.rcm.people import differs, everyone, fits_pronoun, settle, shown, with_name
+from docgemma.rcm.header import identities_of
+from docgemma.rcm.people import differs, fits_pronoun, settle, shown, with_name
 from docgemma.rcm.policies import PolicyIndex, load_policies, payers
 from docgemma.rcm.policy_names import called
-from docgemma.rcm.records import NO_POLICY, Claim, Document, Policy
-from docgemma.rcm.scope import Person, looked_for, names_service, payer_in, says_nothing
+from docgemma.rcm.records import NO_POLICY, Claim, Document, Person, Policy
+from docgemma.rcm.scope import looked_for, names_service, payer_in, says_nothing
 from docgemma.rcm.sentences import HEAD
-from docgemma.rcm.turn import RcmState, Surroundings, asked_identity, asking, documents_of
+from docgemma.rcm.turn import RcmState, Surroundings, asking, documents_of
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, UNCHECKED
 from docgemma.text.words import names
 
@@ -46,7 +46,7 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
     before = state.get("clinical_context") or {}
     new = around.shelf.documents([file["digest"] for file in state["files"]])
     called = [one["said"] for one in state["want"]["patients"]]
-    papers = {document["digest"]: everyone(with_name(identity_of(document), document, called)) for document in new}
+    papers = {document["digest"]: with_name(identities_of(document), document, called) for document in new}
     told = [paper for people in papers.values() for paper in people]
     chosen, needed = state.get("given_patient"), _needs_patient(state)
     person: Person | None = chosen
@@ -81,7 +81,7 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
         want = {**want, "drugs": list(dict.fromkeys(asked))[:1] or want["drugs"]}  # "the antibiotic" that is requested
     same = person is not None and person == before.get("patient")
     kept = [digest for digest in before.get("documents", []) if same and digest not in mine]
-    payer = next((one["payer"] for digest in mine for one in papers[digest] if one["payer"]), "")
+    payer = next((one["payer"] for digest in mine for one in papers[digest] if one.get("payer")), "")
     heads = [one["pages"][0]["text"][:HEAD] for one in new if one["digest"] in mine and one["pages"]]
     payer = payer or next(filter(None, map(payer_in, heads)), "")
     known = payer or (before.get("payer", "") if same else "")
@@ -176,7 +176,7 @@ def _policy(state: RcmState, around: Surroundings) -> RcmState:
     side = {"both": "bilateral"}.get(state["want"]["side"], state["want"]["side"])
     settled = {one["id"]: one for one in state["criteria"] if one["verdict"] != "NOT DOCUMENTED"}
     still = cast(Policy, {**policy, "criteria": [one for one in policy["criteria"] if one["id"] not in settled]})
-    who = asked_identity(state)
+    who = state["patient"]
     if who:
         around.llm.scrubber.known(names=[who["name"]], births=[who["birth_date"]])
     try:

@@ -29,13 +29,12 @@ def is_label(text: str) -> bool:
     return " ".join(fold(text).split()) in words()["labels"].keys() - words()["sections"]
 
 
-def identity_of(document: Document) -> Identity:
-    """Read who the document is about from its header lines, on every page.
+def identities_of(document: Document) -> list[Identity]:
+    """Read whom the document is about from its header lines, on every page.
 
     Returns:
-        The first patient named, with the first birth date, member id and payer that stand with that name; "" where
-        nothing is said. `others` lists each further patient, "James Wilson (born 1985-07-30)": a document with any
-        must not be used before a person has said whose it is.
+        Each patient named, with the first birth date and payer that stand with that name; "" where nothing is said,
+        of the first at least. A document of several must not be used before a person has said whose it is.
     """
     found: list[dict[str, str]] = []
     now: dict[str, str] = {}
@@ -45,10 +44,10 @@ def identity_of(document: Document) -> Identity:
             for field, value in _fields(line, above):
                 now = _placed(found, now, field, value)
     people = [one for one in found if one.get("name") or one.get("birth_date")]
-    first = next(iter(people or found), {})
-    others = [_shown(one) for one in people[1:]]
-    name, born, member, payer = (first.get(field, "") for field in ("name", "birth_date", "member_id", "payer"))
-    return Identity(name=name, birth_date=born, member_id=member, payer=payer, others=others)
+    return [
+        Identity(name=one.get("name", ""), birth_date=one.get("birth_date", ""), payer=one.get("payer", ""))
+        for one in people or found[:1] or [{}]
+    ]
 
 
 def _placed(found: list[dict[str, str]], now: dict[str, str], field: str, value: str) -> dict[str, str]:
@@ -63,11 +62,6 @@ def _placed(found: list[dict[str, str]], now: dict[str, str], field: str, value:
         found.append(now)
     now.setdefault(field, value)
     return now
-
-
-def _shown(one: dict[str, str]) -> str:
-    born = f"born {one['birth_date']}" if one.get("birth_date") else ""
-    return f"{one['name']} ({born})" if one.get("name") and born else one.get("name") or f"a patient {born}"
 
 
 def same_name(one: str, other: str) -> bool:
@@ -145,7 +139,7 @@ def _values(field: str, text: str, beside: list[str]) -> Iterator[tuple[str, str
             if day:
                 yield "birth_date", day
     elif field and text:
-        value = text.split()[0] if field == "member_id" else text.split("(")[0].split(",")[0].split(";")[0]
+        value = text.split("(")[0].split(",")[0].split(";")[0]
         if not _staff(value):  # "To: Dr. Strand"
             yield field, value.strip(" ,;|")
 

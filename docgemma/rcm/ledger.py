@@ -6,10 +6,13 @@ What its check finds and what it cannot, and how to recompute a hash by hand: da
 import hashlib
 import json
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from docgemma.errors import StoreError, UsageError
 from docgemma.paths import data_file
@@ -17,11 +20,6 @@ from docgemma.rcm.ledger_stores import HINT, MysqlStore, PostgresStore, SqliteSt
 from docgemma.rcm.records import LedgerRow
 
 TABLE, SEAL = "rcm_evidence_ledger", "rcm_evidence_ledger_seal"
-LENGTHS = {  # in characters, at most
-    "patient_id": 64, "session_id": 128, "verbatim_quote": 16_000, "source_document": 255, "policy_id": 128,
-    "write_key": 255,
-}  # fmt: skip
-RESULTS = get_args(LedgerRow.__annotations__["auditor_result"])
 HASHED = (
     "id", "patient_id", "session_id", "verbatim_quote", "source_document", "page_number", "policy_id",
     "confidence_score", "auditor_result", "created_at", "write_key", "previous_hash",
@@ -82,8 +80,8 @@ class Ledger:
                 for statement in data_file(*store.script).read_text("utf-8").split("\n\n"):
                     fetch(connection, statement)
 
-    def write(self, row: LedgerRow, key: str = "") -> int:
-        """Append a row; returns its id. The same row and key, after a crash for example, give the first one's id.
+    def write(self, row: Mapping[str, Any], key: str = "") -> int:
+        """Append a row, the fields of `LedgerRow`; returns its id. The same row and key give the first one's id.
 
         Raises:
             UsageError: a value is missing, too long or out of range, or the key belongs to another row.
@@ -107,11 +105,6 @@ class Ledger:
         """The rows of a session, oldest first, with all columns; `created_at` in UTC, `confidence_score` 0 to 100."""
         with self.store.session(self.store.snapshot) as connection:
             return [_shown(entry) for entry in self._select(connection, "session_id", session)]
-
-    def row(self, number: int) -> dict[str, Any] | None:
-        """One row by its id, as in `rows`."""
-        with self.store.session(self.store.snapshot) as connection:
-            return next((_shown(entry) for entry in self._select(connection, "id", number)), None)
 
     def verify(self, expect: str = "") -> list[Fault]:
         """Every changed, removed, inserted or reordered row; none where the chain is unbroken. See `check`."""
@@ -184,23 +177,14 @@ def _plain(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else repr(value)
 
 
-def _checked(row: LedgerRow, key: str) -> dict[str, Any]:
+def _checked(row: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The columns that the writer gives, as every database keeps them."""
-    entry = {**row, "write_key": key or None, "confidence_score": float(round(row["confidence_score"], 2))}
-    for name, longest in LENGTHS.items():
-        text = str(entry[name] or "")
-        if len(text) > longest or not (text.strip() or name in ("policy_id", "write_key")):
-            raise UsageError(f"The ledger's {name} needs 1 to {longest} characters; these are {len(text)}.")
-        if "\0" in text or text != text.encode("utf-8", "replace").decode("utf-8"):
-            raise UsageError(f"The ledger's {name} holds characters that no database keeps.")
-    if not 0 <= row["confidence_score"] <= 100:  # NaN is not
-        raise UsageError("The ledger's confidence_score is a number from 0 to 100.")
-    if row["auditor_result"] not in RESULTS:
-        raise UsageError(f"The ledger's auditor_result is one of {', '.join(RESULTS)}.")
-    page = row["page_number"]
-    if page is not None and (not isinstance(page, int) or not 1 <= page < 2**31):
-        raise UsageError("The ledger's page_number is a whole number from 1.")
-    return {name: entry[name] for name in HASHED if name in entry}
+    try:
+        entry = LedgerRow.model_validate({**row, "write_key": key or None}).model_dump()
+    except ValidationError as error:
+        wrong = error.errors(include_input=False)[0]
+        raise UsageError(f"The ledger's {wrong['loc'][0]} cannot be kept: {wrong['msg']}.") from None
+    return entry | {"confidence_score": round(entry["confidence_score"], 2)}
 
 
 def _same(known: dict[str, Any], entry: dict[str, Any]) -> int:

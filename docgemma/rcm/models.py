@@ -1,6 +1,6 @@
 """The language model of the revenue-cycle agent: prompts are scrubbed, and where one model is down the next answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ModelError
@@ -37,9 +37,8 @@ class Guarded(LLM):
     """
 
     def __init__(self, first: LLM, scrubber: Scrubber, settings: Settings):
-        self.first, self.scrubber, self.settings = first, scrubber, settings
+        self.scrubber, self.settings, self.models = scrubber, settings, [first]
         self.names = [name for name in (settings.rcm_models or "").replace(",", " ").split() if name != first.name]
-        self.loaded: list[LLM] = []
         self.down: list[str] = []
         self.calls: list[dict[str, Any]] = []
         self.on_call = lambda call: self.calls.append(call.as_dict())
@@ -70,23 +69,22 @@ class Guarded(LLM):
     @property
     def ends_with_code(self) -> bool:
         """Whether the edge model is configured to answer after the others, and now does."""
-        return any(model.profile == "edge" for model in self.loaded)
+        return any(model.profile == "edge" for model in self.models[1:])
 
     def close(self) -> None:
         """Release what was loaded here; the first model is its owner's."""
-        for model in self.loaded:
+        for model in self.models[1:]:
             model.close()
 
     def _alive(self) -> LLM:
-        """The first model that is not down; the edge model, which is asked nothing, where all are."""
-        known: Sequence[LLM] = [self.first, *self.loaded]
-        while all(model.name in self.down for model in known):
+        """The last model that was loaded, or the next one where it is down; where all are, the edge model, which is
+        asked nothing."""
+        while self.models[-1].name in self.down:
             if not self.names:
                 return load_llm("edge", self.settings)
             name = self.names.pop(0)
             try:
-                self.loaded.append(load_llm(name, self.settings))
+                self.models.append(load_llm(name, self.settings))
             except DocGemmaError:  # not there: the next
                 self.down.append(name)
-            known = [self.first, *self.loaded]
-        return next(model for model in known if model.name not in self.down)
+        return self.models[-1]

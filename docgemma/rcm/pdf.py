@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ConfigError, UsageError, kind_and_place
-from docgemma.rcm.header import identity_of as identity_of  # the way in for others
 from docgemma.rcm.header import is_label, words
 from docgemma.rcm.pdf_bounds import TooMuchError, bound
 from docgemma.rcm.policy_files import payers

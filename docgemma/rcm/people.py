@@ -6,8 +6,8 @@ from typing import NamedTuple
 from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.rcm.header import same_name
-from docgemma.rcm.records import Document, Identity
-from docgemma.rcm.scope import Named, Person, beside_services, person_of
+from docgemma.rcm.records import Document, Identity, Person
+from docgemma.rcm.scope import Named, beside_services, person_of
 from docgemma.rcm.sentences import HEAD
 from docgemma.reading.patients import find_people
 from docgemma.rules.clarify import other_sex
@@ -66,24 +66,16 @@ def _settled(named: Sequence[Named], told: Sequence[Identity], store: RecordStor
     return Settled(None, "Which patient is this about? Give the full name and the birth date, or the patient's ID.")
 
 
-def with_name(paper: Identity, document: Document, called: Sequence[str]) -> Identity:
+def with_name(papers: list[Identity], document: Document, called: Sequence[str]) -> list[Identity]:
     """Whom a document speaks of whose header labels no name: whom the question names, where its first lines do."""
+    paper, *others = papers
     head = document["pages"][0]["text"][:HEAD] if document["pages"] else ""
     there, days = set(plain(head).replace(",", " ").split()), {day for one in read_births(head) for day in one.days}
     for name, _, born in (one.partition(", born ") for one in called if not paper["name"]):
         if len(parts := plain(name).replace("'s", "").split()) > 1 and there.issuperset(parts):
-            return {
-                **paper,
-                "name": name,
-                "birth_date": paper["birth_date"] or next(iter(days.intersection(born.split(" or "))), ""),
-            }
-    return paper
-
-
-def everyone(paper: Identity) -> list[Identity]:
-    """Whom a document speaks of: its first patient, then each further one."""
-    others = [part.rstrip(")").partition(" (born ") for part in paper.get("others", [])]
-    return [paper, *(Identity(name=name, birth_date=born, member_id="", payer="") for name, _, born in others)]
+            day = paper["birth_date"] or next(iter(days.intersection(born.split(" or "))), "")
+            return [{**paper, "name": name, "birth_date": day}, *others]
+    return papers
 
 
 def fits_pronoun(question: str, person: Person, store: RecordStore) -> bool:

@@ -58,11 +58,11 @@ class PolicyIndex:
             return self.policies[first[0]] if len(first) == 1 else None
         if not fitting or any(names(asked, one) and not differs(asked, one) for one in self.policies.values()):
             return None  # what another payer has a policy for
-        near = self.nearest(" ".join(asked), payer, limit=1)
+        near = self.nearest(" ".join(asked), payer)
         sure = near and near[0][0] in fitting and near[0][1] >= NEAR and not self._foreign(asked, near[0][0])
         return self.policies[near[0][0]] if sure else None
 
-    def nearest(self, asked_for: str, payer: str = "", limit: int = 5) -> list[tuple[str, float]]:
+    def nearest(self, asked_for: str, payer: str = "") -> list[tuple[str, float]]:
         """Policies nearest to a text, best first by reciprocal rank: (id, cosine of its best point).
 
         Args:
@@ -70,23 +70,17 @@ class PolicyIndex:
         """
         from qdrant_client import models
 
-        vector = embed([asked_for])[0]
-        dense = [float(value) for value in vector]
-        spelled = words(asked_for)
+        vector, spelled = embed([asked_for])[0], self._sparse(words(asked_for))
         match = models.FieldCondition(key="payer", match=models.MatchValue(value=plain(payer)))
         only = models.Filter(must=[match]) if payer else None
-        answer = self._asked(
-            [
-                models.Prefetch(query=dense, using="meaning", filter=only, limit=30),
-                models.Prefetch(query=self._sparse(spelled), using="words", filter=only, limit=30),
-            ]
-        )
+        meant = models.Prefetch(query=vector.tolist(), using="meaning", filter=only, limit=30)
+        said = models.Prefetch(query=spelled, using="words", filter=only, limit=30)
         close: dict[str, float] = {}
-        for point in answer:
-            said = point.payload or {}
-            cosine = float(vector @ embed([said["text"]])[0])
-            close[said["policy"]] = max(cosine, close.get(said["policy"], -1.0))
-        return list(close.items())[:limit]
+        for point in self._asked([meant, said]):
+            held = point.payload or {}
+            cosine = float(vector @ embed([held["text"]])[0])
+            close[held["policy"]] = max(cosine, close.get(held["policy"], -1.0))
+        return list(close.items())
 
     def _foreign(self, asked: tuple[str, ...], policy: str) -> list[str]:
         """Technical words of a question that a policy's names and criteria do not hold: it asks for another thing."""
@@ -98,11 +92,7 @@ class PolicyIndex:
         """The fused answer of the server; from then on of the local index where it does not answer."""
         from qdrant_client import models
 
-        fused: dict[str, Any] = {
-            "query": models.FusionQuery(fusion=models.Fusion.RRF),
-            "prefetch": prefetch,
-            "limit": 30,
-        }
+        fused = {"query": models.FusionQuery(fusion=models.Fusion.RRF), "prefetch": prefetch, "limit": 30}
         self._client = self._client or self._open("")
         try:
             return list(self._client.query_points(self._collection, **fused).points)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
-from docgemma.paths import data_yaml
 from docgemma.rcm.records import Policy
+from docgemma.rcm.sentences import lists
 from docgemma.text.words import plain
 
 SPREAD = 6  # words of the question among which all words of a name stand
@@ -51,7 +50,7 @@ def _among(name: Sequence[str], asked: tuple[str, ...]) -> bool:
 def differs(asked: tuple[str, ...], policy: Policy) -> bool:
     """Whether the question names another site, kind or disease than the policy's names do (axes.yaml)."""
     spelled = [words(name) for name in called(policy)]
-    axes = _axes()
+    axes = lists("policies/axes")
     for values in axes["either"].values():
         said = {value for value, terms in values.items() if any(_run(words(term), asked) for term in terms)}
         held = {
@@ -64,8 +63,3 @@ def differs(asked: tuple[str, ...], policy: Policy) -> bool:
         and not any(_run(words(term), name) for term in terms for name in spelled)
         for terms in axes["only_named"].values()
     )
-
-
-@lru_cache(maxsize=1)
-def _axes() -> dict[str, Any]:
-    return data_yaml("rcm", "policies", "axes.yaml")

@@ -6,6 +6,7 @@ from typing import (
     NotRequired,  # pydantic reads these from Python 3.11 on
 )
 
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 Intent = Literal[
@@ -29,6 +30,8 @@ REVIEW = "Physician Review Required"
 LEADS = AGAINST, PLANNED = "Against ", "Planned: "  # begin a claim that speaks against its criterion, or of a plan
 CONFIDENT = 0.90  # below it a person decides
 MAX_LOOPS = 3  # reviews of one answer
+TEXT = r"^[^\x00]*$"  # databases keep no NUL
+STATED = r"^[^\x00]*[^\x00\s][^\x00]*$"  # and more than blanks
 
 
 class Section(TypedDict):
@@ -62,9 +65,14 @@ class Identity(TypedDict):
 
     name: str
     birth_date: str  # ISO
-    member_id: str
-    payer: str
-    others: NotRequired[list[str]]  # further patients that a document names, "James Wilson (born 1985-07-30)"
+    payer: NotRequired[str]
+
+
+class Person(Identity):
+    """A patient; `id` is "" where the record store has no chart of theirs."""
+
+    id: str
+    label: str
 
 
 class Criterion(TypedDict):
@@ -143,14 +151,15 @@ class Risk(TypedDict):
     told: NotRequired[str]  # which requests were compared, or why none could be
 
 
-class LedgerRow(TypedDict):
-    """What is written of one verified quote; the ledger adds its id, time and hashes."""
+class LedgerRow(BaseModel):
+    """What is written of one verified quote, as every database keeps it; the ledger adds its id, time and hashes."""
 
-    patient_id: str
-    session_id: str
-    verbatim_quote: str
-    source_document: str
-    page_number: int | None
-    policy_id: str
-    confidence_score: float  # 0 to 100
+    patient_id: str = Field(max_length=64, pattern=STATED)
+    session_id: str = Field(max_length=128, pattern=STATED)
+    verbatim_quote: str = Field(max_length=16_000, pattern=STATED)
+    source_document: str = Field(max_length=255, pattern=STATED)
+    page_number: int | None = Field(ge=1, lt=2**31, strict=True)
+    policy_id: str = Field(max_length=128, pattern=TEXT)
+    confidence_score: float = Field(ge=0, le=100)
     auditor_result: Literal["PASS", "FAIL", "ESCALATED"]
+    write_key: str | None = Field(default=None, max_length=255, pattern=TEXT)

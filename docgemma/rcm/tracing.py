@@ -17,38 +17,38 @@ from docgemma.settings import Settings
 SEND_S = 5.0
 TOLD = ("model", "status", "intent", "escalate", "is_partial", "llm_calls", "seconds")
 CITED = ("quote", "document", "page", "section")
-Span = dict[str, Any]  # id, name, start, end, numbers, said
+Span = dict[str, Any]  # id, name, start, end, asked, answered, numbers
 log = logging.getLogger(__name__)
 
 
 def trace(
     settings: Settings, scrub: Callable[[str], str], question: str, result: dict[str, Any], steps: Sequence[Span]
 ) -> int:
-    """Send one turn: question and answer scrubbed, and of each node its name, seconds and tokens.
+    """Send one turn: question and answer scrubbed, and of each node its name and seconds.
 
     Args:
         scrub: `Scrubber().scrub` of the turn's session. Where it fails, nothing is sent.
         result: what `graphs.rcm.run` returns.
-        steps: {"node", "seconds"} and, where counted, "tokens": in the order in which they ran.
+        steps: {"node", "seconds"} in the order in which they ran.
 
     Returns:
         How many receivers took it. One that does not costs a line in the log, and never the answer.
     """
-    to = [_to_langsmith] if settings.langsmith_tracing and settings.langsmith_api_key else []
-    to += [_to_collector] if settings.otel_exporter_otlp_endpoint else []
+    receivers = [_to_langsmith] if settings.langsmith_tracing and settings.langsmith_api_key else []
+    receivers += [_to_collector] if settings.otel_exporter_otlp_endpoint else []
+    if not receivers:
+        return 0
     try:
-        said = {"question": scrub(question), "answer": scrub(result.get("answer") or "")} if to else {}
+        spans = _spans(scrub(question), scrub(result.get("answer") or ""), metrics(result), steps)
     except Exception as error:  # whatever it is: what could not be scrubbed stays here
         log.error("no trace was sent, scrubbing failed: %s", kind_and_place(error))
         return 0
     taken = 0
-    for send in to:
-        from langsmith.utils import LangSmithError
-
+    for send in receivers:
         try:
-            send(settings, _spans(said, metrics(result), steps))
+            send(settings, spans)
             taken += 1
-        except (httpx.HTTPError, LangSmithError, OSError) as error:
+        except Exception as error:  # whatever a receiver raises: the answer stands
             log.warning("a trace was not taken: %s", kind_and_place(error))
     return taken
 
@@ -65,16 +65,16 @@ def metrics(result: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _spans(said: dict[str, str], told: dict[str, Any], steps: Sequence[Span]) -> list[Span]:
+def _spans(question: str, answer: str, told: dict[str, Any], steps: Sequence[Span]) -> list[Span]:
     """The turn, then each of its steps."""
     end = datetime.now(UTC)
     at = end - timedelta(seconds=float(told.get("seconds") or 0))
-    spans = [{"id": uuid.uuid4(), "name": "docgemma rcm", "start": at, "end": end, "numbers": told, "said": said}]
+    turn = {"asked": {"question": question}, "answered": {"answer": answer}, "numbers": told}
+    spans = [{"id": uuid.uuid4(), "name": "docgemma rcm", "start": at, "end": end, **turn}]
     for step in steps:
-        numbers = {key: step[key] for key in ("seconds", "tokens") if key in step}
-        until = at + timedelta(seconds=float(step.get("seconds") or 0))
-        own = {"id": uuid.uuid4(), "name": step["node"], "start": at, "end": until, "numbers": numbers, "said": {}}
-        spans.append(own)
+        until = at + timedelta(seconds=step["seconds"])
+        own = {"asked": {}, "answered": {}, "numbers": {"seconds": step["seconds"]}}
+        spans.append({"id": uuid.uuid4(), "name": step["node"], "start": at, "end": until, **own})
         at = until
     return spans
 
@@ -87,13 +87,10 @@ def _to_langsmith(settings: Settings, spans: list[Span]) -> None:
         omit_traced_runtime_info=True, timeout_ms=int(SEND_S * 1000),
     )  # fmt: skip
     for span in spans:
-        inputs, outputs = (
-            {key: text for key, text in span["said"].items() if key == name} for name in ("question", "answer")
-        )
+        parent = {} if span is spans[0] else {"parent_run_id": spans[0]["id"]}
         client.create_run(
-            span["name"], inputs, "chain", id=span["id"], outputs=outputs, start_time=span["start"],
-            end_time=span["end"], extra={"metadata": span["numbers"]},
-            **({} if span is spans[0] else {"parent_run_id": spans[0]["id"]}),
+            span["name"], span["asked"], "chain", id=span["id"], outputs=span["answered"], start_time=span["start"],
+            end_time=span["end"], extra={"metadata": span["numbers"]}, **parent,
         )  # fmt: skip
 
 
@@ -107,7 +104,7 @@ def _to_collector(settings: Settings, spans: list[Span]) -> None:
             "endTimeUnixNano": str(int(span["end"].timestamp() * 1e9)),
             "attributes": [
                 {"key": f"rcm.{key}", "value": {"stringValue": str(text)}}
-                for key, text in {**span["numbers"], **span["said"]}.items()
+                for key, text in {**span["numbers"], **span["asked"], **span["answered"]}.items()
             ],
         }
         for span in spans

@@ -10,8 +10,8 @@ from docgemma.rcm.chart import chart_document
 from docgemma.rcm.evidence import Reading, Shelf
 from docgemma.rcm.kept import KeptStore
 from docgemma.rcm.models import Guarded
-from docgemma.rcm.records import Claim, Contradiction, Document, Identity, Intent, Judged, Policy, Risk
-from docgemma.rcm.scope import Person, Wanted
+from docgemma.rcm.records import Claim, Contradiction, Document, Intent, Judged, Person, Policy, Risk
+from docgemma.rcm.scope import Wanted
 from docgemma.reading.reader import Reader
 from docgemma.settings import Settings
 
@@ -103,11 +103,6 @@ class Surroundings:
 def asking(what: str, question: str, options: Sequence[dict[str, Any]]) -> RcmState:
     return {"routing_decision": "ambiguous", "asked_for": what, "clarification_needed": question,
             "options": list(options), "told": f"asks for the {what}", "todo": AFTER.get(what, [])}  # fmt: skip
-
-
-def asked_identity(state: RcmState) -> Identity | None:
-    person = state["patient"]
-    return Identity(name=person["name"], birth_date=person["birth_date"], member_id="", payer="") if person else None
 
 
 def documents_of(state: RcmState, around: Surroundings, everything: bool = False) -> list[Document]:
