@@ -16,6 +16,7 @@ from docgemma.reading.patients import find_people
 from docgemma.reading.request import read_request
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
+from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, Option, PatientRef, Request
 from docgemma.text.drugs import ingredients
@@ -163,7 +164,7 @@ def _contradicts(state: AgentState, request: Request, context: Context) -> Clari
             return _whom(question, one["name"], [Option(id=one["id"], label=one["label"])], said)
     if not active or request["patients"] or request["unclear"] or "note" in asks:
         return None
-    patient = context.store.patient(active["id"]) if known.people({**state, "request": request}) else None
+    patient = context.store.patient(active["id"]) if patients_meant({**state, "request": request}) else None
     wrong = clarify.other_sex(said, patient.sex) if patient else set[str]()
     spoken = [person for person in _spoken_of(state, context) if patient and person.id != patient.id]
     if not patient or not wrong or (not spoken and _of_colleague(state, wrong)):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, create_model
 from docgemma.nodes.context import Context
 from docgemma.prompts import ask_arguments, ask_tool
 from docgemma.rules import known
+from docgemma.rules.patients_meant import patient_ids
 from docgemma.rules.plan import Step, is_repeat, missing, private, runnable, wanted_by_model
 from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState
@@ -103,7 +104,7 @@ def options(field: str, steps: list[Step], state: AgentState) -> list[Any] | Non
     if field in LISTS:
         return given[0] if given else known.unique([*known.drugs(state), *known.chart_medications(state)])
     if field == "patient_id":
-        return given or known.patient_ids(state)
+        return given or patient_ids(state)
     if field in ("drug_name", "medication_name"):
         return given or known.drugs(state)
     return given or None if field in OUTSIDE else given

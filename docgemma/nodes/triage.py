@@ -8,7 +8,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.intent_classify import needs_record
 from docgemma.nodes.tool_select import may_run
 from docgemma.prompts_v2 import ask_complexity, ask_triage
-from docgemma.rules import known
+from docgemma.rules.patients_meant import patient_ids
 from docgemma.rules.plan import planned
 from docgemma.rules.subtasks import planned_subtasks, route_by_plan
 from docgemma.state import AgentState, Subtask
@@ -43,7 +43,7 @@ def triage(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def assemble_context(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """v2: the summary of the patient who is meant, for the prompts. Evidence is only what this turn's tools return."""
-    if runtime.context.reads or not (who := known.patient_ids(state)):
+    if runtime.context.reads or not (who := patient_ids(state)):
         return {}
     context = runtime.context
     chart = context.toolbox.call("get_patient_chart", {"patient_id": who[0]}, context.tool_context(state))

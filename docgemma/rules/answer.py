@@ -24,6 +24,7 @@ from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.refusal import ABILITIES, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
@@ -97,7 +98,7 @@ def _notices(state: AgentState, request: Request) -> list[str]:
             rest = "these are what the patient takes" if taken else "other drugs of this group were not"
             lines += [f"{drug['said']}: looked up for {members}; {rest}."] if members else []
     may = "may" in request["asks"]
-    lines += [NOBODY_CHECKED] if may and not known.people(state) and known.drugs(state) else []
+    lines += [NOBODY_CHECKED] if may and not patients_meant(state) and known.drugs(state) else []
     dosed = request["details"].keys() & {"dose", "frequency", "route"} and not (request["drugs"] or request["orders"])
     return [*lines, *([NO_DRUG] if may and dosed else [])]
 

@@ -1,9 +1,8 @@
-"""What a turn knows so far: patients, drugs and findings, from the request, the open patient and the results."""
+"""What a turn knows so far: drugs and findings, from the request and the results of its calls."""
 
 from collections.abc import Iterable
 from typing import Any, cast
 
-from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.state import AgentState, Request, ToolResult
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
@@ -30,37 +29,6 @@ def ordered(request: Request) -> list[dict[str, Any]]:
 
 def charts(state: AgentState) -> list[ToolResult]:
     return made(state, "get_patient_chart")
-
-
-def found_patients(state: AgentState) -> list[dict[str, str]]:
-    """Patients that this turn's searches settled on: {"id", "name", "label"}. Two matches settle nothing."""
-    listed = [item["result"].get("patients") or [] for item in made(state, "search_patient")]
-    return [patients[0] for patients in listed if len(patients) == 1]
-
-
-def searched_in_vain(state: AgentState) -> bool:
-    """Whether somebody was looked for in this turn and nobody was found."""
-    searches = [item for item in state.get("tool_results") or [] if item["tool_name"] == "search_patient"]
-    return bool(searches) and not found_patients(state)
-
-
-def people(state: AgentState) -> list[str]:
-    """Ids of the patients who are meant, in order. Whoever the request names wins over the patient who is open, also
-    where nobody of that name exists."""
-    asked = request(state)
-    named = unique([*(patient["id"] for patient in asked["patients"]), *(item["id"] for item in found_patients(state))])
-    if named or asked["unclear"]:
-        return named
-    active = state.get("turn_patient") or state.get("active_patient")
-    about = set(asked["asks"]) & {*TOPICS, *WRITES, "may", "change", "trial", "safe", "ddi"} or not asked["asks"]
-    return [active["id"]] if active and about else []
-
-
-def patient_ids(state: AgentState) -> list[str]:
-    """Ids that an argument may take: those who are meant, else the open patient unless somebody else is named."""
-    active = state.get("turn_patient") or state.get("active_patient")
-    found = people(state)
-    return found or ([active["id"]] if active and not request(state)["unclear"] else [])
 
 
 def drugs(state: AgentState) -> list[str]:

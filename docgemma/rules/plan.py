@@ -12,6 +12,7 @@ from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
+from docgemma.rules.patients_meant import patients_meant, searched_in_vain
 from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.words import listed, plain
@@ -36,7 +37,7 @@ class Step(NamedTuple):
 def planned(state: AgentState) -> list[Step]:
     """Every step of the turn, in working order: who is meant, the charts, knowledge, entries."""
     request = known.request(state)
-    people = known.people(state)
+    people = patients_meant(state)
     steps = [*_searches(state, request), *_charts(state, request, people)]
     steps += _knowledge(state, request)
     nobody = bool(request["unclear"]) and not people
@@ -89,7 +90,7 @@ def runnable(state: AgentState) -> set[str]:
     names = {step.tool for step in missing(state)}
     meant, drugs = wanted_by_model(state), known.drugs(state)
     met = {
-        "nothing": True, "patient": bool(known.people(state)), "no patient": not known.request(state)["patients"],
+        "nothing": True, "patient": bool(patients_meant(state)), "no patient": not known.request(state)["patients"],
         "drug": bool(drugs), "drugs": len(drugs) > 1,
     }  # fmt: skip
     return names | {meant} if meant and met.get(state.get("suggested_needs") or "") else names
@@ -143,7 +144,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     of_nobody = (
         drugs and "safe" in asks and not listed("request_words", "persons") & set(plain(request["said"]).split())
     )
-    nobody = known.searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
+    nobody = searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 
 
@@ -173,7 +174,7 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
     together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
-    waits = checked and known.people(state) and not known.charts(state)
+    waits = checked and patients_meant(state) and not known.charts(state)
     if len(together) < 2 or waits or not ("ddi" in asks or (checked and names) or among or alone):
         return []
     return [Step("check_drug_interactions", {"drug_names": together}, "ddi")]
@@ -189,7 +190,7 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
     if names:
         asked = "safe" in asks or checked or alone or only_named
         return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names if asked]
-    if "safe" not in asks or (known.people(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
+    if "safe" not in asks or (patients_meant(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
         return []
     return [Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe")]
 
