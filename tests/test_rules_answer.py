@@ -155,12 +155,12 @@ def test_a_judgement_is_quoted_as_not_answered_unless_a_check_is_the_answer() ->
 
 
 def test_a_part_of_the_question_that_no_entry_matches_is_said_and_what_is_answered_is_not() -> None:
-    said = "meds for John Smith, and is he well enough for friday"
+    said = "meds for John Smith, and is his slot still on friday"
     made_answer = composed(request("meds", patients=SMITH, said=said), chart("metformin"))
     assert made_answer.missing == [
-        {"ask": "“is he well enough for friday”", "reason": "nothing in the chart matches it"}
+        {"ask": "“is his slot still on friday”", "reason": "nothing in the chart matches it"}
     ]
-    assert made_answer.text.endswith("Nothing in the chart matches: “is he well enough for friday”.")
+    assert made_answer.text.endswith("Nothing in the chart matches: “is his slot still on friday”.")
     assert not composed(request("meds", patients=SMITH, said="smith - meds, on metformin?"), chart("metformin")).missing
 
 

@@ -281,3 +281,63 @@ def test_a_grave_finding_stands_before_what_the_label_says_to_the_question(offli
     told = offline_agent.ask("pt on nardil, our anaesthetists like pethidine. problem?")["answer"]
     assert told.startswith("Contraindicated interaction: phenelzine with meperidine.")
     assert "stop 10 days before" in told.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("said", "lead"),
+    [
+        ("volkov TTOs - paracetamol 1g qds + ibuprofen 400 tds, happy?", "above the maximum of 2,000 mg a day"),
+        (
+            "thornton gout flare, was going to give naproxen 500 bid. latest egfr?",
+            "Warning: naproxen for Robert Thornton",
+        ),
+    ],
+)
+def test_an_order_that_asks_back_or_is_only_considered_is_checked_and_gets_no_card(offline_agent, said, lead) -> None:
+    done = offline_agent.ask(said)
+    assert lead in done["answer"] and not done["pending_write"]
+
+
+@pytest.mark.parametrize(
+    ("said", "frequency"),
+    [
+        ("bridge nadia benali: clexane (enoxaparin) 1mg/kg bd once INR <2. prescribe please", "twice daily"),
+    ],
+)
+def test_a_frequency_is_whole_and_no_other_drugs(offline_agent, said, frequency) -> None:
+    assert offline_agent.ask(said)["pending_write"]["args"]["frequency"] == frequency
+
+
+def test_a_dose_by_weight_without_a_weight_is_a_warning(offline_agent) -> None:
+    card = offline_agent.ask("prescribe clexane (enoxaparin) 1 mg/kg bd for nadia benali")["pending_write"]
+    assert "1 mg/kg cannot be worked out: no weight is recorded." in card["findings"]
+    assert card["args"]["medication_name"] == "clexane (enoxaparin)"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "note on tanaka pls: 'advised to stop warfarin 5/7 pre op'",
+            "not among the active medications; recorded is apixaban",
+        ),
+        ("note kamau: home BP 152/88, correction, 148/86", "The note takes back something"),
+    ],
+)
+def test_a_note_is_held_against_the_chart(offline_agent, said, told) -> None:
+    assert told in offline_agent.ask(said)["pending_write"]["findings"][0]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("moreau's psa?", "finasteride (warning): halves prostate specific antigen"),
+        ("#402 call back. what's on for bp and anything i cant give", "lisinopril (angioedema, severe)"),
+        ("mail order wants coreg 12.5 bid refilled for harold baxter. ok w me", "This patient is recorded as deceased"),
+        ("if i wanted sando-K for kamau would somebody sign it off?", "written only when a person approves it"),
+        ("james wilson the zoloft one not the heart one. when did i want him back", "born 1985-07-30"),
+    ],
+)
+def test_what_bears_on_a_question_is_told_beside_it(offline_agent, said, told) -> None:
+    answer = offline_agent.ask(said)["answer"]
+    assert told in answer and "To order it, say so" not in answer

@@ -144,9 +144,12 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     """Whether medicines are asked for, and one that is named is not taken, where several or a dose are: "gerd -
     omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
-    several = len(named) > 1 or (named and request["details"].get("dose"))
+    dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
+    several = len(named) > 1 or (named and dosed)
     who = len(request["patients"]) or bool(active)
-    if "meds" not in request["asks"] or "may" in request["asks"] or not several or who != 1:
+    asks = set(request["asks"])
+    told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
+    if not told or "may" in asks or not several or who != 1:
         return False
     taken = frozenset[str]().union(*_medicines(request, active, context).values())
     return not all(parts & taken for parts in named)

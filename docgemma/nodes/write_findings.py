@@ -12,7 +12,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
-from docgemma.rules.chart_notes import of_notes
+from docgemma.rules.chart_notes import not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
@@ -33,11 +33,13 @@ from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.words import listed, names
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
+RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
@@ -73,10 +75,11 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def judge(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The safety findings for an order or an allergy; none for a note."""
-    if not is_checked(args):
-        return []
+    """The safety findings for an order or an allergy; for a note those on what it stops."""
     chart = chart_of(args, context)
+    if not is_checked(args):
+        found = [Finding(MODERATE, RETRACTS)] * names(listed("request_words", "retracting"), args["note_text"])
+        return [*found, *(not_taken(args["note_text"], chart, context.drugs) if chart else [])]
     if "medication_name" in args:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:

@@ -107,12 +107,12 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
 
 
 def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
-    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
-    pieces = []
+    """What is left of spans in a masked message, without what follows: "24 h. rx it", "bd once INR <2"."""
+    pieces, commands = [], listed("request_words", "commands")
     for span in spans:
         for part in message[span.start : span.end].split("\n"):
             text = part.strip(EDGES)
-            while text and plain(text.split()[-1]) in listed("request_words", "commands"):
+            while text and ((last := plain(text.split()[-1])) in commands or last == "once" != plain(text)):
                 text = text[: -len(text.split()[-1])].rstrip(EDGES)
             if set(plain(text).split()) - listed("request_words", "linking"):
                 start = message.index(text, span.start)
@@ -211,7 +211,7 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
     kind = marked.best("note.kind")
     between = quoted(marked.message, span.start)
-    if plain(kind) in ("", "note", "notes", "entry"):
+    if plain(kind) in ("", "note", "notes", "entry", "of note"):
         kind = UNTYPED_NOTE
     elif f"{plain(kind)} note" in plain(marked.message):
         kind = f"{kind} note"

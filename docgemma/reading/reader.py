@@ -158,6 +158,8 @@ def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]
         kept = text[start:end].strip(EDGES)
         start += text[start:end].find(kept)
         end = start + len(kept)
+        if "(" in kept and ")" not in kept and text[end : end + 1] == ")":  # "clexane (enoxaparin)"
+            return Span(text[start : end + 1], start, end + 1, round(score, 3))
         words = kept.split()
         if len(words) > 1 and words[-1].casefold() in bare:
             end -= len(words[-1])

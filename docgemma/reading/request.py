@@ -24,6 +24,7 @@ PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
+UNLIKE = 0.1  # of a change of the record that only a clause asks for
 CLAUSES = 5
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
@@ -158,14 +159,15 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
 
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
     """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
-    order is a change of another."""
+    order is a change of another, nor what the whole does not sound like ("he's out of uloric")."""
     parts = clauses(marked.message)
     if not 1 < len(parts) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
-    orders = [any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
+    unlike = marked.reading.asks["change"] < UNLIKE
+    same = [unlike or any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
     found = [
-        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (order and ask == "change")}
-        for score, order in zip((reader.read(clause).asks for clause in parts), orders, strict=True)
+        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (unchanged and ask == "change")}
+        for score, unchanged in zip((reader.read(clause).asks for clause in parts), same, strict=True)
     ]
     return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
@@ -193,9 +195,16 @@ def _meant(reading: Reading, message: str) -> str:
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
         return ""
-    best = max(polarity, key=polarity.__getitem__)
+    best = "asked" if _asks_back(message) else max(polarity, key=polarity.__getitem__)
     considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
     return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
+
+
+def _asks_back(message: str) -> bool:
+    """Whether an entry without a command ends in a question whether it suits: "paracetamol 1 g qds, happy?"."""
+    told, ends = f" {plain(message)}", tuple(f" {phrase}" for phrase in listed("request_words", "asking_back"))
+    commands = listed("request_words", "commands") & listed("request_words", "ordering") & set(told.split())
+    return message.rstrip().endswith("?") and told.endswith(ends) and not commands
 
 
 def _status(marked: Marked) -> str:

@@ -26,7 +26,7 @@ from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
-from docgemma.rules.refusal import ABILITIES, entered_before, refusals
+from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
 from docgemma.rules.unanswered import unserved
@@ -87,6 +87,8 @@ def _rest(state: AgentState, told: str) -> list[list[Fact]]:
 def _notices(state: AgentState, request: Request) -> list[str]:
     """What has to be said first: refusals, corrections of spelling, what was not prepared."""
     lines = [*entered_before(state), *refusals(request)]
+    if any(item["result"]["deceased"] for item in known.charts(state)):  # nobody is told how to order for the dead
+        lines = [line for line in lines if not line.startswith(UNORDERED)]
     for one in request["patients"] if len(request["patients"]) == 1 else []:
         words = other_sex(request["said"], one["sex"], one["said"], "note" in request["asks"])
         lines += [f"{one['name']} is recorded as {one['sex']}; the message says “{min(words)}”."] if words else []

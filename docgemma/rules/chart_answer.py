@@ -127,6 +127,8 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
     named = measures_in(measure)
     if not named and (spelt := said_for("conditions").get(plain(measure))):  # "PE"
         measure = spelt["name"]
+    if not named and (vaccine := _kinds(measure, ["imm"], chart)):  # "menveo" is no allergen
+        return vaccine
     recorded = {measure_named(line.name) for line in lines_of(chart, "labs", "vit")}
     if not recorded & set(named):
         if drugs.find(measure) and not (RESULTS & set(asks) and named):
@@ -212,8 +214,9 @@ def _includes(asked: Iterable[str], theirs: Iterable[str]) -> bool:
 
 def _conflict(measure: str, chart: Chart, drugs: DrugNames) -> list[str]:
     """The allergy that a drug or class meets: "sulfa" is sulfamethoxazole's."""
+    itself = [line.text for line in lines_of(chart, "alg") if plain(line.name) == plain(measure)]
     found = check_order_allergies(measure, chart["allergies"], drugs)
-    return [finding.text for finding in found if finding.rank != UNCHECKED][:1]
+    return itself or [finding.text for finding in found if finding.rank != UNCHECKED][:1]
 
 
 def _anywhere(measure: str, chart: Chart, *asks: str) -> list[Line]:

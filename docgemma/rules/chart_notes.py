@@ -1,16 +1,18 @@
-"""Find what the notes of a chart say against a drug or its class: "No opioids", "avoid NSAIDs". Pure."""
+"""Find what a chart's notes say against a drug or its class, and what it has against a note to be saved. Pure."""
 
 from collections.abc import Mapping, Set
 from itertools import chain
 from typing import Any
 
 from docgemma.rules.chart_entries import lines_of
-from docgemma.rules.drug_classes import classes_of
+from docgemma.rules.drug_classes import classes_of, duplicate_class
 from docgemma.rules.grounding import split
-from docgemma.rules.order_check import MODERATE, Finding
+from docgemma.rules.order_check import MAJOR, MODERATE, Finding
+from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import listed, names, plain
 
 MOST = 2
+NEAR = 3  # words between a drug and what is done with it
 
 
 def of_notes(parts: Set[str], chart: Mapping[str, Any]) -> list[Finding]:
@@ -26,3 +28,18 @@ def of_notes(parts: Set[str], chart: Mapping[str, Any]) -> list[Finding]:
         if any(listed("request_words", "cautions") & set(words.split()) and names(called, words) for words in told):
             found.append(Finding(MODERATE, line.text))
     return found[:MOST]
+
+
+def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Finding]:
+    """The medicines that a note stops or continues and nobody takes: "stop warfarin" of somebody on apixaban."""
+    lines = [line for line in lines_of(dict(chart), "meds") if line.item["active"]]
+    taken, found = {line.short.rstrip("."): ingredients(line.name, drugs) for line in lines}, list[Finding]()
+    for item in drugs.find(text):
+        near = {*plain(text[: item.start]).split()[-NEAR:], *plain(text[item.end :]).split()[:NEAR]}
+        parts = ingredients(item.text, drugs)
+        instead = [told for told, theirs in taken.items() if duplicate_class(parts, theirs)]
+        rest = f"; recorded is {'; '.join(instead)}. Right patient, right drug?" if instead else "."
+        told = f"The note speaks of {item.text}, which is not among the active medications{rest}"
+        if near & listed("request_words", "handling") and not any(parts & theirs for theirs in taken.values()):
+            found.append(Finding(MAJOR if instead else MODERATE, told))
+    return found

@@ -39,6 +39,8 @@ def description(message: str, name: str, bare: bool = False) -> str:
     if not name and (unsettled(after) or read_births(after)):
         return ""
     clause = next(iter(_clauses(after.lstrip(" ,"))), "").strip() if name and found else ""
+    one = clause.partition(" not the ")[0]  # "the zoloft one not the heart one"
+    clause = one if " one" in one else clause
     for verb in VERBS:
         clause = clause.partition(verb)[0]
     behind = clause.replace("’", "'").split()

@@ -119,7 +119,7 @@ def check_dose(
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
-        return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit; add it before approving.")]
+        return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit: say which.")]
     if wrong := _wrong_size(order, [row["single"] for row in mine if "single" in row]):
         return [*findings, wrong]
     findings += _too_low(order, mine)
@@ -129,6 +129,8 @@ def check_dose(
         why = f"the frequency {said} is not understood" if said else "no frequency is given"
         findings.append(Finding(UNCHECKED, f"the daily dose ({why})"))
     weighed = patient.weight is None and any("per_kg" in key for row in fitting for key in row)
+    if patient.weight is None and plain(dosage).replace(" ", "").endswith("/kg"):
+        findings.append(Finding(MAJOR, f"{dosage} cannot be worked out: no weight is recorded."))
     why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
     unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
     findings += [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]

@@ -10,7 +10,7 @@ from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
-from docgemma.rules.refusal import refusals
+from docgemma.rules.refusal import UNORDERED, refusals
 from docgemma.rules.typed import YOU_WROTE
 from docgemma.state import AgentState, Request
 from docgemma.text.quoted import NOT_VERIFIED
@@ -49,6 +49,8 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     request, charts = known.request(state), known.charts(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     labels, pairs = (known.made(state, name) for name in ("check_drug_safety", "check_drug_interactions"))
+    if len(charts) == 1 and charts[0]["result"]["deceased"]:
+        return _moved(facts, "This patient is recorded as deceased")
     checked = _of_checks(facts, state, checks) if len(charts) == 1 else (None, None)
     if checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR])):
         return checked
@@ -57,12 +59,10 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
             return told
     if checked[0] and "may" in request["asks"]:
         return checked
-    if refusals(request) or len(charts) > 1:
+    if len(charts) > 1 or not all(line.startswith(UNORDERED) for line in refusals(request)):
         return None, None
     if written:
         return _moved(facts, written[0]["formatted_result"].split("\n")[0])
-    if charts and charts[0]["result"]["deceased"]:
-        return _moved(facts, "This patient is recorded as deceased")
     if charts:
         led = checked if checks else _of_chart(facts, request)
         limits = (fact for mark in LIMITS for fact in facts if mark in fact.text)

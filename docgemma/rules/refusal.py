@@ -30,10 +30,8 @@ NOT_COVERED = (
     "How to treat this is not covered here: follow the local protocol. This is what the chart holds; drug labels, "
     "interactions, literature and trials can be looked up."
 )
-ASK_PLAINLY = (
-    "No entry was prepared, because it was not plainly ordered. To order it, say so, for example: prescribe {drug} "
-    "with dose and frequency."
-)
+UNORDERED = "No entry was prepared, because it was not plainly ordered."
+ASK_PLAINLY = f"{UNORDERED} To order it, say so, for example: prescribe {{drug}} with dose and frequency."
 A_JUDGEMENT = (
     "Whether “{reaction}” with {substance} is an allergy or a side effect (intolerance) is a clinical judgement, which "
     "is not made here; a note to the prescriber can be prepared."

@@ -103,7 +103,7 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     words: list[str] = []
     for word in said.split():
         bare = word.strip(EDGES)
-        letters = bare.rstrip("0123456789.")
+        letters = "" if measure_said(plain(bare)) else bare.rstrip("0123456789.")  # "phq9" has no value
         parts = [letters, bare[len(letters) :]] if letters and bare[len(letters) :] else [bare]
         words += [part for part in parts if part]
     for at, word in enumerate(words):
