@@ -233,14 +233,15 @@ def test_doses_a_day_are_read_from_the_frequency(frequency, times):
 
 def test_a_known_allergy_is_not_recorded_twice_unseen():
     lines = entry("penicillin", allergies=[allergy("Penicillins")], medications=[])
-    assert lines == ["An allergy to Penicillins is already recorded (hives, severe)."]
+    assert lines == ["An allergy to Penicillins is already recorded (hives, severe).", "Recorded allergies: no other."]
 
 
 def test_recording_an_allergy_to_what_the_patient_takes_is_noticed():
     lines = entry("penicillin", allergies=[], medications=[{"name": "Amoxicillin"}])
     assert lines == [
         "The patient takes Amoxicillin at present: "
-        "Allergy to penicillin: Amoxicillin belongs to the same class (penicillins)."
+        "Allergy to penicillin: Amoxicillin belongs to the same class (penicillins).",
+        "Recorded allergies: no other.",
     ]
 
 

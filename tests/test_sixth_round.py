@@ -301,7 +301,10 @@ def test_an_order_that_asks_back_or_is_only_considered_is_checked_and_gets_no_ca
 @pytest.mark.parametrize(
     ("said", "frequency"),
     [
+        ("rx omeprazole 40mg po one dose only at 10pm, for leilani kahananui", "one dose only at 10pm"),
+        ("rx leilani kahananui lorazepam 1 mg just the one dose tonight", "one dose"),
         ("bridge nadia benali: clexane (enoxaparin) 1mg/kg bd once INR <2. prescribe please", "twice daily"),
+        ("prescribe augmentin 625 mg tds for haddad, he's on warfarin 5 mg od", "three times daily"),
     ],
 )
 def test_a_frequency_is_whole_and_no_other_drugs(offline_agent, said, frequency) -> None:
@@ -321,11 +324,31 @@ def test_a_dose_by_weight_without_a_weight_is_a_warning(offline_agent) -> None:
             "note on tanaka pls: 'advised to stop warfarin 5/7 pre op'",
             "not among the active medications; recorded is apixaban",
         ),
+        ("note rahman: pt given amoxicillin in clinic", "amoxicillin: Allergy to penicillin"),
         ("note kamau: home BP 152/88, correction, 148/86", "The note takes back something"),
     ],
 )
 def test_a_note_is_held_against_the_chart(offline_agent, said, told) -> None:
     assert told in offline_agent.ask(said)["pending_write"]["findings"][0]
+
+
+def test_a_note_behind_a_colon_is_whole(offline_agent) -> None:
+    card = offline_agent.ask("document for john smith: hold metformin day of contrast")["pending_write"]
+    assert card["args"]["note_text"] == "hold metformin day of contrast" and not card["findings"]
+
+
+def test_an_allergy_that_is_recorded_gets_no_second_card_unless_it_says_more(offline_agent) -> None:
+    done = offline_agent.ask("john smith gets a rash w sulfa, add to allergy list plz")
+    assert "John Smith has this allergy already: sulfamethoxazole (rash, moderate)." in done["answer"]
+    assert not done["pending_write"]
+    worse = offline_agent.ask("add sulfa allergy john smith, anaphylaxis, severe")["pending_write"]
+    assert "An allergy to sulfamethoxazole is already recorded (rash, moderate)." in worse["findings"]
+
+
+def test_a_reaction_in_a_sentence_of_its_own_is_read(offline_agent) -> None:
+    said = "renee boudreaux pls add allergy: chlorhexidine. dentist skin prep 2019, came up in weals and "
+    said += "wheezy, she says they nearly rang 999. severe"
+    assert offline_agent.ask(said)["pending_write"]["args"]["reaction"] == "weals, wheezy"
 
 
 @pytest.mark.parametrize(

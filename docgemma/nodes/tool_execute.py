@@ -14,11 +14,12 @@ from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
 from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.order_check import Finding, recorded_already, shown
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
+from docgemma.tools.records import chart_data
 
 
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
@@ -30,8 +31,9 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     kept = None
     reopened = state.get("reopened")
     before = [RESET, *reopened["results"]] if reopened else []  # the card's own turn goes on
-    if tool.name == "prescribe_medication" and (died := _died(tool, args, context)):
-        return {**_done(state, retry), "tool_results": [*before, died], "reopened": None, "status": "refused"}
+    if reason := _against(tool, args, context):
+        refused = context.toolbox.failed(tool.name, args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))
+        return {**_done(state, retry), "tool_results": [*before, refused], "reopened": None, "status": "refused"}
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
@@ -140,14 +142,15 @@ def _patient(result: ToolResult) -> dict[str, Any]:
     return {"active_patient": {"id": found[0]["id"], "name": found[0]["name"]}}
 
 
-def _died(tool: Tool, args: dict[str, Any], context: Context) -> ToolResult | None:
-    """Nothing is prescribed for somebody who is recorded as dead: the call as it was refused."""
+def _against(tool: Tool, args: dict[str, Any], context: Context) -> str:
+    """Why no card is put up: nothing is prescribed for somebody who is recorded as dead, and no allergy twice."""
     try:
-        chart = context.store.chart(args.get("patient_id") or "")
+        chart = context.store.chart(args.get("patient_id") or "") if tool.writes else None
     except StoreError:
-        return None
-    if chart is None or not (date := deceased(chart.record)):
-        return None
-    day = f" on {date[:10]}" if date != "yes" else ""
-    reason = f"{chart.patient.name} is recorded as deceased{day}. Nothing was prescribed."
-    return context.toolbox.failed(tool.name, args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))
+        return ""
+    if chart and tool.name == "prescribe_medication" and (date := deceased(chart.record)):
+        day = f" on {date[:10]}" if date != "yes" else ""
+        return f"{chart.patient.name} is recorded as deceased{day}. Nothing was prescribed."
+    if chart and tool.name == "add_allergy" and (held := recorded_already(args, chart_data(chart), context.drugs)):
+        return f"{chart.patient.name} has this allergy already: {held}. No second entry was prepared."
+    return ""

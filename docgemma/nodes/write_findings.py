@@ -12,7 +12,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.rules.chart_entries import results_to_weigh
-from docgemma.rules.chart_notes import not_taken, of_notes
+from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
@@ -75,17 +75,27 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def judge(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The safety findings for an order or an allergy; for a note those on what it stops."""
+    """The safety findings for an order or an allergy; for a note those on what it stops or begins."""
     chart = chart_of(args, context)
     if not is_checked(args):
-        found = [Finding(MODERATE, RETRACTS)] * names(listed("request_words", "retracting"), args["note_text"])
-        return [*found, *(not_taken(args["note_text"], chart, context.drugs) if chart else [])]
+        return _of_note(args["note_text"], args, chart, context) if chart else []
     if "medication_name" in args:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
     return [died, *judged] if chart and chart["deceased"] else judged
+
+
+def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What is stopped and not taken; what is grave about a drug that is begun."""
+    found = [Finding(MODERATE, RETRACTS)] if names(listed("request_words", "retracting"), text) else []
+    found += not_taken(text, chart, context.drugs)
+    for drug in beside(text, "beginning", context.drugs):
+        order = {**args, "medication_name": drug, "dosage": "", "frequency": ""}
+        grave = (item for item in order_findings(order, chart, context) if item.rank <= MAJOR)
+        found += [item._replace(text=f"{drug}: {item.text}") for item in grave if not item.text.startswith("Duplicate")]
+    return found
 
 
 def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:

@@ -1,6 +1,6 @@
 """The orders, allergies and notes of a message, each with its own details, and whose each one is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
@@ -62,7 +62,9 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
     A frequency or instruction that was said once holds for all.
     """
-    names, parts = marked.spans("rx.drug"), _details(marked)
+    parts = _details(marked)
+    others = _beside_orders(marked, drugs, parts["dose"])
+    names = sorted([*marked.spans("rx.drug"), *others], key=lambda span: span.start)
     for name, dose in _diluents(marked.message, names, parts["dose"]):
         whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
         parts = {
@@ -85,7 +87,18 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
         for at, name in enumerate(names[:-1])
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
-    return [_order(marked.message, name, mine, drugs) for name, mine in kept]
+    taking = tuple(f" {phrase}" for phrase in listed("request_words", "taking"))  # "he's on warfarin 5 od" orders none
+    told = {name for name in names if name in others or plain(marked.message[: name.start]).endswith(taking)}
+    return [_order(marked.message, name, mine, drugs) for name, mine in kept if name not in told or told == set(names)]
+
+
+def _beside_orders(marked: Marked, drugs: DrugNames, doses: Sequence[Span]) -> list[Span]:
+    """Drugs before a dose that no mark of an order is on: what follows is theirs, "augmentin tds, on warfarin 5 od"."""
+    message, held = marked.message, [*marked.quoted, *marked.people, *marked.places("rx.drug")]
+    begun = {message[: span.start].rstrip() for span in doses if marked.spans("rx.drug")}
+    found = [item for item in drugs.find(message) if message[: item.end] in begun]
+    free = [item for item in found if not any(start < item.end and item.start < end for start, end in held)]
+    return [Span(item.text, item.start, item.end, 1) for item in free]
 
 
 def _details(marked: Marked) -> dict[str, list[Span]]:
@@ -94,6 +107,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(marked.message, [*_birth_dates(marked.message), *marked.people])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
+    found["frequency"] = _with_once(message, found["frequency"], marked)
     message = masked(message, apart)
     often = _pieces(message, found["frequency"])
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
@@ -106,13 +120,31 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
 
+def _with_once(message: str, often: Sequence[Span], marked: Marked) -> list[Span]:
+    """The frequencies with each "one dose" behind the first drug whole, where a mark holds a part of it or none."""
+    first = min((span.start for span in marked.spans("rx.drug")), default=len(message))
+    for once in _places(marked, [phrase for phrase in listed("sig", "once") if " " in phrase], first):
+        near = [span for span in often if span.start <= once.end + 1 and once.start <= span.end + 1]
+        start, end = min(span.start for span in [once, *near]), max(span.end for span in [once, *near])
+        often = [*(span for span in often if span not in near), Span(message[start:end], start, end, 1)]
+    return sorted(often, key=lambda span: span.start)
+
+
+def _places(marked: Marked, phrases: Iterable[str], first: int = 0) -> list[Span]:
+    """Where phrases stand as whole words outside of quoted text, each once."""
+    told = "".join(char if char.isalnum() else " " for char in f"{masked(marked.message, marked.quoted).casefold()} ")
+    found = ((told.find(f" {phrase} ", first) + 1, len(phrase)) for phrase in phrases)
+    return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at]
+
+
 def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
-    """What is left of spans in a masked message, without what follows: "24 h. rx it", "bd once INR <2"."""
-    pieces, commands = [], listed("request_words", "commands")
+    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
+    pieces, empty = [], listed("request_words", "commands") | listed("request_words", "linking")
     for span in spans:
         for part in message[span.start : span.end].split("\n"):
             text = part.strip(EDGES)
-            while text and ((last := plain(text.split()[-1])) in commands or last == "once" != plain(text)):
+            # "bd once INR <2"
+            while text and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
                 text = text[: -len(text.split()[-1])].rstrip(EDGES)
             if set(plain(text).split()) - listed("request_words", "linking"):
                 start = message.index(text, span.start)
@@ -180,7 +212,11 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
     """Each reaction once, with what completes it: "broke out in hives", "throat swelling 2019 per husband"."""
     message, wide = marked.message, list[tuple[int, int]]()
     rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
-    for span in marked.spans("alg.react"):
+    marks = marked.spans("alg.react") or _places(marked, listed("entries", "reactions"))
+    cut = masked(message, marked.places("alg.subst"))  # "rash w sulfa"
+    for span in marks:
+        inside = _pieces(cut, [span]) if "\n" in cut[span.start : span.end] else []
+        span = inside[0] if inside else span
         start, end = widened(rest, (span.start, span.end), behind=True)
         if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
             start = wide.pop()[0]
@@ -219,8 +255,11 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
+    before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
+    named = any(start < span.start and end > len(before) for start, end in marked.people)
+    led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
     edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
-    return {"note_type": kind, "note_text": between or (span.text + (following if whole else "")).strip(edges)}
+    return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:

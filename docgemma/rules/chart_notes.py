@@ -1,4 +1,5 @@
-"""Find what a chart's notes say against a drug or its class, and what it has against a note to be saved. Pure."""
+"""Find what the notes of a chart say against a drug or its class, "avoid NSAIDs", and what the chart has against a note
+that is about to be saved. Pure."""
 
 from collections.abc import Mapping, Set
 from itertools import chain
@@ -33,13 +34,19 @@ def of_notes(parts: Set[str], chart: Mapping[str, Any]) -> list[Finding]:
 def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Finding]:
     """The medicines that a note stops or continues and nobody takes: "stop warfarin" of somebody on apixaban."""
     lines = [line for line in lines_of(dict(chart), "meds") if line.item["active"]]
-    taken, found = {line.short.rstrip("."): ingredients(line.name, drugs) for line in lines}, list[Finding]()
-    for item in drugs.find(text):
-        near = {*plain(text[: item.start]).split()[-NEAR:], *plain(text[item.end :]).split()[:NEAR]}
-        parts = ingredients(item.text, drugs)
+    taken = {line.short.rstrip("."): ingredients(line.name, drugs) for line in lines}
+    found = []
+    for name, parts in ((name, ingredients(name, drugs)) for name in beside(text, "handling", drugs)):
         instead = [told for told, theirs in taken.items() if duplicate_class(parts, theirs)]
         rest = f"; recorded is {'; '.join(instead)}. Right patient, right drug?" if instead else "."
-        told = f"The note speaks of {item.text}, which is not among the active medications{rest}"
-        if near & listed("request_words", "handling") and not any(parts & theirs for theirs in taken.values()):
+        told = f"The note speaks of {name}, which is not among the active medications{rest}"
+        if not any(parts & theirs for theirs in taken.values()):
             found.append(Finding(MAJOR if instead else MODERATE, told))
     return found
+
+
+def beside(text: str, kind: str, drugs: DrugNames) -> list[str]:
+    """The drugs of a note that stand close to one of these words of `data/clinical/request_words.yaml`."""
+    near = [(item.text, f"{text[: item.start]}.", text[item.end :]) for item in drugs.find(text)]
+    told = ((name, {*plain(before).split()[-NEAR:], *plain(after).split()[:NEAR]}) for name, before, after in near)
+    return list(dict.fromkeys(name for name, words in told if words & listed("request_words", kind)))

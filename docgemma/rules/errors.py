@@ -83,7 +83,7 @@ def error_message(
         list="; ".join(f"({number}) {_line(item.get('label'))}" for number, item in enumerate(options, 1)),
         suggestions=" or ".join(filter(None, [", ".join(map(_line, suggestions[:-1])), *map(_line, suggestions[-1:])])),
         header=_line(details.get("header_text")),
-        reason=_line(details.get("reason")),
+        reason=_line(details.get("reason"), 300),
     )
     return text.strip()
 
@@ -112,7 +112,7 @@ def no_answer(result: ToolResult) -> str:
     return result.get("no_answer") or f"The {label} did not respond. Nothing was checked."
 
 
-def _line(value: Any) -> str:
+def _line(value: Any, most: int = 120) -> str:
     """A value as part of a sentence: one line, bounded."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
-    return shortened(" ".join(text.split()), 120)
+    return shortened(" ".join(text.split()), most)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docgemma.rules.drug_classes import allergy_conflict, classes_of, duplicate_class, is_comparable
+from docgemma.rules.drug_classes import allergy_conflict, classes_of, classes_said, duplicate_class, is_comparable
+from docgemma.text.clauses import fillers
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.numbers import quantities
 from docgemma.text.quoted import NOT_VERIFIED
@@ -105,16 +106,30 @@ def check_allergy_entry(substance: str, chart: Chart | None, drugs: DrugNames) -
         unread = ("a duplicate entry (the recorded allergies could not be read)",
                   "a conflict with the active medications (they could not be read)")  # fmt: skip
         return [Finding(UNCHECKED, text) for text in unread]
-    findings, mine = [], ingredients(substance, drugs)
-    for entry in _active(chart["allergies"]):
-        if mine & ingredients(entry["substance"], drugs):
-            text = f"An allergy to {entry['substance']} is already recorded{_reaction(entry)}."
-            findings.append(Finding(MODERATE, text))
+    findings, same = [], _allergies_to(substance, chart, drugs)
+    for text in (f"An allergy to {entry['substance']} is already recorded{_reaction(entry)}." for entry in same):
+        findings.append(Finding(MODERATE, text))
     for entry in _active(chart["medications"]):
         if why := allergy_conflict(entry["name"], substance, drugs):
             text = f"The patient takes {entry['name']} at present: Allergy to {substance}: {why}."
             findings.append(Finding(MAJOR, text))
-    return findings
+    others = [f"{entry['substance']}{_reaction(entry)}" for entry in _active(chart["allergies"]) if entry not in same]
+    return [*findings, Finding(NOTE, f"{RECORDED_ALLERGIES} {'; '.join(others) or 'no other'}.")]
+
+
+def recorded_already(args: Mapping[str, Any], chart: Chart, drugs: DrugNames) -> str:
+    """The allergy of the record that says all of an entry, with reaction and severity; "" where the entry says more."""
+    told = {*plain(_reaction(args)).split()} - fillers()
+    same = _allergies_to(str(args.get("substance") or ""), chart, drugs)
+    held = [f"{entry['substance']}{_reaction(entry)}" for entry in same if told <= {*plain(_reaction(entry)).split()}]
+    return "".join(held[:1])
+
+
+def _allergies_to(substance: str, chart: Chart, drugs: DrugNames) -> list[Mapping[str, Any]]:
+    """The recorded allergies to a substance or to a drug of the class that it names: "sulfa" is sulfamethoxazole's."""
+    mine, classes = ingredients(substance, drugs), {*classes_said(substance, drugs)}
+    told = [(entry, ingredients(entry["substance"], drugs)) for entry in _active(chart["allergies"])]
+    return [entry for entry, theirs in told if substance and (mine & theirs or classes & classes_of(theirs))]
 
 
 def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames | None = None) -> Iterator[Finding]:
