@@ -364,3 +364,8 @@ def test_a_reaction_in_a_sentence_of_its_own_is_read(offline_agent) -> None:
 def test_what_bears_on_a_question_is_told_beside_it(offline_agent, said, told) -> None:
     answer = offline_agent.ask(said)["answer"]
     assert told in answer and "To order it, say so" not in answer
+
+
+def test_a_result_that_has_fallen_is_no_fall(offline_agent) -> None:
+    told = offline_agent.ask("baclofen 10 tds ok for john smith?")["answer"]
+    assert "falls (“" not in told and "the patient has: falls" not in told  # his note: "eGFR has fallen from 49 to 41"

@@ -15,7 +15,7 @@ EMPTY = (
 )  # fmt: skip
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
-STEM = 5  # letters by which "antibiotics" is found in "antibiotic"
+STEM = 4  # letters by which "fallen" is found in "falls"
 BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
 
 
