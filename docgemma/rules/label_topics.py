@@ -26,32 +26,47 @@ class Held(NamedTuple):
 
 def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: Row, said: str) -> list[str]:
     """What conditions and doses say of a topic: "eGFR below 30: ineffective and toxic (Contraindications)"; of how and
-    when a drug is used lines of the label (`facts`) too. What fits most of what is asked first, then the gravest."""
-    route, timed, asked = route_of(said), topic.get("timed"), plain(said)
+    when a drug is used (`timed`) lines of the label (`facts`) too. What fits most of what is asked first, then the
+    gravest."""
+    route, timed = route_of(said), topic.get("timed")
     about = {topic["name"], *topic.get("rows", [])}
-    rows = [row for row in data.get("condition_rows", []) if not route or row["when"].get("route", route) == route]
-    rows.sort(key=lambda row: (RANKS[row["rank"]], -row["when"].get("egfr_below", 0)))
-    held = [Held(_told(row), " ; ".join([row["says"], *_words(row)]), _is_about(row, topic, about)) for row in rows]
-    bound = {item.text for item in held}
-    held += [Held(label_line(fact), fact.text) for fact in facts if fact.title]
-    held = [item for item in held if item.about or (timed and names(topic["match"], item.words))]
-    doses = [row for row in data.get("dose_rows", []) if LIMITS & set(row) and (not route or row.get("route") == route)]
-    mine = [row for row in doses if about & set(row) or names(topic["match"], row.get("for", ""))]
-    texts = [] if timed else [f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in mine]
-    held += [Held(text, text, True) for text in texts]
-    phrases = {phrase for other in topics if other.get("timed") for phrase in other["said"]}
-    told = " ".join(phrase for phrase in phrases if f" {phrase} " in f" {asked} ").split()
-    words = {word for word in asked.split() if len(word) >= SHORT and word not in told}
-    others, numbered = [other["match"] for other in topics if other != topic], timed or "egfr_below" in about
+    ruled = _conditions(topic, about, data, route)
+    lines = [Held(label_line(fact), fact.text) for fact in facts if fact.title]
+    held = [item for item in [*ruled, *lines] if item.about or (timed and names(topic["match"], item.words))]
+    held += [] if timed else _doses(topic, about, data, route)
+    words, others = _asked_words(topics, plain(said)), [other["match"] for other in topics if other != topic]
     near = {item: sum(names([word], item.words) for word in words) for item in held}
     fit = {item: near[item] / 2 + sum(names(match, item.text) for match in others) for item in held}
+    numbered = timed or "egfr_below" in about
     held.sort(key=lambda item: (not item.about, -fit[item], numbered and not any(map(str.isdigit, item.text))))
-    lines = list(dict.fromkeys(item.text for item in held))
-    if not topic.get("usual") or not lines or set(lines) - bound:
-        return lines
+    told = list(dict.fromkeys(item.text for item in held))
+    if not topic.get("usual") or not told or set(told) - {item.text for item in ruled}:
+        return told
     most = f"; the maximum is {data['max_daily_dose'] or 'not stored either'}" if "dose" in topic["name"] else ""
     none = f"no usual one is stored{most}."  # what is held is for some patients only
-    return [*lines, none] if near[held[0]] else [none, *lines]
+    return [*told, none] if near[held[0]] else [none, *told]
+
+
+def _conditions(topic: Topic, about: set[str], data: Row, route: str) -> list[Held]:
+    """The rows of conditions, of this route if one is said, the gravest first."""
+    rows = [row for row in data.get("condition_rows", []) if not route or row["when"].get("route", route) == route]
+    rows.sort(key=lambda row: (RANKS[row["rank"]], -row["when"].get("egfr_below", 0)))
+    return [Held(_told(row), " ; ".join([row["says"], *_words(row)]), _is_about(row, topic, about)) for row in rows]
+
+
+def _doses(topic: Topic, about: set[str], data: Row, route: str) -> list[Held]:
+    """The maximum doses for those of whom the topic speaks."""
+    rows = [row for row in data.get("dose_rows", []) if LIMITS & set(row) and (not route or row.get("route") == route)]
+    mine = [row for row in rows if about & set(row) or names(topic["match"], row.get("for", ""))]
+    texts = [f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in mine]
+    return [Held(text, text, True) for text in texts]
+
+
+def _asked_words(topics: Sequence[Topic], asked: str) -> set[str]:
+    """The words of a question but those by which it asks how or when a drug is used."""
+    phrases = {phrase for topic in topics if topic.get("timed") for phrase in topic["said"]}
+    told = " ".join(phrase for phrase in phrases if f" {phrase} " in f" {asked} ").split()
+    return {word for word in asked.split() if len(word) >= SHORT and word not in told}
 
 
 def label_line(fact: Fact) -> str:
