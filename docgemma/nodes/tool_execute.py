@@ -11,7 +11,6 @@ from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
 from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
-from docgemma.nodes.write_once import write_key
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding, recorded_already, shown
@@ -20,6 +19,7 @@ from docgemma.rules.typed import above_card
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.records import chart_data
+from docgemma.tools.writes import write_key
 
 
 def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:

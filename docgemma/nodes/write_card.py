@@ -13,8 +13,8 @@ from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
-from docgemma.text.clauses import duration
 from docgemma.text.drugs import ingredients
+from docgemma.text.durations import duration
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data

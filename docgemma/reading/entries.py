@@ -10,8 +10,9 @@ from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
-from docgemma.text.clauses import durations, masked, quoted, widened
+from docgemma.text.clauses import masked, quoted, widened
 from docgemma.text.drugs import DrugNames
+from docgemma.text.durations import durations
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.said import bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain

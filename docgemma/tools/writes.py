@@ -5,6 +5,7 @@ written. The data of each: `WRITTEN` (`recorded` is an ISO time) and what was wr
 """
 
 import base64
+import hashlib
 import re
 from typing import Any
 
@@ -14,6 +15,7 @@ from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import rxnorm_code
 from docgemma.schemas import AddAllergyArgs, ClinicalNoteArgs, PrescribeMedicationArgs
+from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
@@ -21,6 +23,15 @@ from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 DOSE = re.compile(r"^\s*(\d+(?:[.,]\d+)?)\s*(mg|mcg|µg|g|ml|units?|iu)\b\s*$", re.IGNORECASE)
 RXNORM = "http://www.nlm.nih.gov/research/umls/rxnorm"
 TERMINOLOGY = "http://terminology.hl7.org/CodeSystem"
+
+
+def write_key(thread: str, state: AgentState, tool: Tool) -> str:
+    """The same key for the same step of the same turn, before and after a crash, whatever was edited."""
+    reopened = state.get("reopened")
+    results = reopened["results"] if reopened else state.get("tool_results", [])
+    step = sum(1 for result in results if result["tool_name"] == tool.name and not result["error"])
+    text = f"{thread}/{state['turn_id']}/{tool.name}/{step}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def prescribe_medication(args: PrescribeMedicationArgs, context: ToolContext) -> ToolOutput:
