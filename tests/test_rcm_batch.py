@@ -55,7 +55,7 @@ def run(folder: Path, **given: Any) -> Any:
 
 
 def lines(folder: Path) -> dict[str, dict[str, Any]]:
-    return {line["file"]: line for line in read_lines(folder / "out.jsonl", failed=True)}
+    return {line["file"]: line for line in read_lines(folder / "out.jsonl")}
 
 
 def asked(folder: Path) -> list[str]:
@@ -138,7 +138,7 @@ def test_kill_9_in_mid_batch_goes_on_and_asks_nothing_finished_again(tmp_path: P
     process.wait()
     assert workers
     until(lambda: not any(alive(pid) for pid in workers))  # none goes on without its batch
-    finished = {line["file"] for line in read_lines(out)}
+    finished = {line["file"] for line in read_lines(out) if "result" in line}
     assert 3 <= len(finished) < 8
     with out.open("a") as file:
         file.write('{"digest": "cut off in the mid')

@@ -23,6 +23,7 @@ from docgemma.paths import PACKAGE, data_file
 from docgemma.rcm import scope
 from docgemma.rcm.ledger import open_ledger
 from docgemma.rcm.records import DISCLAIMER, NO_POLICY, REFUSAL, REVIEW
+from docgemma.rcm.sentences import lists
 from docgemma.reading.reader import load_reader
 from docgemma.settings import Settings
 
@@ -81,7 +82,8 @@ def header(name: str = "Maria Gonzalez", born: str = "03/14/1958", payer: str = 
 
 
 def test_held_out_questions_are_routed_as_they_are_labelled() -> None:
-    reader, held = load_reader(data_file("edge", "reader.npz")), scope.labelled("held")
+    reader, asked = load_reader(data_file("edge", "reader.npz")), lists("questions")["held"]
+    held = [(question, intent) for intent in scope.INTENTS for question in asked[intent]]
     said = [(truth, scope.nearest(question, reader)) for question, truth in held]
     right = sum(truth == given for truth, given in said)
     refused = [truth for truth, given in said if given == "OUT_OF_SCOPE" != truth]

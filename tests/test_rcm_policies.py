@@ -14,7 +14,8 @@ import yaml
 from docgemma.errors import ConfigError
 from docgemma.paths import data_file
 from docgemma.rcm.meaning import WIDTH, embed
-from docgemma.rcm.policies import PolicyIndex, load_policies, payers
+from docgemma.rcm.policies import PolicyIndex
+from docgemma.rcm.policy_files import load_policies, payers
 from docgemma.rcm.policy_names import words
 
 FOLDER = data_file("rcm", "policies")

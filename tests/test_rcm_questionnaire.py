@@ -6,7 +6,7 @@ from pathlib import Path
 
 from docgemma.ehr.fhir import problems_of
 from docgemma.paths import data_file
-from docgemma.rcm.policies import load_policies
+from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.questionnaire import response
 from docgemma.rcm.records import Judged
 

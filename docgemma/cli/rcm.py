@@ -103,7 +103,7 @@ def _write_response(path: Path, told: dict[str, Any]) -> None:
     """
     import json
 
-    from docgemma.rcm.policies import load_policies
+    from docgemma.rcm.policy_files import load_policies
     from docgemma.rcm.questionnaire import response
 
     if not told["policy"]:

@@ -23,6 +23,7 @@ from docgemma.experiments.golden import case_home, prepared_run
 from docgemma.experiments.statistics import wilson
 from docgemma.llm.base import LLM
 from docgemma.paths import data_file, private_file
+from docgemma.rcm.batch import read_lines
 from docgemma.settings import Settings
 
 RUNS = "rcm-runs.jsonl"  # of the data home: a line a run
@@ -168,13 +169,7 @@ def summarize_rcm(done: Sequence[Scored], settings: Settings | None = None) -> d
 
 def kept_runs(settings: Settings) -> list[dict[str, Any]]:
     """Every run that was kept, the last one last; a line that a crash cut off is left out."""
-    path, runs = settings.home / RUNS, []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            runs.append(json.loads(line))
-        except ValueError:
-            continue
-    return runs
+    return list(read_lines(settings.home / RUNS))
 
 
 def _run(case: RcmCase, prepared: Settings, llm: LLM) -> Scored:
@@ -269,7 +264,7 @@ def _pages(case: RcmCase, told: dict[str, Any], settings: Settings) -> dict[tupl
     import pypdfium2  # type: ignore[import-untyped]
 
     from docgemma.rcm.chart import chart_document
-    from docgemma.rcm.policies import load_policies
+    from docgemma.rcm.policy_files import load_policies
 
     texts: dict[tuple[str, int | None], str] = {}
     names = [*case.pdf, *(name for step in case.then if isinstance(step, Step) for name in step.pdf)]

@@ -65,8 +65,8 @@ def batch(
         raise UsageError(f"There is no PDF in {folder}.", hint="Name a folder of PDF files.")
     digests = {path: _digest(path) for path in files}
     one_each = {digest: path for path, digest in reversed(digests.items())}
-    done = {line["digest"]: line["result"]["status"] for line in read_lines(out) if line["question"] == question}
-    done = {digest: done[digest] for digest in one_each if digest in done}
+    mine = [line for line in read_lines(out) if line["question"] == question and line["digest"] in one_each]
+    done = {line["digest"]: line["result"]["status"] for line in mine if "result" in line}
     before, left, failed = len(done), [path for digest, path in one_each.items() if digest not in done], 0
     progress(before, len(one_each))
     with private_file(out).open("a", encoding="utf-8") as file:
@@ -88,12 +88,11 @@ def batch(
     )  # fmt: skip
 
 
-def read_lines(out: Path, failed: bool = False) -> Iterator[dict[str, Any]]:
-    """The answers of a batch's file, with `failed` what failed too; a line that a kill cut off is left out."""
-    for text in out.read_text(encoding="utf-8", errors="replace").splitlines() if out.exists() else []:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON lines of a file, if it is there; a line that a kill cut off is left out."""
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         with suppress(ValueError):
-            if text and (failed or "result" in json.loads(text)):
-                yield json.loads(text)
+            yield json.loads(text)
 
 
 def _one(ask: Callable[[Path], dict[str, Any]], path: Path) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from docgemma.rcm.denials import analyze
 from docgemma.rcm.evidence import Reading, requested_in
 from docgemma.rcm.header import identities_of
 from docgemma.rcm.people import differs, fits_pronoun, settle, shown, with_name
-from docgemma.rcm.policies import PolicyIndex, load_policies, payers
+from docgemma.rcm.policies import PolicyIndex
+from docgemma.rcm.policy_files import load_policies, payers
 from docgemma.rcm.policy_names import called
 from docgemma.rcm.records import NO_POLICY, Claim, Document, Person, Policy
 from docgemma.rcm.scope import looked_for, names_service, payer_in, says_nothing

@@ -9,13 +9,12 @@ from rapidfuzz import fuzz, process
 
 from docgemma.paths import data_file
 from docgemma.rcm.meaning import WIDTH, embed
-from docgemma.rcm.policy_files import load_policies, payers
+from docgemma.rcm.policy_files import load_policies
 from docgemma.rcm.policy_names import called, differs, names, words
 from docgemma.rcm.records import Policy
 from docgemma.reading.reader import load_reader
 from docgemma.text.words import plain
 
-__all__ = ["PolicyIndex", "load_policies", "payers"]
 NEAR = 0.65  # cosine of a question and the nearest name; chosen on the `dev` queries of data/rcm/policies
 COMMON = 20_000  # the encoder's vocabulary is ordered by frequency; behind are technical words
 SPELT = 90  # of 100: a word of the question is a misspelt word of a name

@@ -147,12 +147,6 @@ def says_nothing(question: str, intent: Intent, reader: Reader) -> bool:
     return asked == {"chat"} or (intent == "GENERAL_CLINICAL" and asked <= {"chat", "change", "gk"})
 
 
-def labelled(part: Literal["shown", "held"]) -> list[tuple[str, Intent]]:
-    """(question, intent) of data/rcm/questions.yaml; `held` are for measuring only."""
-    known = lists("questions")[part]
-    return [(question, intent) for intent in INTENTS for question in known[intent]]
-
-
 @lru_cache(maxsize=1)
 def _weights() -> NDArray[np.float32]:
     """(meaning and a constant, intents), as data/rcm/router.py fits them."""
