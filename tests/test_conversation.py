@@ -171,3 +171,53 @@ def test_an_unknown_drug_is_never_replaced_by_one_of_the_history(
         assert f"{name} was read as {read_as}." in result["answer"]
     else:
         assert result["status"] == "needs_clarification" and result["answer"].startswith("Did you mean")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "args"),
+    [
+        (
+            "dapagliflozin 10 od okafor",
+            "nah binned that. acei first - ramipril 2.5 od",
+            {"medication_name": "ramipril"},
+        ),
+        ("would losartan be ok for okafor", "ok losartan 50 od for her", {"dosage": "50 mg"}),
+        (
+            "add allergy dorothy okafor: ramipril - cough, mild",
+            "no hang on wrong pt. its tanaka, and tongue swelling not cough. severe",
+            {"substance": "ramipril", "reaction": "tongue swelling", "severity": "severe"},
+        ),
+    ],
+)
+def test_an_order_that_follows_a_rejection_or_a_question_is_a_card(offline_agent, first, then, args) -> None:
+    before = offline_agent.ask(first)
+    if before["pending_write"]:
+        offline_agent.decide(before["thread"], "reject")
+    waiting = offline_agent.ask(then, thread=before["thread"])["pending_write"]
+    assert args.items() <= waiting["args"].items()
+
+
+def test_another_order_takes_the_place_of_a_card_that_waits(offline_agent) -> None:
+    thread = offline_agent.ask("dapagliflozin 10 od okafor")["thread"]
+    waiting = offline_agent.ask("scrap that, atenolol 25 mg od", thread=thread)["pending_write"]
+    assert waiting["args"]["medication_name"] == "atenolol"
+    offline_agent.decide(thread, "reject")
+    assert offline_agent.pending(thread) is None
+
+
+def test_an_order_that_was_read_as_not_wanted_is_named(offline_agent) -> None:
+    told = offline_agent.ask("dr lin said not to give kcl 20 meq po to abc-123")["answer"]
+    said = "potassium chloride was read as not wanted. If it is, say: prescribe potassium chloride, with the dose."
+    assert f"No entry was prepared: {said}" in told
+
+
+def test_a_note_of_somebody_else_asks_whom_it_is_for_and_opens_no_chart(offline_agent) -> None:
+    told = offline_agent.ask("note on abc-123 - seen re... ah no wrong pt ignore that, thats someone elses")
+    assert told["answer"] == "No entry was prepared, as you said. Whom is it for? Give a name or an ID."
+
+
+def test_a_note_that_says_nkda_gets_the_recorded_allergies(offline_agent) -> None:
+    card = offline_agent.ask("save note abc-123: nkda, bp 150/90")["pending_write"]
+    assert card["findings"] == [
+        "You wrote NKDA; the chart has: sulfamethoxazole (rash, moderate), recorded 2016-02-08."
+    ]

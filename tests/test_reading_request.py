@@ -77,6 +77,10 @@ def test_a_drug_that_nobody_knows_is_kept_as_unknown(read) -> None:
         ("Would metformin 500 mg twice daily be ok for abc-123?", "asked"),
         ("Do not prescribe metformin for abc-123", "refused"),
         ("What is the potassium of abc-123?", ""),
+        ("order set has heparin 5000 sq q8 for abc-123, she's on eliquis. give both?", "asked"),
+        ("losartan 50 mg daily for abc-123. is that over the max?", "asked"),
+        ("TORB dr lin kcl 20 meq po x1 for abc-123, k this am is 3.1", "ordered"),
+        ("prescribe amoxicillin 500 mg tds for abc-123. whats his egfr?", "ordered"),
     ],
 )
 def test_a_write_is_ordered_asked_about_or_refused(read, message: str, meant: str) -> None:
@@ -174,3 +178,22 @@ def test_what_a_brand_or_a_form_holds_is_known(name: str, parts: set[str]) -> No
 def test_a_value_that_is_told_and_then_to_be_noted_is_a_note(read, message: str, text: str) -> None:
     found = read(message)
     assert [note["note_text"] for note in found["notes"]] == ([text] if text else [])
+
+
+@pytest.mark.parametrize(
+    ("message", "noted"),
+    [
+        ('GP letter re abc-123: "on amlodipine 10, K 4.8. ?start ACEi". what would you say', False),
+        ("have a look at this cxr, ?overload, hd pt missed 2 sessions", False),
+        ('save note abc-123: "bp 150/90, feels well"', True),
+        ("note for abc-123: pt refused bloods, ?why. retry mon", True),
+    ],
+)
+def test_what_is_pasted_and_asked_about_is_no_note(read, message: str, noted: bool) -> None:
+    found = read(message)
+    assert ("note" in found["asks"]) == bool(found["notes"]) == noted
+
+
+def test_who_gave_an_order_stays_in_its_notes(read) -> None:
+    found = read("TORB dr patel colace 100mg po bid for abc-123")["orders"][0]
+    assert (found["said"], found["route"], found["notes"]) == ("colace", "po", "TORB, dr patel")

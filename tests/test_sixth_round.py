@@ -178,7 +178,9 @@ def test_a_duplicate_goes_on_and_recorded_allergies_stand_on_the_card(offline_ag
 def test_what_is_in_no_field_and_what_follows_stand_above_the_card(offline_agent) -> None:
     said = "verbal order dr patel, read back: furosemide 40 mg bd for James Wilson born 2/11/1949, weight up. enter it"
     told = offline_agent.ask(said)
-    assert "in no field of the entry: “verbal order dr patel, read back”." in told["answer"]
+    assert "verbal order; dr patel; read back" in told["pending_write"]["args"]["notes"]
+    left = offline_agent.ask("TORB dr lin kcl 20 meq po x1 for kamau, k this am is 3.1")["answer"]
+    assert "in no field of the entry: “k this am is 3.1”." in left
     assert "It goes on beside this order until its prescriber stops it" in told["answer"]
     both = offline_agent.ask("two things for thornton: note saying 'bloods reviewed today', and gentamicin 400mg iv od")
     assert "After this entry follows: bloods reviewed today." in both["answer"]

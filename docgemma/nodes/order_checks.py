@@ -54,9 +54,8 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> l
 def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Considered:
     """A medicine that is taken with the dose of the record, where none was said: "100 mg", "once daily"."""
     parts = ingredients(order[0], context.drugs)
-    taken = [
-        item for item in chart["medications"] if item["active"] and parts & ingredients(item["name"], context.drugs)
-    ]
+    active = (item for item in chart["medications"] if item["active"])
+    taken = [item for item in active if parts & ingredients(item["name"], context.drugs)]
     words = taken[0]["dosage"].split() if len(taken) == 1 and not order[1] else []
     dose = " ".join(words[:2])
     counted = len(words) > 2 and words[1].isalpha() and any(item.unit for item in quantities(dose))

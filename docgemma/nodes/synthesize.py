@@ -109,9 +109,8 @@ def _from_evidence(state: AgentState, runtime: Runtime[Context]) -> dict[str, An
 def answer_by_code(state: AgentState, context: Context) -> Answer:
     """The answer composed from the findings so far."""
     reply = direct_reply(known.request(state), state["user_query"])
-    return compose(
-        state, context.drugs, order_checks(state, context), reply.definition, medicine_effects(state, context)
-    )
+    checks, effects = order_checks(state, context), medicine_effects(state, context)
+    return compose(state, context.drugs, checks, reply.definition, effects)
 
 
 def evidence(state: AgentState, composed: str = "") -> list[str]:

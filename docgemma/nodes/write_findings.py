@@ -31,6 +31,7 @@ from docgemma.rules.order_check import (
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
+from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed, names
@@ -90,7 +91,8 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
 def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
     """What is stopped and not taken; what is grave about a drug that is begun."""
     found = [Finding(MODERATE, RETRACTS)] if names(listed("request_words", "retracting"), text) else []
-    found += not_taken(text, chart, context.drugs)
+    denied = no_allergies_line(cast(Any, {"said": text, "asks": []}), chart)
+    found += [*(Finding(MAJOR, line) for line in denied), *not_taken(text, chart, context.drugs)]
     for drug in beside(text, "beginning", context.drugs):
         order = {**args, "medication_name": drug, "dosage": "", "frequency": ""}
         grave = (item for item in order_findings(order, chart, context) if item.rank <= MAJOR)

@@ -65,7 +65,8 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     """
     parts = _details(marked)
     others = _beside_orders(marked, drugs, parts["dose"])
-    names = sorted([*marked.spans("rx.drug"), *others], key=lambda span: span.start)
+    ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
+    names = sorted([*ordered, *others], key=lambda span: span.start)
     for name, dose in _diluents(marked.message, names, parts["dose"]):
         whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
         parts = {
@@ -102,10 +103,22 @@ def _beside_orders(marked: Marked, drugs: DrugNames, doses: Sequence[Span]) -> l
     return [Span(item.text, item.start, item.end, 1) for item in free]
 
 
+def _ordered_by(marked: Marked) -> list[tuple[int, int]]:
+    """Where it stands that an order was given by mouth and read back, and by whom: "TORB", "dr patel"."""
+    told = [(span.start, span.end) for span in _places(marked, listed("request_words", "read_back"))]
+    held = masked(marked.message, [*marked.people, *marked.places("rx.drug", "drug", "name", "id")])
+    for title in _places(marked, listed("request_words", "prescribers")):
+        name = (held[title.end :].lstrip(". ").split("\n")[0].split() or [""])[0].rstrip(EDGES)
+        if held[title.start : title.end] == title.text and name.isalpha():
+            told.append((title.start, marked.message.index(name, title.end) + len(name)))
+    return told
+
+
 def _details(marked: Marked) -> dict[str, list[Span]]:
     """The marked details, of no birth date and no name, each instruction with the words of its clause that nothing else
     holds. A course has its length apart ("tid x10 d"), and what is no frequency beside one is an instruction ("T6")."""
-    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people])
+    given = _ordered_by(marked) if marked.spans("rx.drug") else []
+    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
     found["frequency"] = _with_once(message, found["frequency"], marked)
@@ -117,7 +130,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) for place in loose)]
-    wide = wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose]
+    wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
 
@@ -133,9 +146,9 @@ def _with_once(message: str, often: Sequence[Span], marked: Marked) -> list[Span
 
 def _places(marked: Marked, phrases: Iterable[str], first: int = 0) -> list[Span]:
     """Where phrases stand as whole words outside of quoted text, each once."""
-    told = "".join(char if char.isalnum() else " " for char in f"{masked(marked.message, marked.quoted).casefold()} ")
-    found = ((told.find(f" {phrase} ", first) + 1, len(phrase)) for phrase in phrases)
-    return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at]
+    told = "".join(char if char.isalnum() else " " for char in f" {masked(marked.message, marked.quoted).casefold()} ")
+    found = ((told.find(f" {phrase} ", first), len(phrase)) for phrase in phrases)
+    return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at >= 0]
 
 
 def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
@@ -222,7 +235,7 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
         if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
             start = wide.pop()[0]
         wide.append((start, end))
-    told = [(start, message[start:end]) for start, end in wide if not is_mechanism(message[start:end])]
+    told = [(start, message[start:end].strip(" +&")) for start, end in wide if not is_mechanism(message[start:end])]
     return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
 
 

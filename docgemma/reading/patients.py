@@ -230,9 +230,8 @@ def _named(
     text: str, name: Sequence[Word], spelt: tuple[str, ...] = (), matches: Sequence[PatientMatch] = ()
 ) -> PatientLink:
     end = name[-1].start + len(spelt[-1]) if spelt else name[-1].end
-    return PatientLink(
-        name[0].start, end, text[name[0].start : end], "name", tuple(matches), exact=bool(spelt), spelt=spelt
-    )
+    start = name[0].start
+    return PatientLink(start, end, text[start:end], "name", tuple(matches), exact=bool(spelt), spelt=spelt)
 
 
 def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:

@@ -90,9 +90,8 @@ def _spans(text: str, tags: Array, pieces: Pieces) -> dict[str, list[Span]]:
         inside, begins = 1 - heads[:, column, 0], heads[:, column, 1] > heads[:, column, 2]
         if inside.max() < INSIDE:
             continue
-        runs = (
-            [_best_run(inside)] if channel in ONE_RUN else _runs(inside, begins & (channel not in JOINED), text, words)
-        )
+        starts = begins & (channel not in JOINED)
+        runs = [_best_run(inside)] if channel in ONE_RUN else _runs(inside, starts, text, words)
         for first, last in runs:
             bare = EDGE_WORDS if channel in JOINED else frozenset()
             span = _trimmed(text, words[first][2], words[last][3], float(inside[first : last + 1].mean()), bare)

@@ -3,6 +3,7 @@ orders, allergies and notes. The graph works on this; nothing downstream reads w
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
@@ -13,7 +14,7 @@ from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_
 from docgemma.reading.reader import Reader, Reading
 from docgemma.reading.terms import everyday, refers_back, topics_in
 from docgemma.state import ActivePatient, Request
-from docgemma.text.clauses import fillers
+from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses, closed
@@ -53,7 +54,7 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = _in_context(message, before, name, reader)
+    reading = _read_back(_without_paste(_in_context(message, before, name, reader), message, reader), message)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
@@ -67,14 +68,18 @@ def read_request(
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = reading.asked(SURE)
-    rest = _behind_dropped(message, [link.text for link in linked])
+    rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
     if rest and (not notes or reading.asks["rx"] > SURE):
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
         if again["asks"] or again["measures"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
             return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
+    if instead := _behind_dropped(message, []):  # "binned that. ramipril 2.5 od"
+        again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
+        if again["orders"] and again["meant"] == "ordered":
+            return {**again, "said": message}
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)]),
-        meant=_meant(reading, message),
+        meant=_meant(reading, message, reader),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[_drug(link, drugs) for link in linked],
@@ -117,7 +122,34 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
         return alone
     reading = reader.read(message, before=before, patient=patient)
     leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
+    given = alone.asks["rx"] > PLAINLY < alone.polarity["ordered"] and {"rx.drug", "rx.dose"} <= set(alone.spans)
+    if given and listed("request_words", "agreeing") & set(plain(message).split()[:1]):
+        leans = False  # "ok losartan 50 od for her", after it was asked about
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
+
+
+def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
+    """The reading without a note that nobody orders: a referral that is quoted and asked about, a remark beside a
+    question, where no word of noting is said."""
+    text = next((quoted(message, span.start) for span in reading.spans.get("note.text", [])), "")
+    rest = message.replace(text, "") if text else message
+    noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
+    told = any(word in noting and before not in nouns for before, word in pairwise(["", *plain(rest).split()]))
+    beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
+    asked = rest.rstrip().endswith("?") or (reader.read(rest).polarity["asked"] > SURE if text else beside)
+    if told or not asked or reading.asks["note"] <= SURE:
+        return reading
+    spans = {channel: found for channel, found in reading.spans.items() if not channel.startswith(("note.", "rx."))}
+    return replace(reading, asks={**reading.asks, "note": 0, "rx": 0}, spans=spans)
+
+
+def _read_back(reading: Reading, message: str) -> Reading:
+    """The reading; an order that was given by mouth and read back, "TORB dr lin kcl 20 meq po", as plainly ordered."""
+    doubted = "?" in message or listed("request_words", "denying") & set(plain(message).split())
+    whole = {"rx.drug", "rx.dose"} <= set(reading.spans) and reading.asks["note"] <= SURE
+    if doubted or not whole or not names(listed("request_words", "read_back"), message):
+        return reading
+    return replace(reading, asks={**reading.asks, "rx": 1}, polarity={"ordered": 1, "asked": 0, "refused": 0})
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
@@ -185,43 +217,51 @@ def _drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
     return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}
 
 
-def _meant(reading: Reading, message: str) -> str:
+def _meant(reading: Reading, message: str, reader: Reader) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
     polarity = reading.polarity
-    if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")) and names(
-        listed("request_words", "refusing"), message
-    ):
+    refusing = names(listed("request_words", "refusing"), message)
+    if refusing and any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):
         return "refused"
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
         return ""
-    best = "asked" if _asks_back(message) else max(polarity, key=polarity.__getitem__)
+    best = "asked" if _asks_back(message, reading, reader) else max(polarity, key=polarity.__getitem__)
     considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
     return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
 
 
-def _asks_back(message: str) -> bool:
-    """Whether an entry without a command ends in a question whether it suits: "paracetamol 1 g qds, happy?"."""
-    told, ends = f" {plain(message)}", tuple(f" {phrase}" for phrase in listed("request_words", "asking_back"))
-    commands = listed("request_words", "commands") & listed("request_words", "ordering") & set(told.split())
-    return message.rstrip().endswith("?") and told.endswith(ends) and not commands
+def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
+    """Whether an entry without a command ends in a question whether it suits, "paracetamol 1 g qds, happy?", and an
+    order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
+    told = f" {plain(message)} "
+    for phrase in listed("request_words", "no_commands"):
+        told = told.replace(f" {phrase} ", " ")
+    words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
+    commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
+    if commands or not message.rstrip().endswith("?"):
+        return False
+    at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))
+    if drugs and at > max(drugs):
+        return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
+    return told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
 
 
 def _status(marked: Marked) -> str:
     """A trial's recruitment status, where one is asked for."""
-    said = marked.best("status") or next(
-        (word for word in marked.message.split() if "recruiting" in word.casefold()), ""
-    )
-    return closed(said, "statuses") if marked.reading.asks["trial"] > SURE else ""
+    told = [word for word in marked.message.split() if "recruiting" in word.casefold()]
+    return closed(marked.best("status") or "".join(told[:1]), "statuses") if marked.reading.asks["trial"] > SURE else ""
 
 
 def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
-    """What stands behind the words by which a message takes back the order of a drug before them; "" where none is."""
-    told, ends = f"{message.casefold()} ", [0]
+    """What stands behind the words by which a message takes back the order of a drug before them, or, where no drug is
+    given, that of the message before, with a mark behind them; "" where none is."""
+    told, ends = f" {message.casefold()} ", [0]
     for phrase in listed("request_words", "dropping"):
         before, found, rest = told.rpartition(f" {phrase}")
-        if found and not rest[:1].isalnum() and any(drug.casefold() in before for drug in drugs):
-            ends.append(len(before) + len(found))
+        whole = any(drug.casefold() in before for drug in drugs) if drugs else rest.strip()[:1] in ",;:.-–"
+        if found and not rest[:1].isalnum() and whole:
+            ends.append(len(before) + len(found) - 1)
     rest = message[max(ends) :].strip(" ,;:.-–")
     return rest if max(ends) and len(rest.split()) > 1 else ""
 

@@ -24,7 +24,8 @@ def amendment(request: Request, last: Request, pending: PendingWrite) -> dict[st
     asks = set(request["asks"])
     refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
     named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
-    dropped = not named and names(listed("request_words", "dropping"), request["said"])  # "drop it. what's her Hb"
+    another = request["orders"] and request["meant"] == "ordered" and not request["corrects"]
+    dropped = (another or not named) and names(listed("request_words", "dropping"), request["said"])  # "drop it. Hb?"
     if dropped or (("cancel" in asks or refused) and not asks & LOOKS_UP):  # "hold on, what's his GFR": the card stays
         return _decision("reject")
     if asks <= {"ok", "chat"} and "ok" in asks:

@@ -174,9 +174,8 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
     """What a check is read with: the drugs that are taken already, allergies, active problems and results."""
     asked = {part for name in names for part in ingredients(name, drugs)}
     taken = [line.text for line in lines_of(chart, "meds") if asked & ingredients(line.name, drugs)]
-    allergies, problems = (
-        [line.text for line in lines_of(chart, ask) if line.item["active"]] for ask in ("alg", "prob")
-    )
+    kinds = (lines_of(chart, ask) for ask in ("alg", "prob"))
+    allergies, problems = ([line.text for line in lines if line.item["active"]] for lines in kinds)
     weighed = to_weigh(chart)
     results = [line.text for line in lines_of(chart, "labs") if line.item in weighed]
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
@@ -230,9 +229,8 @@ def _foods(state: AgentState, request: Request) -> list[str]:
     """Foods and habits that were named with a drug: listed as mattering for it, with what is held on it, or not."""
     lines, foods = [], said_for("foods")
     marked = [plain(item["said"]) for item in request["drugs"] if item["how"] == "food"]
-    said, _ = phrases_in(
-        plain(request["said"]), sorted(((name, name) for name in foods), key=lambda pair: -len(pair[0]))
-    )
+    phrases = sorted(((name, name) for name in foods), key=lambda pair: -len(pair[0]))
+    said, _ = phrases_in(plain(request["said"]), phrases)
     for food in dict.fromkeys([*marked, *said]):
         matters, problem = {plain(name) for name in foods[food]["drugs"]}, foods[food].get("problem", "")
         for label in (item["result"] for item in known.made(state, "check_drug_safety")):

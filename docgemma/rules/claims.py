@@ -56,9 +56,8 @@ def says(text: str, phrases: Iterable[str]) -> bool:
 def _claims(sentence: str, topic: dict[str, Any]) -> bool:
     deny = topic.get("after") or clinical("claims")["negations"]
     reach = topic.get("reach", REACH)
-    return says(sentence, topic.get("alone", ())) or any(
-        _before(sentence, phrase, deny, reach) for phrase in topic["claim"]
-    )
+    denied = any(_before(sentence, phrase, deny, reach) for phrase in topic["claim"])
+    return denied or says(sentence, topic.get("alone", ()))
 
 
 def _before(sentence: str, phrase: str, words: Iterable[str], reach: int) -> bool:

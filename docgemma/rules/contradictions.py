@@ -15,9 +15,8 @@ CONTRADICTS = "The record contradicts itself: "
 def contradictions(chart: Chart, shown: Collection[str]) -> list[str]:
     """A line for each new symptom of a note, and for each contradiction, where one of its entries is shown."""
     entries = [line for line in lines_of(chart, "notes", "prob") if line.item.get("active", True)]
-    said = [
-        (line, affirmed(text)) for line in entries for text, _ in split(line.item.get("text", line.name).strip("“”"))
-    ]
+    texts = [(line, split(line.item.get("text", line.name).strip("“”"))) for line in entries]
+    said = [(line, affirmed(text)) for line, parts in texts for text, _ in parts]
     known, lines = clinical("contradictions"), []
     for line, text in said:
         if _days(line) <= known["new"]["days"] and all(names(known["new"][key], text) for key in ("said", "symptoms")):

@@ -7,7 +7,7 @@ from typing import Any
 
 from docgemma.paths import data_file
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE
-from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, REFUSED, UNCHANGED, cannot_do
+from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, UNCHANGED, cannot_do, refused
 from docgemma.rules.unanswered import BEYOND, WORDS
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
@@ -47,16 +47,14 @@ def direct_reply(request: Request, question: str) -> Reply:
     if "cohort" in asks:
         return Reply(NO_COHORT, settled=True, unanswered=[{"ask": WORDS["cohort"], "reason": "one chart at a time"}])
     if request["meant"] == "refused":
-        return Reply(REFUSED, settled=True)
+        return Reply(refused(request), settled=True)
     if asks & {"ok", "cancel"}:
         return Reply(NOTHING_WAITS, settled=True)
     if "img" in asks:
         return Reply(NO_IMAGE, settled=True, unanswered=[{"ask": WORDS["img"], "reason": "no image is attached"}])
     said = plain(question)
-    if (
-        asks <= {"chat", "gk", "oos"}
-        and phrases_in(said, [(phrase, 1) for phrase in listed("request_words", "abilities")])[0]
-    ):
+    able = phrases_in(said, [(phrase, 1) for phrase in listed("request_words", "abilities")])[0]
+    if able and asks <= {"chat", "gk", "oos"}:
         return Reply(f"{ABILITIES} {LIMITS}", settled=True)
     if found := definitions(question):
         text = "\n\n".join(f"{item['text']} (Source: {item['reference']})" for item in found)

@@ -17,9 +17,8 @@ def same_class(parts: Set[str]) -> list[str]:
     """The other members of the classes of which two at once are duplicate therapy: those that do the same."""
     classes = [entry["members"] for entry in clinical("drug_classes")["classes"] if entry["duplicate"]]
     mine = {part.casefold() for part in parts}
-    return list(
-        dict.fromkeys(name for members in classes if mine & set(members) for name in members if name not in mine)
-    )
+    mates = [name for members in classes if mine & set(members) for name in members]
+    return [name for name in dict.fromkeys(mates) if name not in mine]
 
 
 def classes_said(text: str, drugs: DrugNames | None) -> list[str]:

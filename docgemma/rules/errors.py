@@ -63,9 +63,8 @@ def error_message(
     details: Mapping[str, Any],
 ) -> str:
     """The clinician-friendly text of a failure, always one line, never anything of the raw error."""
-    missing, options, suggestions = (
-        list(details.get(key) or []) for key in ("missing_fields", "options", "suggestions")
-    )
+    told = ("missing_fields", "options", "suggestions")
+    missing, options, suggestions = (list(details.get(key) or []) for key in told)
     kind = str(error_type)
     if kind == "missing_required_args" and missing in ([], ["patient_id"]):
         kind = "missing_patient_id" if missing else "invalid_args"

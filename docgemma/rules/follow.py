@@ -10,7 +10,7 @@ from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
@@ -23,6 +23,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     """The request, completed from the last one."""
     somebody = bool(request["patients"] or request["unclear"])
     asks = set(request["asks"])
+    if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
+        return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
     question = request["said"].endswith("?") or not request["orders"]
     if (somebody or patient_open) and asks_per_kg(request["said"]) and question and asks <= UNSAID | {"rx", "labs"}:
         named = {"drugs": request["drugs"] or ordered(request), "orders": [], "measures": [], "details": {}}
@@ -66,9 +68,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
         return None
     said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
-    kept = {
-        name: value for name, value in said.items() if plain(value) != "on" and (name != "dose" or value[:1].isdigit())
-    }
+    kept = {key: text for key, text in said.items() if plain(text) != "on" and (key != "dose" or text[:1].isdigit())}
     order = _changed_order(considered[0], replaced(request, details=kept))
     return replaced(
         last, asks=["rx"], meant="ordered", orders=[order], drugs=[], details={}, measures=[], said=request["said"]
@@ -95,6 +95,8 @@ def _as_orders(request: Request) -> list[OrderRef]:
 
 def _of_somebody_else(request: Request, last: Request) -> bool:
     """Whether a detail is another patient's: "2 units for abc-123" gives the drug of the message before no dose."""
+    if names(listed("request_words", "wrong_person"), request["said"]):  # "wrong pt. its tanaka, and tongue swelling"
+        return False
     mine = {patient["id"] for patient in request["patients"]}
     theirs = {patient["id"] for patient in last["patients"]}
     return bool(mine and request["details"] and not mine & theirs and (theirs or last["unclear"]))
@@ -145,10 +147,8 @@ def _of_stopping(request: Request) -> bool:
     """Whether it is asked if something that is taken is stopped: "so does he stop it", "stop hers 5 days before?"."""
     words, asks = plain(request["said"]).split(), set(request["asks"])
     begun = next((word for word in words if word not in listed("request_words", "opening")), "")
-    it = [
-        {*listed("request_words", "back"), "hers", "his"} & set(words),
-        listed("request_words", "halting") & set(words),
-    ]
+    back = {*listed("request_words", "back"), "hers", "his"} & set(words)
+    it = [back, listed("request_words", "halting") & set(words)]
     other = {"you", "u", "please", "pls"} & set(words) or request["drugs"] or request["orders"] or len(words) > 12
     whether = begun in listed("request_words", "questioning") or request["said"].endswith("?")
     return bool(all(it) and whether and not other and asks <= UNSAID | {"change", "meds", "may"})
@@ -170,7 +170,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
-    nkda = about and asks <= UNSAID and denies_allergies(request)  # "is he nkda"
+    nkda = about and asks <= UNSAID and denies_allergies(request) and not drugs  # "is he nkda"
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
@@ -189,12 +189,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return unique([*(ask for ask in request["asks"] if ask not in UNSAID), "safe"])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
-    if (
-        drugs
-        and about
-        and asks <= UNSAID | {"meds"}
-        and any(topic.get("doses") and not topic.get("alone") for topic in told)
-    ):
+    dosed = any(topic.get("doses") and not topic.get("alone") for topic in told)
+    if drugs and about and dosed and asks <= UNSAID | {"meds"}:
         return unique([*request["asks"], "may"])  # "what does her dose come to per kilo"
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
         return unique([*request["asks"], "may"])
@@ -224,10 +220,9 @@ def corrected(request: Request, last: Request) -> Request:
         note = last["notes"][-1]
         new["notes"] = [*last["notes"][:-1], {**note, "note_text": _reworded(note["note_text"], request["said"])}]
     found = replaced(last, **new)
-    before, after = (
-        [one["patients"], one["unclear"], one["orders"], one["allergies"], one["notes"]] for one in (last, found)
-    )
-    if set(last["asks"]) & set(WRITES) and before == after:
+    before, after = cast(Any, last), cast(Any, found)
+    same = all(before[key] == after[key] for key in ("patients", "unclear", "orders", "allergies", "notes"))
+    if set(last["asks"]) & set(WRITES) and same:
         return replaced(found, meant="unsure")  # what is wrong was not understood: the same card is not put up again
     return found
 

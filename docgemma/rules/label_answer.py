@@ -65,9 +65,8 @@ def label_facts(
         texts = [] if skipped else held_of(topic, topics, lines, data, request["said"])
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
         stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
-        absent = not (
-            skipped or texts or found or names(topic.get("also", []), stored) or (brief and topic.get("stated"))
-        )
+        there = skipped or texts or found or (brief and topic.get("stated"))
+        absent = not (there or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         first += [Fact(text, title, text if absent else "") for text in texts if text not in said]

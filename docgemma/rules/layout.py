@@ -72,9 +72,8 @@ def of_chart(lines: Iterable[str], item: ToolResult, cite: int) -> list[Fact]:
     chart: Chart = item["result"]
     entries = {line.text: line for line in reversed(lines_of(chart, *SECTIONS))}
     nameable = lines_of(chart, "labs", "alg", "prob", "meds")
-    told = [
-        (line, "latest " * (line.ask == "labs") + (measure_named(line.name) or plain(line.name))) for line in nameable
-    ]
+    called = (measure_named(line.name) or plain(line.name) for line in nameable)
+    told = [(line, "latest " * (line.ask == "labs") + name) for line, name in zip(nameable, called, strict=True)]
     patient, facts = chart["patient"]["id"], []
     for sentence in lines:
         entry, said = entries.get(sentence), f" {plain(sentence).replace(',', ' ').replace(':', ' ')} "

@@ -93,9 +93,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"][unit])
         elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
-    kidney = [
-        value for name, value in typed_values(text) if name in ("egfr", "creatinine clearance") and "/" not in value
-    ]
+    kidneys = ("egfr", "creatinine clearance")
+    kidney = [value for name, value in typed_values(text) if name in kidneys and "/" not in value]
     results = {**patient.results, **({"egfr": (float(kidney[0]), "mL/min", "as you wrote")} if kidney else {})}
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
     return replace(patient, results=results, weight=weight, age=age)

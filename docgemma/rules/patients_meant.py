@@ -21,9 +21,8 @@ def patients_meant(state: AgentState) -> list[str]:
     """Ids of the patients who are meant, in order. Whoever the request names wins over the patient who is open, also
     where nobody of that name exists."""
     asked = known.request(state)
-    named = known.unique(
-        [*(patient["id"] for patient in asked["patients"]), *(item["id"] for item in found_patients(state))]
-    )
+    found = [item["id"] for item in found_patients(state)]
+    named = known.unique([*(patient["id"] for patient in asked["patients"]), *found])
     if named or asked["unclear"]:
         return named
     active = state.get("turn_patient") or state.get("active_patient")

@@ -141,9 +141,8 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
         return []
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
-    of_nobody = (
-        drugs and "safe" in asks and not listed("request_words", "persons") & set(plain(request["said"]).split())
-    )
+    persons = listed("request_words", "persons") & set(plain(request["said"]).split())
+    of_nobody = drugs and "safe" in asks and not persons
     nobody = searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 

@@ -37,6 +37,8 @@ A_JUDGEMENT = (
     "is not made here; a note to the prescriber can be prepared."
 )
 REFUSED = "No entry was prepared, as you said."
+FOR_WHOM = f"{REFUSED} Whom is it for? Give a name or an ID."
+NOT_WANTED = "No entry was prepared: {drug} was read as not wanted. If it is, say: prescribe {drug}, with the dose."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
@@ -50,24 +52,28 @@ def refusals(request: Request) -> list[str]:
     lines = [UNCHANGED] if "change" in asks else []
     lines += list(filter(None, [cannot_do(request)]))
     lines += [NO_COHORT] if "cohort" in asks else []
-    treat = (
-        "gk" in asks
-        and "may" not in asks
-        and asks & set(TOPICS)
-        and not asks & set(WRITES)
-        and said_in(request["said"], "treating")
-    )
-    lines += [NOT_COVERED] if treat else []
+    treat = "gk" in asks and asks & set(TOPICS) and not asks & {"may", *WRITES}
+    lines += [NOT_COVERED] if treat and said_in(request["said"], "treating") else []
     if request["meant"] in ("asked", "refused") and request["allergies"] and "allergy" in asks:
         lines += [A_JUDGEMENT.format(**item) for item in request["allergies"] if item["reaction"]]
     entry = asks & set(WRITES) or request["drugs"] or request["orders"] or request["allergies"] or request["notes"]
     if request["meant"] == "refused":
-        lines += [REFUSED] if entry else []
+        lines += [refused(request)] if entry else []
+    elif not request["meant"] and asks & set(TOPICS):
+        given = [order for order in request["orders"] if order["dose"] and order["frequency"]]  # "x 50 od. her k?"
+        lines += [ASK_PLAINLY.format(drug=given[0]["drug"])] if given else []
     elif request["meant"] == "asked" and "may" in asks:
         pass  # "can he have 15 mg iv ketorolac?": nobody expects an entry
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
         lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
     return lines
+
+
+def refused(request: Request) -> str:
+    """What is said where no entry is wanted; an order whose dose was given is named, since it may have been misread."""
+    given = [order["drug"] for order in request["orders"] if order["dose"]]
+    another = names(listed("request_words", "wrong_person"), request["said"]) and not request["patients"]
+    return NOT_WANTED.format(drug=given[0]) if given else FOR_WHOM if another else REFUSED
 
 
 def cannot_do(request: Request) -> str:

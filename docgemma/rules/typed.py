@@ -50,7 +50,7 @@ def also_written(request: Request) -> list[str]:
         for word in message.split()
     )
     runs = [run.strip(" -–()'\"" + EDGES) for run in " ".join(words).split("\n")]
-    return [run for run in runs if set(plain(run).split()) - empty]
+    return [run for run in runs if set(plain(run).split()) - empty - {"+", "&"}]
 
 
 def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list[str]:
