@@ -145,3 +145,15 @@ def test_a_combination_consists_of_its_parts():
     drugs = DrugNames({"bactrim": "sulfamethoxazole and trimethoprim", "trimethoprim": "trimethoprim"})
     assert drugs.ingredients("Bactrim") == {"sulfamethoxazole", "trimethoprim"}
     assert drugs.ingredients("Unknown  Thing") == {"unknown thing"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("aciclovir", "acyclovir"), ("colecalciferol", "cholecalciferol"), ("etacrynic acid", "ethacrynic acid"),
+        ("mesalazine", "mesalamine"), ("chlorphenamine", "chlorpheniramine"), ("hyoscine hydrobromide", "scopolamine"),
+        ("alendronic acid", "alendronate"), ("beconase", "beclometasone"), ("prednisolone acetate", "prednisolone"),
+    ],
+)  # fmt: skip
+def test_one_drug_under_its_international_and_its_united_states_name_or_salt_has_one_ingredient(one, other):
+    assert dictionary().ingredients(one) == dictionary().ingredients(other)

@@ -1,5 +1,7 @@
 """The composed answer: from this turn's results alone, and what it does not serve is said with the reason."""
 
+import pytest
+
 from docgemma.rules.answer import compose
 from docgemma.rules.layout import Answer
 from docgemma.rules.order_check import CONTRAINDICATED, Finding
@@ -79,7 +81,23 @@ def test_each_ask_that_nothing_serves_is_listed_with_a_reason() -> None:
 def test_a_name_that_is_no_drug_is_said_to_be_none() -> None:
     asked = request("safe", drugs=[drug("metformin"), drug("blorbitol", how="unknown")])
     text, missing = answer(asked, label())
-    assert {"ask": "blorbitol", "reason": "not recognised as a drug"} in missing and "blorbitol" in text
+    reason = "not recognised as a drug, so it was not checked: write its full name"
+    assert {"ask": "blorbitol", "reason": reason} in missing and "blorbitol" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "ask", "told"),
+    [
+        ("metformin with QZX ok?", "may", "Not answered: QZX (not recognised as a drug, so it was not checked: write"),
+        ("can she have QZX 50 mg", "may", "Not answered: QZX (not recognised"),
+        ("QZX for her?", "safe", "Not answered: QZX (not recognised"),
+        ("aza and metformin?", "ddi", "Not answered: aza (may mean azathioprine or azacitidine, so it was not checked"),
+        ("metformin with CKD, eGFR 40, 500 mg BD for T2DM on HD?", "may", ""),
+    ],
+)
+def test_what_stands_where_a_drug_stands_and_is_none_that_is_known_is_said(said, ask, told) -> None:
+    text, _ = answer(request(ask, drugs=[drug("metformin")], said=said), label())
+    assert told in text and ("Not answered" in text) == (told != "")
 
 
 def test_a_spelling_that_was_corrected_is_said() -> None:

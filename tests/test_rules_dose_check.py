@@ -406,3 +406,16 @@ def test_a_pregnancy_that_is_not_recorded_is_asked_for(context) -> None:
     assert "in pregnancy: second and third trimester: fetal tooth" in asked("doxycycline; 100 mg; bd")[0]
     assert not asked("doxycycline; 100 mg; bd", problems=["Pregnancy"]) + asked("amoxicillin; 500 mg; tds")
     assert not [item for item in found("doxycycline; 100 mg; bd", context) if "pregnan" in item.text]
+
+
+def test_a_recorded_reaction_bears_on_what_must_not_follow_it(context) -> None:
+    def told(order: str, substance: str, reaction: str) -> str:
+        who = patient(allergies=[{"substance": substance, "reaction": reaction}])
+        return "\n".join(item.text for item in found(order, context, who))
+
+    skin = told("allopurinol; 100 mg; od", "allopurinol", "severe cutaneous reaction (HLA-B*58:01 positive)")
+    assert "must not be restarted if it caused the severe skin reaction" in skin
+    assert "may recur. The patient has: angioedema (recorded allergy to lisinopril)" in told(
+        "candesartan; 4 mg; od", "lisinopril", "angioedema"
+    )
+    assert "angioedema (recorded" not in told("ramipril; 5 mg; od", "amoxicillin", "angioedema")

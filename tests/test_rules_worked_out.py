@@ -40,6 +40,9 @@ def test_weight_age_and_kidney_function_are_read_from_a_message(said, age, weigh
             ["oral, below 12 years, at 20 kg: 800 mg a day (40 mg/kg), 200 mg in one dose (10 mg/kg)"],
         ),
         ("gabapentin", "max dose if egfr 25", False, ["oral, eGFR below 30: 700 mg a day"]),
+        ("meropenem", "iv max at egfr 18 (not meningitis)", False, ["injection, eGFR below 26: 1 g a day"]),
+        ("meropenem", "iv max if meningitis at egfr 18", False,
+         ["injection, for meningitis, eGFR below 26: 2 g a day"]),
         (
             "acetaminophen", "at 45 kg", False,
             ["oral: 4,000 mg a day, 1,000 mg in one dose",

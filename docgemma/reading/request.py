@@ -12,7 +12,7 @@ from docgemma.reading.entries import UNTYPED_NOTE, Marked, loose_details, owners
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday, refers_back, topics_in
+from docgemma.reading.terms import everyday, refers_back, said_in, topics_in
 from docgemma.state import ActivePatient, Request
 from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
@@ -78,7 +78,7 @@ def read_request(
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
     request = Request(
-        asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)]),
+        asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
         meant=_meant(reading, message, reader),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -204,8 +204,10 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
     return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
-def _named_too(message: str, asks: list[str]) -> list[str]:
-    """The asks, and beside parts of a chart those that are named as a whole: "K, dig level. and the med list"."""
+def _named_too(message: str, asks: list[str], drugs: bool) -> list[str]:
+    """The asks, and beside parts of a chart those that are named as a whole: "K and the meds"; no drug is a vaccine."""
+    if drugs and not said_in(message, "immunizations") and "immunizations" not in topics_in(message):
+        asks = ["may" if ask == "imm" else ask for ask in asks]
     if not set(asks) & set(TOPICS) or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
         return asks
     return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))

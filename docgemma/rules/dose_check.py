@@ -11,7 +11,7 @@ from docgemma.rules.patient_state import PatientState
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import Quantity, quantities
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import clinical, listed, plain
+from docgemma.text.words import affirmed, clinical, listed, plain
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -26,7 +26,7 @@ LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
 ALTERNATE = Decimal("0.5")  # doses a day: on alternate days twice the daily maximum may be given, and never more
 Rule = partial(Finding, basis=NOT_VERIFIED)  # what rows say beside the maxima
-LONG_ACTING = {"xr", "er", "xl", "sr", "la", "cr", "mr"}
+LONG_ACTING, ASKED = {"xr", "er", "xl", "sr", "la", "cr", "mr"}, frozenset(["if", "any"])  # "max if meningitis" asks
 
 
 class Order(NamedTuple):
@@ -47,7 +47,7 @@ class Order(NamedTuple):
 
     def is_for(self, indication: str) -> bool:
         """Whether the order or the patient's problems name an indication."""
-        told = f" {plain(' '.join([self.words, *self.patient.problems]))}"
+        told = f" {plain(' '.join([affirmed(self.words, ASKED), *self.patient.problems]))}"
         telling = [word for word in plain(indication).split() if len(word) > 2]
         return bool(telling) and all(f" {word}" in told for word in telling)
 

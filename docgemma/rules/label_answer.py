@@ -49,8 +49,9 @@ def label_facts(
     asked = {topic["name"] for topic in topics}
     stated = as_told(f"{before} ; {request['said']}", UNKNOWN)
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
-    dosed = asked & DOSES or stated.weight or stated.results
-    own = maxima_for(data.get("dose_rows", []), patient, request["said"], "children" in asked) if dosed else []
+    rows, (egfr, *_) = data.get("dose_rows", []), patient.results.get("egfr", [999])
+    dosed = asked & DOSES or stated.weight or stated.results or any(egfr < row.get("egfr_below", 0) for row in rows)
+    own = maxima_for(rows, patient, request["said"], "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)

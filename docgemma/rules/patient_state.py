@@ -118,11 +118,17 @@ def _weeks(chart: Mapping[str, Any], today: date) -> int | None:
 
 
 def _noted(chart: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
-    """Each of `noted` in `data/clinical/problems.yaml`, with the sentence of the newest note that tells it."""
+    """Each of `noted` in `data/clinical/problems.yaml`, with the sentence of the newest note that tells it;
+    each recorded reaction that bears on other drugs too: "angioedema (recorded allergy to lisinopril)"."""
     said = [(note, text) for note in chart["notes"] for text, _ in split(note["text"].strip("“”"))]
     for entry in clinical("problems")["noted"]:
         for note, text in [item for item in said if names(entry["said"], affirmed(item[1]))][:1]:
             yield entry["name"], f"{entry['name']} (“{text}”, {note['type']}, {note['date'][:10]})", entry["bears"]
+    groups = [entry for entry in clinical("problems")["problems"] if "reaction_to" in entry]
+    for item in chart["allergies"]:
+        told = [entry for entry in groups if names(entry["chart"], item["reaction"])]
+        if any(not entry["reaction_to"] or names(entry["reaction_to"], item["substance"]) for entry in told):
+            yield item["reaction"], f"{item['reaction']} (recorded allergy to {item['substance']})", []
 
 
 def _fragments(group: str) -> list[str]:

@@ -1,16 +1,23 @@
 """Find what of a request the answer does not serve, and say it with the reason: nothing is dropped in silence. Pure."""
 
+from collections.abc import Iterator
+
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import said_in
+from docgemma.reading.terms import everyday, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_rest import rest_told
+from docgemma.rules.dose_check import route_of
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.unmatched import unmatched_clauses
 from docgemma.state import AgentState, Request
+from docgemma.text.drugs import DOSE_NEXT, WORD
+from docgemma.text.frequency import times_per_day
 from docgemma.text.said import clauses
-from docgemma.text.words import plain
+from docgemma.text.words import listed, plain
 
 NO_SUCH_DRUG = "not recognised as a drug"
+NOT_CHECKED = "{}, so it was not checked: write its full name"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
 UNMATCHED = "Nothing in the chart matches: {}."
@@ -66,7 +73,31 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
     unknown = [said for said in unknown if f" {plain(said)} " not in f" {told} "]
-    return [*found, *({"ask": said, "reason": NO_SUCH_DRUG} for said in unknown)]
+    unknown += _unlinked_drugs(request)
+    readings = {said: said_for("ambiguous").get(plain(said), {}).get("readings") for said in unknown}
+    why = {said: f"may mean {' or '.join(names)}" if names else NO_SUCH_DRUG for said, names in readings.items()}
+    return [*found, *({"ask": said, "reason": NOT_CHECKED.format(reason)} for said, reason in why.items())]
+
+
+def _unlinked_drugs(request: Request) -> Iterator[str]:
+    """Abbreviations of a drug check that name no known drug: "QZX 50 mg", "ZZT with warfarin", "XYZ for Smith?"; what
+    may mean several drugs in small letters too, "aza and allopurinol"."""
+    text, linked = f"{request['said']} ", [plain(drug["said"]) for drug in request["drugs"]]
+    others = [*(patient["said"] for patient in request["patients"]), *request["unclear"], *request["conditions"]]
+    terms = listed("drug_words", "procedures") | listed("drug_words", "forms") | listed("request_words", "no_drugs")
+    terms |= {*everyday(), *said_for("conditions"), *said_for("groups")} - {*said_for("ambiguous")}
+    terms |= {*plain(" ".join([*linked, *others])).split()}
+    for word in WORD.finditer(text) if {"may", "ddi", "safe"} & set(request["asks"]) and not text.isupper() else ():
+        said, written = plain(word.group()), word.group()
+        capitals = written.isalpha() and written.isupper() and 1 < len(said) < 6 and not route_of(said)
+        if said in terms or not (capitals or said in said_for("ambiguous")) or times_per_day(said) is not None:
+            continue
+        before, behind = f" {plain(text[: word.start()])}", f"{plain(text[word.end() :])} "
+        links = [(f" {drug} {by}", f"{by} {drug} ") for drug in linked for by in listed("request_words", "joining")]
+        joined = any(before.endswith(left) or behind.startswith(right) for left, right in links)
+        given = before.split(" ")[-1] in listed("request_words", "beginning") or behind.startswith(("for ", "with "))
+        if joined or (capitals and given) or DOSE_NEXT.match(text, word.end()):
+            yield written
 
 
 def _unmatched(state: AgentState, request: Request, told: str) -> list[str]:

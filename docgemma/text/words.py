@@ -37,11 +37,11 @@ def names(fragments: Iterable[str], text: str) -> bool:
     return any(fits(str(fragment), folded) >= 0 for fragment in fragments)
 
 
-def affirmed(text: str) -> str:
-    """A text without what it denies: "no fever", "denies fever, chills"."""
-    kept, denied = [], 0
+def affirmed(text: str, but: frozenset[str] = frozenset()) -> str:
+    """A text without what it denies: "no fever", "denies fever, chills"; `but` are words that deny nothing here."""
+    kept, denied, denying = [], 0, listed("alarms", "denying") - but
     for word in text.split():
-        denied = REACH if plain(word) in listed("alarms", "denying") and denied < REACH else denied
+        denied = REACH if plain(word) in denying and denied < REACH else denied
         denied = ALL if plain(word) in listed("alarms", "denying_all") else denied
         kept.append(";" if denied > 0 else word)
         ended = word[-1] in ".;!?" or (word[-1] == "," and denied <= REACH)
