@@ -2,6 +2,9 @@
 
 import pytest
 
+from docgemma.reading.terms import everyday
+from docgemma.text.words import clinical
+
 
 @pytest.mark.parametrize(
     ("message", "born"),
@@ -101,3 +104,53 @@ def test_whom_a_noun_or_pronoun_means_while_somebody_is_open(offline_agent):
 )
 def test_a_birth_alone_or_before_a_name_and_the_beginning_of_a_name_find_somebody(offline_agent, message, born):
     assert f"born {born}" in offline_agent.ask(message)["answer"]
+
+
+@pytest.mark.parametrize("said", ["back to the first chap, allergies", "k for the previous pt", "the other one - bp?"])
+def test_somebody_spoken_of_before_is_asked_for(offline_agent, said):
+    thread = offline_agent.ask("smith egfr")["thread"]
+    offline_agent.ask("sorry meant thornton", thread=thread)
+    asked = offline_agent.ask(said, thread=thread)
+    assert [item["label"].split(",")[0] for item in asked["options"]] == ["John Smith", "Robert Thornton"]
+    assert "John Smith, male" in offline_agent.ask("the first one", thread=thread)["answer"]
+    assert not offline_agent.ask("what was the previous one", thread=thread)["options"]  # the result before
+
+
+@pytest.mark.parametrize("answer", ["the 41 yr old", "the 41 y/o", "41yo", "the 41-year-old"])
+def test_an_age_chooses_between_candidates(offline_agent, answer):
+    thread = offline_agent.ask("allergies for wilson")["thread"]
+    assert "born 1985-07-30" in offline_agent.ask(answer, thread=thread)["answer"].splitlines()[0]
+
+
+def test_a_ward_word_is_nobodys_beginning_and_a_prescribers_he_no_patient(offline_agent):
+    done = offline_agent.ask("MAR has kim's methotrexate 15 mg DAILY?? what does her chart say")
+    assert "Maria Garcia" not in done["answer"] and "Grace Kim" in done["answer"]
+    assert everyday().isdisjoint(clinical("given_names")["short"])
+    thread = offline_agent.ask("rahman allergies")["thread"]
+    done = offline_agent.ask("he changed it to doxy 100 bid. that one good?", thread=thread)
+    assert "Doxycycline for Aisha Rahman" in done["answer"]
+
+
+@pytest.mark.parametrize("said", ["hes 82 on RA now", "spo2 84% ra", "sats dropped to 79 on 4L", "satting 85"])
+def test_a_low_saturation_is_urgent_whoever_is_open(offline_agent, said):
+    urgent = "Urgent: oxygen saturation below 90 % or breathing in distress. Get help to the bedside now"
+    thread = offline_agent.ask("kowalczyk baseline o2 sat")["thread"]
+    done = offline_agent.ask(said, thread=thread)
+    assert urgent in done["answer"] and not done["pending_write"]
+    assert offline_agent.ask(said)["answer"].startswith(urgent)
+    assert urgent not in offline_agent.ask("aim sats 88 right?", thread=thread)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("volkov lactulose dose? and last bm", "Not among the results: bowel movement."),
+        ("kowalczyk baseline o2 sat", "Oxygen saturation 93 % (2026-11-12"),
+        ("raghunathan how far along is she", "About 29 weeks of pregnancy today"),
+        ("wilson's inr?? the coumadin clinic one", "INR 2.6 (2026-11-09"),
+        ("a1c for kahananui, suparman and d'angelo", "Allergies: trimethoprim-sulfamethoxazole (hyperkalemia"),
+    ],
+)
+def test_what_is_asked_on_the_ward_is_read_as_it_is_meant(offline_agent, said, told):
+    answer = offline_agent.ask(said)["answer"]
+    assert told in answer and "You wrote" not in answer

@@ -165,11 +165,15 @@ def _contradicts(state: AgentState, request: Request, context: Context) -> Clari
             question = f"{one['label']} is recorded as {one['sex']}, and the message says “{min(words)}”. "
             question += "Is this who is meant? Say yes, or give a name or an ID."
             return _whom(question, one["name"], [Option(id=one["id"], label=one["label"])], said)
-    if not active or request["patients"] or request["unclear"] or "note" in asks:
+    named = request["patients"] or request["unclear"]
+    if not named and (people := _spoken_of(state, context)) and _points_back(request, state.get("request")):
+        question = f"Whom do you mean? Spoken of before: {'; '.join(one.label for one in people)}. Give a name or ID."
+        return _whom(question, people[0].name, [Option(id=one.id, label=one.label) for one in people], said)
+    if named or not active or "note" in asks:
         return None
     patient = context.store.patient(active["id"]) if patients_meant({**state, "request": request}) else None
     wrong = clarify.other_sex(said, patient.sex) if patient else set[str]()
-    spoken = [person for person in _spoken_of(state, context) if patient and person.id != patient.id]
+    spoken = [person for person in _spoken_of(state, context)[::-1] if patient and person.id != patient.id]
     if not patient or not wrong or (not spoken and _of_colleague(state, wrong)):
         return None
     spoken = [person for person in spoken if person.sex == clarify.SEXES[patient.sex]]
@@ -188,18 +192,28 @@ def _whom(question: str, name: str, options: list[Option], message: str) -> Clar
 
 
 def _of_colleague(state: AgentState, pronouns: set[str]) -> bool:
-    """Whether "he called back, wants losartan" speaks of a colleague who was named in it or just before."""
-    texts, speaking = [turn["user"] for turn in (state.get("history") or [])[-1:]], listed("request_words", "speaking")
-    named = listed("request_words", "colleagues") & set(plain(" ".join([*texts, state["message"]])).split())
+    """Whether "he called back, wants losartan" speaks of a colleague, as "he changed it to doxy" always does."""
+    texts = [*(turn["user"] for turn in (state.get("history") or [])[-1:]), state["message"]]
+    named = listed("request_words", "colleagues") & set(plain(" ".join(texts)).split())
     words = [*plain(state["message"]).split(), ""]
-    return bool(named) and all(verb in speaking for word, verb in pairwise(words) if word in pronouns)
+    verbs = {verb for word, verb in pairwise(words) if word in pronouns}
+    return verbs <= listed("request_words", "speaking" if named else "prescribing")
 
 
 def _spoken_of(state: AgentState, context: Context) -> list[PatientMatch]:
-    """The patients of this conversation's look-ups, the latest first."""
-    calls = [call for turn in reversed(state.get("history") or []) for call in turn["tools"]]
+    """The patients of this conversation's look-ups, in its order."""
+    calls = [call for turn in state.get("history") or [] for call in turn["tools"]]
     ids = dict.fromkeys(str(call["args"].get("patient_id") or "") for call in calls)
-    return [person for who in ids if who and (person := context.store.patient(who))][:MAX_CHARTS]
+    return [person for who in ids if who and (person := context.store.patient(who))][-MAX_CHARTS:]
+
+
+def _points_back(request: Request, last: Request | None) -> bool:
+    """Whether a message means somebody spoken of before: "the first chap"; "the other one" may be a drug."""
+    things = any(len(one["drugs"]) > 1 or one["trials"] for one in (request, last) if one)
+    first, others = listed("request_words", "foremost"), listed("request_words", "latest")
+    pairs = pairwise(plain(request["said"]).replace("'s", "").split())
+    nouns = [noun for word, noun in pairs if word in first or (word in others and (noun != "one" or word == "other"))]
+    return any(noun in listed("request_words", "people") and not (noun == "one" and things) for noun in nouns)
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
@@ -248,6 +262,7 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     for name in request["unclear"] or ([] if request["patients"] else [""]):
         said = described.description(message, name, not set(request["asks"]) & set(WRITES))
+        said = said or described.description(message, "")  # "wilson's inr? the warfarin one"
         people = find_people(name or asked, context.store) if said and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
         ordered = any(plain(order["said"]) in plain(said) for order in request["orders"])  # describes nobody
@@ -285,7 +300,9 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
         meant: dict[str, Any] = {"name": answer["choice"], "how": "named"}
         drugs = [drug | meant if drug["said"] == unclear else drug for drug in known.request(state)["drugs"]]
         update["request"] = known.replaced(known.request(state), drugs=drugs)
-        answer = {field: _replaced(question, question["args"].get(field), answer["choice"])}
+        said, asked, choice = question["args"].get(field), (question.get("entity") or "").lower(), answer["choice"]
+        several = [choice if one.lower() == asked else one for one in said] if isinstance(said, list) else choice
+        answer = {field: several}
     args = {**question["args"], **answer}
     return {**update, "current_tool": question["tool"], "current_args": args, "next_node": "tool_execute"}
 
@@ -306,9 +323,3 @@ def _joined(request: Request, more: str | None, active: ActivePatient, context: 
     new = read_request(asked, reader=context.reader, drugs=context.drugs, store=context.store, active=active)
     new = _as_taken(carried(known.replaced(new, said=more or ""), None, True), active, context)
     return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} - {"find"} else request
-
-
-def _replaced(question: Clarification, before: Any, choice: str) -> Any:
-    """The chosen drug; in a list of drugs instead of the ambiguous one."""
-    unclear = (question.get("entity") or "").lower()
-    return [choice if drug.lower() == unclear else drug for drug in before] if isinstance(before, list) else choice

@@ -65,7 +65,7 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
     lines = []
     for alarm in (alarm for alarm in told if "problem" not in alarm or patient.has(alarm["problem"])):
         taken = own if alarm.get("own") else active
-        warnings = [line for name in taken for line in _lines(name, alarm["match"], context)]
+        warnings = [line for name in taken for line in _lines(name, alarm.get("match", []), context)]
         lines.append(alarm_line(alarm, warnings, chart))
     return list(filter(None, lines))
 

@@ -13,6 +13,7 @@ from docgemma.nodes.order_checks import order_checks
 from docgemma.nodes.write_findings import BOXED, judge, maxima
 from docgemma.prompts import answer_prompt, generation
 from docgemma.rules import known, refusal
+from docgemma.rules.alarms import URGENT, alarms_told
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground, without_instructions
@@ -38,6 +39,9 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         update = _direct(state, runtime)
     else:
         update = _from_evidence(state, runtime)
+    said, told = update["final_response"], (one for one in alarms_told(state["message"]) if "always" in one)
+    alarms = (f"{URGENT}{one['name']}. {one['always']}" for one in told)  # also where no chart is open
+    update["final_response"] = "\n".join([*(line for line in alarms if line not in said), said])
     runtime.stream_writer({"type": "answer", "text": update["final_response"]})
     turn = Exchange(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
     return {"grounding": _grounding([]), **update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}

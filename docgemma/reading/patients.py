@@ -205,7 +205,7 @@ def _by_name(
     for mark, place in zip(marks, places, strict=True):
         whole = next((link for link in exact if overlap(link.place, place)), None)
         fits = whole and all(_belongs(word, whole, ordinary) for word in mark)
-        found.append(whole if whole and fits else _searched(text, mark, store))
+        found.append(whole if whole and fits else _searched(text, mark, store, ordinary))
     return _apart([*found, *exact])
 
 
@@ -242,8 +242,8 @@ def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:
     return whole.start <= word.start < whole.end or cased or mine or (not other and word.is_plain(ordinary))
 
 
-def _searched(text: str, mark: Sequence[Word], store: RecordStore) -> PatientLink:
-    """A marked name by the store's own search: given name alone or in short, initials, beginnings, typing errors."""
+def _searched(text: str, mark: Sequence[Word], store: RecordStore, ordinary: Ordinary) -> PatientLink:
+    """A marked name by the store's own search: in short, initials, beginnings, typing errors; "MAR" is no Maria."""
     full = in_full(mark[0].forms) if len(mark) == 1 else ()
     if len(people := {one.id: one for name in full for one in store.search_patients(name) if not one.guessed}) == 1:
         return _named(text, mark, (), [*people.values()])
@@ -254,7 +254,7 @@ def _searched(text: str, mark: Sequence[Word], store: RecordStore) -> PatientLin
         if spelt := [match for match in found if not match.guessed]:
             return _named(text, mark, said, spelt)
         guesses = guesses or found
-    return _named(text, mark, (), guesses)
+    return _named(text, mark, (), [] if len(mark) == 1 and mark[0].is_plain(ordinary) else guesses)
 
 
 def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: RecordStore) -> PatientLink:

@@ -12,7 +12,7 @@ from docgemma.reading.entries import UNTYPED_NOTE, Marked, loose_details, owners
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday, refers_back, said_in, topics_in
+from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in, topics_in
 from docgemma.state import ActivePatient, Request
 from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
@@ -66,8 +66,12 @@ def read_request(
     marked = replace(marked, people=[(link.start, link.end) for link in people])
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
+    linked = [link for link in linked if not (link.how == "unknown" and measure_said(plain(link.text)))]
+    whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
+    read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing
+    orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]
     places = [*beside, *((link.start, link.end) for link in linked)]
-    asked = reading.asked(SURE)
+    asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
     if rest and (not notes or reading.asks["rx"] > SURE):
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
@@ -83,12 +87,12 @@ def read_request(
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[_drug(link, drugs) for link in linked],
-        orders=read_orders(marked, drugs),
+        orders=orders,
         allergies=read_allergies(marked, drugs),
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=loose_details(marked),
-        measures=[span.text for span in marked.spans("measure")],
+        measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
         conditions=[span.text for span in marked.spans("condition")],
         status=_status(marked),
         query=marked.best("query"),

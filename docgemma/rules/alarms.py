@@ -18,7 +18,8 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
     told = f" {plain(affirmed(said))} "
     for phrase in clinical("alarms")["otherwise"]:
         told = told.replace(f" {phrase} ", " ; ")
-    values = [(name, float(value)) for name, value in typed_values(said) if "/" not in value]
+    aims = set(told.split()) & set(clinical("alarms")["aims"])
+    values = [(name, float(value)) for name, value in typed_values(said) if "/" not in value and not aims]
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]
@@ -33,6 +34,8 @@ def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> s
     wanted = alarm.get("results", [])
     mine = [result_told(line) for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
     latest = f"Latest recorded, from before this: {'; '.join(mine)}. "
+    if "always" in alarm:
+        return f"{URGENT}{alarm['name']}. {alarm['always']} {latest if mine else ''}".strip()
     results = latest if mine else f"Not recorded: {', '.join(wanted)}. " if wanted else ""
     found = "; ".join([*warnings[:4], *notes[:1]]).rstrip(".")
     return f"{URGENT}{alarm['name']}. What warns of it: {found}. {results}{NOW}" if found else ""

@@ -23,7 +23,6 @@ YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
-LINKS = frozenset(["is", "of", "was", "at", "now", "back", "just", "today"])  # "K is 6.8"
 
 
 def above_card(state: AgentState, request: Request, chart: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
@@ -103,12 +102,13 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     words: list[str] = []
     for word in said.split():
         bare = word.strip(EDGES)
-        letters = "" if measure_said(plain(bare)) else bare.rstrip("0123456789.")  # "phq9" has no value
-        parts = [letters, bare[len(letters) :]] if letters and bare[len(letters) :] else [bare]
+        letters = bare.rstrip("0123456789.")  # "phq9" and "o2" have no value
+        split = measure_said(plain(letters)) and not measure_said(plain(bare))
+        parts = [letters, bare[len(letters) :]] if split else [bare]
         words += [part for part in parts if part]
     for at, word in enumerate(words):
         before = [plain(item) for item in words[max(at - MOST - 1, 0) : at]]
-        while before and before[-1] in LINKS:
+        while before and before[-1] in listed("request_words", "amounting"):
             before.pop()
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (3, 2))  # "90 on RA"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from docgemma.reading.terms import measures_in, said_in, topics_in
+from docgemma.rules.alarms import alarms_told
 from docgemma.state import Request
 from docgemma.text.said import clauses
 from docgemma.text.words import listed, plain
@@ -11,7 +12,7 @@ from docgemma.text.words import listed, plain
 EMPTY = (
     "stop", "back", "opening", "asking", "questioning", "excluding", "others", "speaking", "fillers", "linking",
     "persons", "chart", "entry_words", "definition", "answer", "query", "ordering", "denying", "male", "female",
-    "function_words",
+    "function_words", "foremost", "latest", "people",
 )  # fmt: skip
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
@@ -34,6 +35,7 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
     found = []
     for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
+        served = served or any(plain(alarm["name"]) in told for alarm in alarms_told(clause))
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]

@@ -20,6 +20,7 @@ ORDINALS = frozenset("st nd rd th of".split())  # no words of a date: 11th of Fe
 FIRST_YEAR = 1890
 ORDERS = ("%Y %m %d", "%Y %b %d", "%d %m %Y", "%d %b %Y", "%m %d %Y", "%b %d %Y")
 AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})  # 77 yo
+YEARS = AGE_AFTER - {"yo"} | {"year", "years"}  # 77 yr old
 AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
 SOON = timedelta(days=366)  # appointments are made so far ahead
 AGE_SPREAD = 1  # people round, and birthdays pass
@@ -102,8 +103,8 @@ def _days(text: str, pieces: list[re.Match[str]], today: date, stated: bool) -> 
 def _age_until(words: list[str], place: int) -> int | None:
     """The piece where "77 year old" or "aged 77" ends."""
     after = words[place + 1 : place + 3]
+    if len(after) == 2 and after[0] in YEARS and after[1] in ("old", "age", "o"):  # "y/o"
+        return place + 2
     if after and after[0] in AGE_AFTER:
         return place + 1
-    if len(after) == 2 and after[0] in ("year", "years") and after[1] in ("old", "age"):
-        return place + 2
     return place if place and words[place - 1] in AGE_BEFORE else None
