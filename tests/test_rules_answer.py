@@ -176,9 +176,9 @@ def test_a_part_of_the_question_that_no_entry_matches_is_said_and_what_is_answer
     said = "meds for John Smith, and is his slot still on friday"
     made_answer = composed(request("meds", patients=SMITH, said=said), chart("metformin"))
     assert made_answer.missing == [
-        {"ask": "“is his slot still on friday”", "reason": "nothing in the chart matches it"}
+        {"ask": "“is his slot still on friday”", "reason": "no entry of the chart has these words"}
     ]
-    assert made_answer.text.endswith("Nothing in the chart matches: “is his slot still on friday”.")
+    assert made_answer.text.endswith("(look above for it): “is his slot still on friday”.")
     assert not composed(request("meds", patients=SMITH, said="smith - meds, on metformin?"), chart("metformin")).missing
 
 

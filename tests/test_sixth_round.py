@@ -371,3 +371,26 @@ def test_what_bears_on_a_question_is_told_beside_it(offline_agent, said, told) -
 def test_a_result_that_has_fallen_is_no_fall(offline_agent) -> None:
     told = offline_agent.ask("baclofen 10 tds ok for john smith?")["answer"]
     assert "falls (“" not in told and "the patient has: falls" not in told  # his note: "eGFR has fallen from 49 to 41"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("VPA load for Volkov? nonconvulsive status", "Contraindicated: sodium valproate for Dmitri Volkov."),
+        ("begay new onset sz. is anything on his list a problem?", "bupropion XL (contraindication): seizure disorder"),
+        (
+            "Haddad, two extractions. do i need to stop the clopidogrel",
+            "Dual antiplatelet therapy until at least April",
+        ),
+        ("schafer anneliese. any antiresorptives? age too pls", "Active bone medicines: alendronate"),
+    ],
+)
+def test_what_is_grave_leads_a_question_asked_in_passing(offline_agent, said, told) -> None:
+    assert told in offline_agent.ask(said)["lead"]
+
+
+def test_the_reason_on_an_order_and_what_must_not_be_drunk_with_it_are_held_against_the_label(offline_agent) -> None:
+    card = offline_agent.ask("rx valproate 500 bid for raghunathan for migraine, 28wk")["pending_write"]
+    assert "must not be used for migraine in pregnancy" in card["findings"][0]
+    told = offline_agent.ask("rx metronidazole 400 tds 5/7 for castellano")["pending_write"]["findings"]
+    assert any("alcohol or propylene glycol during treatment and for 3 days after" in line for line in told)

@@ -145,8 +145,8 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
-    several = len(named) > 1 or (named and dosed)
-    who = len(request["patients"]) or bool(active)
+    loaded = listed("request_words", "loading") & set(plain(request["said"]).split())  # "VPA load for Volkov?"
+    several, who = len(named) > 1 or (named and (dosed or loaded)), len(request["patients"]) or bool(active)
     asks = set(request["asks"])
     told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
     if not told or "may" in asks or not several or who != 1:

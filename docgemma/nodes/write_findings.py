@@ -111,9 +111,10 @@ def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:
 
 
 def _warnings(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The warnings of the ordered drug's label, on one line."""
+    """The warnings of the ordered drug's label, on one line; first what the patient must not drink with it."""
     label = label_of(args["medication_name"], context)
-    told = clip("; ".join(text.rstrip(".") for text in label.warnings), BOX) if label else ""
+    drinks = [text for text in label.contraindications if names(["alcohol"], text)] if label else []
+    told = clip("; ".join(text.rstrip(".") for text in [*drinks, *label.warnings]), BOX) if label else ""
     return [Finding(NOTE, f"Label warnings of {label.name}: {told}.", basis=label.basis)] if label and told else []
 
 

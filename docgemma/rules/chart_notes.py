@@ -10,7 +10,7 @@ from docgemma.rules.drug_classes import classes_of, duplicate_class
 from docgemma.rules.grounding import split
 from docgemma.rules.order_check import MAJOR, MODERATE, Finding
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import SHORT, clinical, listed, names, plain
 
 MOST = 2
 NEAR = 3  # words between a drug and what is done with it
@@ -29,6 +29,13 @@ def of_notes(parts: Set[str], chart: Mapping[str, Any]) -> list[Finding]:
         if any(listed("request_words", "cautions") & set(words.split()) and names(called, words) for words in told):
             found.append(Finding(MODERATE, line.text))
     return found[:MOST]
+
+
+def notes_on(drug: str, chart: Mapping[str, Any]) -> list[str]:
+    """The newest notes that name a drug or what its kind is called: "dual antiplatelet therapy until April 2027"."""
+    kinds = [kind for topic in clinical("topics")["topics"] for kind in topic.get("kinds") or []]
+    called = [word for kind in kinds if names(kind["match"], drug) for word in kind["said"] if len(word) > SHORT]
+    return [line.text for line in lines_of(dict(chart), "notes") if names([drug, *called], line.item["text"])][:MOST]
 
 
 def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Finding]:

@@ -72,7 +72,8 @@ def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -
     match key:
         case "problem" | "chart_words":
             name = patient.has(value) if key == "problem" else patient.named(value)
-            return f"the patient has: {name}" if name else None
+            said = next((word for word in value if names([word], order)), "") if key == "chart_words" else ""
+            return f"the patient has: {name}" if name else f"the order says: {said}" if said else None
         case "childbearing":
             told = f"female, {patient.age} years old; pregnancy is not recorded (ask)"
             return told if patient.may_become_pregnant else None

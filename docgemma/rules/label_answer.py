@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.terms import said_in
+from docgemma.rules.chart_notes import notes_on
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import route_of
@@ -70,6 +71,8 @@ def label_facts(
         absent = not (there or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
+        noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
+        texts = [*(" The chart says: ".join([text, *noted]) for text in texts[:1]), *texts[1:]]
         first += [Fact(text, title, text if absent else "") for text in texts if text not in said]
         told += [] if topic in timed and texts else found
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]

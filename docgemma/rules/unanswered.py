@@ -20,7 +20,7 @@ NO_SUCH_DRUG = "not recognised as a drug"
 NOT_CHECKED = "{}, so it was not checked: write its full name"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
-UNMATCHED = "Nothing in the chart matches: {}."
+UNMATCHED = "Not answered as such, since no entry has these words (look above for it): {}."
 BEYOND = (
     "outside what this assistant does: it cannot call, book, refer, order tests, send or print; it can look up, check, "
     "and prepare a note that asks for it"
@@ -31,7 +31,7 @@ WORDS = {
     "chart": "chart", "gk": "general question", "oos": "other request", "img": "image",
     "cohort": "list of patients",
 }  # fmt: skip
-NO_WORDS = "nothing in the chart matches it"
+NO_WORDS = "no entry of the chart has these words"
 
 
 def unserved(state: AgentState, request: Request, told: str, defined: bool) -> tuple[list[dict[str, str]], list[str]]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from docgemma.reading.drugs import said_for, spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
 from docgemma.rules.alarms import alarms_told
 from docgemma.state import Request
 from docgemma.text.said import clauses
-from docgemma.text.words import listed, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 # lists of `request_words` of words by which an entry cannot be found
 EMPTY = (
@@ -39,9 +40,18 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]
-        if words and not any(word[:STEM] in there for word in words):
+        spelt = [word for word in _telling(spelt_out(clause)) if word not in people]  # "afib"
+        if words and not any(word[:STEM] in there for word in [*words, *spelt]) and not _called_otherwise(clause, told):
             found.append(clause)
     return found
+
+
+def _called_otherwise(clause: str, told: str) -> bool:
+    """Whether the answer has a member of a group of drugs that a clause names, or a problem by another of its names."""
+    groups, said = said_for("groups"), f" {plain(clause)} "
+    members = [name for phrase, group in groups.items() if f" {phrase} " in said for name in group["drugs"]]
+    problems = [entry["chart"] for entry in clinical("problems")["problems"] if names(entry.get("chart", []), clause)]
+    return any(names(called, told) for called in [members, *problems])
 
 
 def _telling(clause: str) -> Iterator[str]:
