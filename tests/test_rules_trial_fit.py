@@ -17,6 +17,7 @@ def chart(born: str = "1977-11-11", sex: str = "female", problem: str = "Chronic
         "vitals": [],
         "conditions": conditions,
         "notes": [],
+        "allergies": [],
     }
 
 
