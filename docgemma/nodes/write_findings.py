@@ -79,7 +79,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     """The safety findings for an order or an allergy; for a note those on what it stops or begins."""
     chart = chart_of(args, context)
     if not is_checked(args):
-        return _of_note(args["note_text"], args, chart, context) if chart else []
+        return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
