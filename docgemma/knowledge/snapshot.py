@@ -113,8 +113,13 @@ class Snapshot:
         return self._searched("trials", "trial", [Trial(**data) for data in found], partial)
 
     def _searched(self, kind: str, table: str, records: list[T], partial: bool) -> Answer[T]:
-        answer, invented = self._answer(kind, records), self._count(DEMONSTRATION.format(table))
+        answer, invented = self._answer(kind, records), self._invented[table]
         return replace(answer, size=self._count(table), invented=invented, partial=partial)
+
+    @cached_property
+    def _invented(self) -> dict[str, int]:
+        """How many articles and trials are demonstration records; counted once, the file does not change."""
+        return {table: self._count(DEMONSTRATION.format(table)) for table in ("article", "trial")}
 
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
@@ -168,7 +173,7 @@ class Snapshot:
             origin = {"source": self.meta.get(f"{kind}.source", ""), "as_of": as_of, "age_days": age_days(as_of)}
             kinds[kind] = {"count": self._count(table), **origin}
         for kind in ("literature", "trials"):
-            kinds[kind]["demonstration"] = self._count(DEMONSTRATION.format(tables[kind]))
+            kinds[kind]["demonstration"] = self._invented[tables[kind]]
         kinds["drugs"]["bulk_labels"] = self._label_count
         kinds["drugs"]["boxed_warnings"] = int(self.meta.get("drugs.boxed_warnings", "0"))
         stated = {kind: self._count(f"basis WHERE kind = '{kind}'") for kind in ("interactions", "conditions", "doses")}

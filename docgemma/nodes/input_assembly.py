@@ -166,14 +166,14 @@ def _contradicts(state: AgentState, request: Request, context: Context) -> Clari
             question += "Is this who is meant? Say yes, or give a name or an ID."
             return _whom(question, one["name"], [Option(id=one["id"], label=one["label"])], said)
     named = request["patients"] or request["unclear"]
-    if not named and (people := _spoken_of(state, context)) and _points_back(request, state.get("request")):
+    if not named and _points_back(request, state.get("request")) and (people := _spoken_of(state, context)):
         question = f"Whom do you mean? Spoken of before: {'; '.join(one.label for one in people)}. Give a name or ID."
         return _whom(question, people[0].name, [Option(id=one.id, label=one.label) for one in people], said)
     if named or not active or "note" in asks:
         return None
     patient = context.store.patient(active["id"]) if patients_meant({**state, "request": request}) else None
     wrong = clarify.other_sex(said, patient.sex) if patient else set[str]()
-    spoken = [person for person in _spoken_of(state, context)[::-1] if patient and person.id != patient.id]
+    spoken = [one for one in (_spoken_of(state, context)[::-1] if wrong else []) if patient and one.id != patient.id]
     if not patient or not wrong or (not spoken and _of_colleague(state, wrong)):
         return None
     spoken = [person for person in spoken if person.sex == clarify.SEXES[patient.sex]]

@@ -5,7 +5,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from docgemma.ehr.summary import deceased
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
@@ -18,7 +17,6 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
 from docgemma.state import RESET, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
-from docgemma.tools.records import chart_data
 from docgemma.tools.writes import write_key
 
 
@@ -144,13 +142,13 @@ def _patient(result: ToolResult) -> dict[str, Any]:
 
 def _against(tool: Tool, args: dict[str, Any], context: Context) -> str:
     """Why no card is put up: nothing is prescribed for somebody who is recorded as dead, and no allergy twice."""
-    try:
-        chart = context.store.chart(args.get("patient_id") or "") if tool.writes else None
-    except StoreError:
+    chart = chart_of(args, context) if tool.name in ("prescribe_medication", "add_allergy") else None
+    if not chart:
         return ""
-    if chart and tool.name == "prescribe_medication" and (date := deceased(chart.record)):
-        day = f" on {date[:10]}" if date != "yes" else ""
-        return f"{chart.patient.name} is recorded as deceased{day}. Nothing was prescribed."
-    if chart and tool.name == "add_allergy" and (held := recorded_already(args, chart_data(chart), context.drugs)):
-        return f"{chart.patient.name} has this allergy already: {held}. No second entry was prepared."
-    return ""
+    name = chart["patient"]["name"]
+    if tool.name == "add_allergy":
+        held = recorded_already(args, chart, context.drugs)
+        return f"{name} has this allergy already: {held}. No second entry was prepared." if held else ""
+    date = chart["deceased"]
+    day = f" on {date[:10]}" if date != "yes" else ""
+    return f"{name} is recorded as deceased{day}. Nothing was prescribed." if date else ""

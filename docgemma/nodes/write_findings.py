@@ -17,6 +17,7 @@ from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
 from docgemma.rules.drug_classes import same_class
+from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
     CONTRAINDICATED,
     MAJOR,
@@ -91,7 +92,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
 def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
     """What is stopped and not taken; what is grave about a drug that is begun."""
     found = [Finding(MODERATE, RETRACTS)] if names(listed("request_words", "retracting"), text) else []
-    denied = no_allergies_line(cast(Any, {"said": text, "asks": []}), chart)
+    denied = no_allergies_line(replaced(NOTHING, said=text), chart)
     found += [*(Finding(MAJOR, line) for line in denied), *not_taken(text, chart, context.drugs)]
     for drug in beside(text, "beginning", context.drugs):
         order = {**args, "medication_name": drug, "dosage": "", "frequency": ""}

@@ -63,8 +63,7 @@ def compose(
         sentences([definition] if definition else []),
         sentences(unavailable(state)),
     ]
-    told = "\n".join(fact.sentence for block in blocks for fact in block)
-    blocks = unique([*blocks, *_rest(state, told)])
+    blocks = unique([*blocks, *_rest(state, Answer(None, blocks, []).plain)])
     front, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     lead = next(iter(front), None)
     blocks = unique([front[1:], *([fact for fact in block if fact not in gone] for block in blocks)])

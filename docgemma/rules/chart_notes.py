@@ -5,7 +5,7 @@ from collections.abc import Mapping, Set
 from itertools import chain
 from typing import Any
 
-from docgemma.rules.chart_entries import lines_of
+from docgemma.rules.chart_entries import lines_of, notes_naming
 from docgemma.rules.drug_classes import classes_of, duplicate_class
 from docgemma.rules.grounding import split
 from docgemma.rules.order_check import MAJOR, MODERATE, Finding
@@ -35,7 +35,7 @@ def notes_on(drug: str, chart: Mapping[str, Any]) -> list[str]:
     """The newest notes that name a drug or what its kind is called: "dual antiplatelet therapy until April 2027"."""
     kinds = [kind for topic in clinical("topics")["topics"] for kind in topic.get("kinds") or []]
     called = [word for kind in kinds if names(kind["match"], drug) for word in kind["said"] if len(word) > SHORT]
-    return [line.text for line in lines_of(dict(chart), "notes") if names([drug, *called], line.item["text"])][:MOST]
+    return notes_naming(dict(chart), [drug, *called])[:MOST]
 
 
 def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Finding]:

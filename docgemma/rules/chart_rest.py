@@ -1,6 +1,8 @@
 """Tell in a few lines what a chart holds beside the answer, so that nothing of it is left out without a word. Pure."""
 
-from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, UNREMARKABLE, Chart, Line, brief, lines_of
+from datetime import date
+
+from docgemma.rules.chart_entries import NOTES_SHOWN, SECTIONS, UNREMARKABLE, Chart, Line, brief, lines_of, section
 from docgemma.state import Request
 from docgemma.text.words import plain
 
@@ -32,8 +34,7 @@ def rest_of_chart(request: Request, chart: Chart, told: str) -> list[str]:
         more = f"; and {len(left) - most} more" if len(left) > most else ""
         lines += [f"{head}: {'; '.join(_brief(line) for line in left[:most])}{more}."] if left else []
         if not chart[key] and plain(none.partition(",")[0]) not in said:
-            allergies = "No known allergies (documented)." if chart["no_known_allergies"] else none
-            lines += [allergies] if ask == "alg" else []
+            lines += section(ask, chart, date.today()) if ask == "alg" else []
             empty += [head.casefold()] if ask != "alg" else []
     return [*lines, *([f"Nothing is recorded under: {', '.join(empty)}."] if empty else [])]
 

@@ -8,7 +8,7 @@ from docgemma.text.births import MONTHS, read_births
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import listed, names, plain
 
-OLDER, YOUNGER = listed("request_words", "older"), listed("request_words", "younger")
+BY_AGE = ("older", "younger")  # lists of words that choose by age
 MODIFIERS = 3  # words before a name that may describe
 DESCRIBED = 8  # words of a description
 ENDS = (". ", ", ", "; ", "? ", "! ", ": ", "- ", ") ")  # of a clause
@@ -64,25 +64,25 @@ def described(
     asks = [word for before, word in pairwise(["", *words]) if before not in ("who", "that")]
     called = plain(" ".join(chart["patient"]["name"] for chart in charts.values())).split()
     known = [word for word in telling(rest) if word not in called]
-    asked = {*listed("request_words", "asking"), *listed("request_words", "questioning")} & set(asks)
+    by_age, asked = listed("request_words", *BY_AGE), listed("request_words", "asking", "questioning") & set(asks)
     asked |= {"?"} if text.endswith("?") and not {"the", "one"} & set(words) else set()  # "and sertraline?"
     if asked or excludes(text) or len(known) > DESCRIBED:
         return None
     born = {option: chart["patient"]["birth_date"] for option, chart in charts.items()}
     fits = [{option for option in charts if born[option].startswith(days)} for days in births]
     for word in known:
-        if word not in OLDER | YOUNGER:
+        if word not in by_age:
             said = [word, short[word]["name"] if word in short else (drugs and drugs.generic(word)) or word]
             fits.append({option for option, chart in charts.items() if names(said, _listing(chart))})
     if not (fits or namesakes):
         return None
-    fitting, ages = set(charts).intersection(*fits), [word for word in known if word in OLDER | YOUNGER]
+    fitting, ages = set(charts).intersection(*fits), [word for word in known if word in by_age]
     if not ages:
         return fitting.pop() if fits and len(fitting) == 1 else None
     among = {born[option]: option for option in (fitting if len(fitting) > 1 else charts)}
     if len(among) < max(len(fitting), 2) or "" in among:  # born on one day, or nobody
         return None
-    chosen = among[(min if ages[0] in OLDER else max)(among)]
+    chosen = among[(min if ages[0] in listed("request_words", "older") else max)(among)]
     return chosen if chosen in fitting else None
 
 
@@ -94,7 +94,7 @@ def excludes(text: str) -> bool:
 def unsettled(more: str) -> bool:
     """Whether what stands behind a choice takes it back: "the 1949 one, no wait", "the AF one or the older one?"."""
     words = set(plain(more).split())
-    return bool(words & (listed("request_words", "correcting") | OLDER | YOUNGER | {"one", "or", "wait"}))
+    return bool(words & (listed("request_words", "correcting", *BY_AGE) | {"one", "or", "wait"}))
 
 
 def telling(text: str) -> list[str]:

@@ -61,12 +61,12 @@ def label_facts(
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
     first: list[Fact] = []
     told: list[Fact] = []
+    stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
     for topic in timed if brief else topics:
         lines = [*facts, *box, *(limits if topic.get("doses") else [])] if topic in timed else []
         skipped = (chart or warned) and topic not in timed
         texts = [] if skipped else held_of(topic, topics, lines, data, request["said"])
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
-        stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
         there = skipped or texts or found or (brief and topic.get("stated"))
         absent = not (there or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}

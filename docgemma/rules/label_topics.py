@@ -91,8 +91,5 @@ def _told(row: Row) -> str:
     named = [when["problem"]] if "problem" in when else _words(row)[:1]
     words = [word[:5] for name in [*named, *_words(row)] for word in plain(name).split() if len(word) >= SHORT]
     bounds = [] if any(f" {word}" in f" {plain(says)}" for word in words) else named
-    bounds = [
-        *bounds,
-        *(form.format(when[key]) for key, form in BOUNDS.items() if str(when.get(key, says)) not in says),
-    ]
+    bounds += [form.format(when[key]) for key, form in BOUNDS.items() if str(when.get(key, says)) not in says]
     return "".join([*(f"{bound}: " for bound in bounds), f"{says} ({row['section']})."])

@@ -40,8 +40,10 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]
-        spelt = [word for word in _telling(spelt_out(clause)) if word not in people]  # "afib"
-        if words and not any(word[:STEM] in there for word in [*words, *spelt]) and not _called_otherwise(clause, told):
+        if not words or any(word[:STEM] in there for word in words):
+            continue
+        spelt = (word for word in _telling(spelt_out(clause)) if word not in people)  # "afib"
+        if not any(word[:STEM] in there for word in spelt) and not _called_otherwise(clause, told):
             found.append(clause)
     return found
 
@@ -55,7 +57,7 @@ def _called_otherwise(clause: str, told: str) -> bool:
 
 
 def _telling(clause: str) -> Iterator[str]:
-    empty = frozenset[str]().union(*(listed("request_words", key) for key in EMPTY))
+    empty = listed("request_words", *EMPTY)
     return (word for word in _words(clause) if word.isalpha() and len(word) > 2 and word not in empty)
 
 

@@ -1,13 +1,11 @@
 """Where a detail of an entry begins and ends: its words and those of its clause that nothing else holds. No I/O."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 
+from docgemma.text.durations import MARKS, Place
 from docgemma.text.words import clinical, listed, plain
 
-MARKS = ",;:.?!"
 FEW = 4  # words that a detail takes in
-Place = tuple[int, int]
 
 
 def masked(text: str, places: Iterable[Place]) -> str:
@@ -37,11 +35,10 @@ def widened(text: str, place: Place, behind: bool = False) -> Place:
     )
 
 
-@lru_cache(maxsize=1)
 def fillers() -> frozenset[str]:
     """Words that say nothing of an entry: courtesy, commands, pronouns."""
     kinds = ("stop", "persons", "answer", "commands", "ordering", "opening", "fillers")
-    return frozenset().union(*(listed("request_words", kind) for kind in kinds))
+    return listed("request_words", *kinds)
 
 
 def quoted(text: str, at: int) -> str:

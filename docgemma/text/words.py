@@ -59,10 +59,10 @@ def clinical(name: str) -> dict[str, Any]:
     return data_yaml("clinical", f"{name}.yaml")
 
 
-@lru_cache(maxsize=20)
-def listed(name: str, key: str) -> frozenset[str]:
-    """A list of words in a file of `data/clinical`, as a set."""
-    return frozenset(clinical(name)[key])
+@lru_cache(maxsize=200)
+def listed(name: str, *keys: str) -> frozenset[str]:
+    """The words of one or more lists in a file of `data/clinical`, as a set."""
+    return frozenset(word for key in keys for word in clinical(name)[key])
 
 
 def phrases_in(folded: str, known: Iterable[tuple[str, T]]) -> tuple[list[T], str]:
