@@ -141,3 +141,21 @@ def test_another_value_takes_the_place_of_the_one_value_of_a_note():
     note = request("note", meant="ordered", notes=[{"note_type": "clinical note", "note_text": "bp 168/94 at home"}])
     found = carried(request("fix", said="no i misheard its 158/94, put that one in instead"), note, patient_open=True)
     assert found["notes"][0]["note_text"] == "bp 158/94 at home"
+
+
+def test_an_order_without_a_drug_is_of_the_one_that_was_asked_about_with_its_own_details() -> None:
+    asked = request("safe", drugs=[drug("paracetamol")], said="max single dose of paracetamol for him?")
+    then = request("rx", meant="ordered", details={"dose": "1g", "frequency": "qds prn"}, said="go on then, 1g qds prn")
+    found = ordered_after_all(then, asked)
+    assert found and [(one["drug"], one["dose"], one["frequency"]) for one in found["orders"]] == [
+        ("paracetamol", "1g", "qds prn")
+    ]
+    elsewhat = carried(request("may", said="ok what would you give so"), asked, True)
+    assert elsewhat["drugs"] and ordered_after_all(then, elsewhat) is None, "that message named no drug"
+
+
+def test_a_question_without_a_drug_goes_on_with_the_drug_or_the_measure_before() -> None:
+    last = request("may", drugs=[drug("apixaban")], said="apixaban ok?")
+    assert [one["name"] for one in carried(request(said="dose right?"), last, True)["drugs"]] == ["apixaban"]
+    last = request("labs", "meds", measures=["bp meds", "K"], said="bp meds + K")
+    assert carried(request("meds", said="which one drops it"), last, True)["measures"] == ["K"]

@@ -154,3 +154,57 @@ def test_a_low_saturation_is_urgent_whoever_is_open(offline_agent, said):
 def test_what_is_asked_on_the_ward_is_read_as_it_is_meant(offline_agent, said, told):
     answer = offline_agent.ask(said)["answer"]
     assert told in answer and "You wrote" not in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "name"),
+    [
+        ("haddad and kamau K", "can the first one have omeprazole?", "Mohammed Haddad"),
+        ("haddad and kamau K", "and his ldl?", "Mohammed Haddad"),
+        ("haddad and kamau K", "can she have ibuprofen?", "Wanjiru Kamau"),
+        ("okafor, kamau and haddad K", "the second lady's bp?", "Wanjiru Kamau"),
+    ],
+)
+def test_one_of_those_of_the_turn_before_is_meant(offline_agent, before, message, name):
+    first = offline_agent.ask(before)
+    answer = offline_agent.ask(message, thread=first["thread"])["answer"]
+    assert f"Patient: {name}" in answer and answer.count("Patient: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ("thornton and smith K", "can he have ibuprofen?"),  # two men
+        ("haddad and kamau K", "prescribe pantoprazole 40 mg od"),
+        ("haddad and kamau K", "save a note: discussed with his wife"),
+        ("haddad, okafor and kamau K", "the second lady's bp?"),  # of all, or of the ladies
+        ("haddad and okafor bp", "dr mills called, he wants losartan 25 mg daily"),
+    ],
+)
+def test_where_two_of_the_turn_before_may_be_meant_it_is_asked(offline_agent, before, message):
+    first = offline_agent.ask(before)
+    done = offline_agent.ask(message, thread=first["thread"])
+    assert done["status"] == "needs_clarification" and "Whom do you mean?" in done["answer"]
+
+
+def test_a_look_up_after_two_patients_is_of_both_and_the_order_of_whom_is_chosen(offline_agent):
+    first = offline_agent.ask("haddad and kamau K")
+    both = offline_agent.ask("and the egfr?", thread=first["thread"])["answer"]
+    assert "Patient: Mohammed Haddad" in both and "Patient: Wanjiru Kamau" in both
+    offline_agent.ask("prescribe pantoprazole 40 mg od", thread=first["thread"])
+    done = offline_agent.ask("the lady", thread=first["thread"])
+    assert done["status"] == "needs_approval" and "Wanjiru Kamau" in str(done["pending_write"])
+
+
+def test_what_was_said_of_an_order_is_not_asked_for_again(offline_agent):
+    first = offline_agent.ask("maria garcia allergies")
+    asked = offline_agent.ask("prescribe 1g four times daily as needed, 3 days", thread=first["thread"])
+    assert "medication name" in asked["answer"] and "dosage" not in asked["answer"]
+    done = offline_agent.ask("paracetamol 500 mg", thread=first["thread"])
+    assert done["status"] == "needs_approval" and done["pending_write"]["args"]["dosage"] == "500 mg"
+
+
+def test_no_order_and_a_note_is_the_note(offline_agent):
+    first = offline_agent.ask("moreau meds")
+    done = offline_agent.ask("dont order anything, just save a note: avoid dopamine blockers", thread=first["thread"])
+    assert done["pending_write"]["name"] == "save_clinical_note"

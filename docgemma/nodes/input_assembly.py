@@ -1,24 +1,23 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from docgemma.ehr.base import PatientMatch
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.context import Context, decided
-from docgemma.reading.drugs import said_for
+from docgemma.nodes.spoken_of import contradicts, of_several
+from docgemma.reading.drugs import link_drug, said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
-from docgemma.reading.request import read_request
+from docgemma.reading.request import as_drug, read_request
+from docgemma.reading.terms import said_in
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
-from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.plan import WRITE_TOOLS
-from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, Option, PatientRef, Request
+from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.images import describe_image
@@ -66,24 +65,15 @@ def _turn(state: AgentState, context: Context) -> dict[str, Any]:
 
 def _begin(state: AgentState, context: Context) -> dict[str, Any]:
     request = understand(state["message"], state, context)
-    doubt = _contradicts(state, request, context)
-    return {
-        **NEW_TURN,
-        "user_query": state["message"],
-        "turn_patient": state.get("active_patient"),
-        "request": request,
-        "clarification": doubt,
-        "intent": "TOOL_NEEDED" if doubt else None,
-    }
+    doubt, query, active = contradicts(state, request, context), state["message"], state.get("active_patient")
+    update = {**NEW_TURN, "user_query": query, "turn_patient": active, "request": request, "clarification": doubt}
+    return update | {"intent": "TOOL_NEEDED" if doubt else None}
 
 
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
-    """What a message asks for, completed from the conversation before it.
-
-    Args:
-        waiting: an entry waits, so that a bare detail ("mild", "25 mg") completes it.
-    """
-    history, active = state.get("history") or [], state.get("active_patient")
+    """What a message asks for, completed from the conversation before it; where an entry is `waiting`, a bare detail
+    ("mild", "25 mg") completes that."""
+    history, active, last = state.get("history") or [], state.get("active_patient"), state.get("request")
     if waiting and not active and state["request"]["patients"]:  # the card's
         active = ActivePatient(id=state["request"]["patients"][0]["id"], name=state["request"]["patients"][0]["name"])
     request = read_request(
@@ -91,7 +81,9 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         before=state["message"] if waiting else history[-1]["user"] if history else "", active=active,
     )  # fmt: skip
     request = _told_apart(request, message, state, context)
-    if names(listed("request_words", "entered"), message) and not request["orders"]:  # "did it go thru?"
+    request = of_several(request, last, state) if last and not waiting else request
+    noted = request["notes"] and request["meant"] == "ordered"  # "don't order anything, just save a note"
+    if names(listed("request_words", "entered"), message) and not (request["orders"] or noted):  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         return known.replaced(request, asks=asked or ["chat"], meant="")
     bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
@@ -104,16 +96,29 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         return known.replaced(request, asks=["change"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
-    if not waiting and (order := ordered_after_all(request, state.get("request"))):
+    if not waiting and (order := ordered_after_all(request, last)):
         return order
-    return _as_taken(carried(request, state.get("request"), bool(active)), active, context)
+    last = _with_medicine(request, last, active, context) if last and active else last
+    return _as_taken(carried(request, last, bool(active)), active, context)
+
+
+def _with_medicine(request: Request, last: Request, active: ActivePatient, context: Context) -> Request:
+    """The request before, with the one medicine that it was about where neither names a drug: all that the patient
+    takes, or takes of a kind that was asked for. "any reason not to leave her on it" goes on with that."""
+    others = [key for key in ("drugs", "orders") if request[key] or last[key]] or request["patients"]
+    kinds = [kind for measure in last["measures"] for kind in said_in(measure, "medications")]
+    about = not others and not request["unclear"] and len(last["patients"]) < 2 and (kinds or "meds" in last["asks"])
+    taken = _medicines(known.replaced(last, patients=[]), active, context) if about else {}
+    mine = [name for name in taken if not kinds or any(names(kind["match"], name) for kind in kinds)]
+    drugs = [as_drug(link_drug(name, context.drugs), context.drugs) for name in mine]
+    return known.replaced(last, drugs=drugs) if len(drugs) == 1 else last
 
 
 def _as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
     """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
     member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo"). What is not taken
     though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
-    medicines, drugs = _medicines(request, active, context), []
+    medicines, drugs = _medicines(request, active, context) if request["drugs"] else {}, []
     parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
     for drug in request["drugs"]:
         group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
@@ -135,7 +140,7 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
 def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
     """The active medicines of the only patient who is meant, with what is in them; none of several, or of nobody."""
     who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
-    stored = context.store.chart(who[0]) if len(who) == 1 and request["drugs"] else None
+    stored = context.store.chart(who[0]) if len(who) == 1 else None
     taken = [item["name"] for item in chart_data(stored)["medications"] if item["active"]] if stored else []
     return {name: ingredients(name, context.drugs) for name in taken}
 
@@ -153,67 +158,6 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
         return False
     taken = frozenset[str]().union(*_medicines(request, active, context).values())
     return not all(parts & taken for parts in named)
-
-
-def _contradicts(state: AgentState, request: Request, context: Context) -> Clarification | None:
-    """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named, or a title
-    or pronoun that of the one for whom an entry is ordered."""
-    active, said, asks = state.get("active_patient"), state["message"], set(request["asks"])
-    if len(request["patients"]) == 1 and asks & set(WRITES) and request["meant"] == "ordered":
-        one = request["patients"][0]
-        if words := clarify.other_sex(said, one["sex"], one["said"], "note" in asks):
-            question = f"{one['label']} is recorded as {one['sex']}, and the message says “{min(words)}”. "
-            question += "Is this who is meant? Say yes, or give a name or an ID."
-            return _whom(question, one["name"], [Option(id=one["id"], label=one["label"])], said)
-    named = request["patients"] or request["unclear"]
-    if not named and _points_back(request, state.get("request")) and (people := _spoken_of(state, context)):
-        question = f"Whom do you mean? Spoken of before: {'; '.join(one.label for one in people)}. Give a name or ID."
-        return _whom(question, people[0].name, [Option(id=one.id, label=one.label) for one in people], said)
-    if named or not active or "note" in asks:
-        return None
-    patient = context.store.patient(active["id"]) if patients_meant({**state, "request": request}) else None
-    wrong = clarify.other_sex(said, patient.sex) if patient else set[str]()
-    spoken = [one for one in (_spoken_of(state, context)[::-1] if wrong else []) if patient and one.id != patient.id]
-    if not patient or not wrong or (not spoken and _of_colleague(state, wrong)):
-        return None
-    spoken = [person for person in spoken if person.sex == clarify.SEXES[patient.sex]]
-    options = [Option(id=person.id, label=person.label) for person in [*spoken, patient]]
-    listing = f" {'; '.join(person.label for person in spoken)} was spoken of before." if spoken else ""
-    single = " or say yes" if len(options) == 1 else " or choose"
-    question = f"The open patient is {patient.label}.{listing} Whom do you mean? Give a name or an ID,{single}."
-    return _whom(question, patient.name, options, said)
-
-
-def _whom(question: str, name: str, options: list[Option], message: str) -> Clarification:
-    return Clarification(
-        kind="patient", question=question, options=options, tool="search_patient", args={"name": name},
-        missing=["patient_id"], query=message,
-    )  # fmt: skip
-
-
-def _of_colleague(state: AgentState, pronouns: set[str]) -> bool:
-    """Whether "he called back, wants losartan" speaks of a colleague, as "he changed it to doxy" always does."""
-    texts = [*(turn["user"] for turn in (state.get("history") or [])[-1:]), state["message"]]
-    named = listed("request_words", "colleagues") & set(plain(" ".join(texts)).split())
-    words = [*plain(state["message"]).split(), ""]
-    verbs = {verb for word, verb in pairwise(words) if word in pronouns}
-    return verbs <= listed("request_words", "speaking" if named else "prescribing")
-
-
-def _spoken_of(state: AgentState, context: Context) -> list[PatientMatch]:
-    """The patients of this conversation's look-ups, in its order."""
-    calls = [call for turn in state.get("history") or [] for call in turn["tools"]]
-    ids = dict.fromkeys(str(call["args"].get("patient_id") or "") for call in calls)
-    return [person for who in ids if who and (person := context.store.patient(who))][-MAX_CHARTS:]
-
-
-def _points_back(request: Request, last: Request | None) -> bool:
-    """Whether a message means somebody spoken of before: "the first chap"; "the other one" may be a drug."""
-    things = any(len(one["drugs"]) > 1 or one["trials"] for one in (request, last) if one)
-    first, others = listed("request_words", "foremost"), listed("request_words", "latest")
-    pairs = pairwise(plain(request["said"]).replace("'s", "").split())
-    nouns = [noun for word, noun in pairs if word in first or (word in others and (noun != "one" or word == "other"))]
-    return any(noun in listed("request_words", "people") and not (noun == "one" and things) for noun in nouns)
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
@@ -251,8 +195,7 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
 
 def _charts(patients: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
     """The charts of a few patients by id."""
-    found = {patient: context.store.chart(patient) for patient in patients[:MAX_CHARTS]}
-    return {patient: chart_data(chart) for patient, chart in found.items() if chart}
+    return {one: chart_data(chart) for one in patients[:MAX_CHARTS] if (chart := context.store.chart(one))}
 
 
 def _told_apart(request: Request, message: str, state: AgentState, context: Context) -> Request:
@@ -267,10 +210,8 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
         ordered = any(plain(order["said"]) in plain(said) for order in request["orders"])  # describes nobody
         if not ordered and (who := described.described(said, charts, context.drugs, bool(name))):
-            person = next(person for person in people if person.id == who)
-            meant = PatientRef(
-                id=who, name=person.name, label=person.label, sex=person.sex, said=name, search="", exact=True
-            )
+            one = next(person for person in people if person.id == who)
+            meant = PatientRef(id=who, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request
@@ -313,7 +254,7 @@ def _settled(state: AgentState, question: Clarification, active: ActivePatient, 
     said = str(question.get("entity") or question["args"].get("name") or name).casefold()
     unclear = [item for item in request["unclear"] if item.casefold() not in said]
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
-    others = [item for item in request["patients"] if item["id"] != active["id"]]
+    others = [item for item in request["patients"] if item["id"] not in {one["id"] for one in question["options"]}]
     return known.replaced(request, patients=[*others, patient], unclear=unclear)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import cast
 
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.patients import PatientLink
@@ -126,10 +127,11 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     often = _pieces(message, found["frequency"])
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
     message = masked(message, [(span.start, span.end) for span in known])
+    found["dose"] = [(_pieces(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known)]
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
-    wide = [*apart, *(widened(rest, place) for place in loose)]
+    wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
@@ -181,22 +183,23 @@ def _last_words(text: str) -> set[str]:
 def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:
     """What an ordered drug is given in, with its amount: "10 units actrapid in 50 ml dextrose" is one order."""
     return [
-        (name, dose)
-        for before, name in pairwise(names)
-        for dose in doses
+        (name, dose) for before, name in pairwise(names) for dose in doses
         if before.end < dose.start < name.start and plain(message[before.end : dose.start]) == "in"
-    ]
+    ]  # fmt: skip
 
 
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
-    route = ", ".join(span.text for span in mine["route"])
-    return OrderRef(
-        said=typed, drug=link.name if link.how != "unknown" else name.text, how=link.how,
-        dose=mine["dose"][0].text if mine["dose"] else "", route=route,
-        frequency=_frequency(message, mine["frequency"]), notes=", ".join(span.text for span in mine["notes"]),
-    )  # fmt: skip
+    drug = link.name if link.how != "unknown" else name.text
+    return cast(OrderRef, {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)})
+
+
+def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
+    """The details of an order as said: the first dose, how often once, every route and instruction."""
+    told = {field: ", ".join(span.text for span in mine[field]) for field in ("route", "notes")}
+    dose = mine["dose"][0].text if mine["dose"] else ""
+    return {"dose": dose, **told, "frequency": _frequency(message, mine["frequency"])}
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -248,9 +251,8 @@ def _severity(marked: Marked, reactions: Sequence[str]) -> str:
 
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
-    found = {}
-    if not marked.spans("rx.drug"):
-        found = {field: " ".join(span.text for span in marked.spans(channel)) for field, channel in DETAILS.items()}
+    parts = {} if marked.spans("rx.drug") else _details(marked)
+    found = _given(marked.message, parts) | {"dose": " ".join(span.text for span in parts["dose"])} if parts else {}
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in _reactions(marked)]
         found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}

@@ -35,14 +35,9 @@ CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # whe
 
 
 def read_request(
-    message: str,
-    *,
-    reader: Reader,
-    drugs: DrugNames,
-    store: RecordStore | None,
-    before: str = "",
+    message: str, *, reader: Reader, drugs: DrugNames, store: RecordStore | None, before: str = "",
     active: ActivePatient | None = None,
-) -> Request:
+) -> Request:  # fmt: skip
     """Read a message once, for the whole turn.
 
     Args:
@@ -83,24 +78,15 @@ def read_request(
             return {**again, "said": message}
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=_meant(reading, message, reader),
-        patients=[as_patient(link) for link in clear],
+        meant=_meant(reading, message, reader), patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
-        drugs=[_drug(link, drugs) for link in linked],
-        orders=orders,
-        allergies=read_allergies(marked, drugs),
-        notes=[read_note(marked, span) for span in notes[:1]],
-        corrects=False,
-        details=loose_details(marked),
+        drugs=[as_drug(link, drugs) for link in linked], orders=orders, allergies=read_allergies(marked, drugs),
+        notes=[read_note(marked, span) for span in notes[:1]], corrects=False, details=loose_details(marked),
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
-        conditions=[span.text for span in marked.spans("condition")],
-        status=_status(marked),
-        query=marked.best("query"),
-        trials=_trial_ids(message),
-        said=message,
-        telling=_telling(message, places, reader),
-        owners=_owners(marked, clear),
-    )
+        conditions=[span.text for span in marked.spans("condition")], status=_status(marked),
+        query=marked.best("query"), trials=_trial_ids(message), said=message,
+        telling=_telling(message, places, reader), owners=_owners(marked, clear),
+    )  # fmt: skip
     return _noted(request, reading)
 
 
@@ -217,7 +203,8 @@ def _named_too(message: str, asks: list[str], drugs: bool) -> list[str]:
     return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))
 
 
-def _drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
+def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
+    """A drug of a request: as said, the dictionary's name, the members of a group."""
     members = said_for("groups")[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
     generic = drugs.generic(link.name) or link.name
     return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}

@@ -45,24 +45,19 @@ SHORTENED = "The rest of this chart is not shown here: ask for it by name."
 
 
 def compose(
-    state: AgentState,
-    drugs: DrugNames,
-    checks: Checks,
-    definition: str = "",
+    state: AgentState, drugs: DrugNames, checks: Checks, definition: str = "",
     effects: Mapping[str, Sequence[str]] | None = None,
-) -> Answer:
+) -> Answer:  # fmt: skip
     """The answer, led by what can be concluded, and what it does not serve."""
     request = known.request(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
     blocks = [
         sentences(_notices(state, request)),
         *(_patient(item, state, drugs, checks, (effects or {})) for item in known.charts(state)),
-        *([fact] for fact in _searches(state)),
-        _knowledge(state, request),
+        *([fact] for fact in _searches(state)), _knowledge(state, request),
         sentences(line for item in written for line in item["formatted_result"].splitlines()),
-        sentences([definition] if definition else []),
-        sentences(unavailable(state)),
-    ]
+        sentences([definition] if definition else []), sentences(unavailable(state)),
+    ]  # fmt: skip
     blocks = unique([*blocks, *_rest(state, Answer(None, blocks, []).plain)])
     front, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     lead = next(iter(front), None)
@@ -179,11 +174,9 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
     results = [line.text for line in lines_of(chart, "labs") if line.item in weighed]
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
-        *taken,
-        *(allergies or [none]),
-        *(problems or ["No active problems are recorded."]),
+        *taken, *(allergies or [none]), *(problems or ["No active problems are recorded."]),
         *(results or ["No kidney function is recorded."]),
-    ]
+    ]  # fmt: skip
 
 
 def _searches(state: AgentState) -> list[Fact]:

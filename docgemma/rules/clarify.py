@@ -1,13 +1,14 @@
 """Ask back where only a person can go on, and read the answer: the option meant, or the missing values. Pure."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from rapidfuzz import fuzz
 
 from docgemma.errors import ErrorType
 from docgemma.rules.described import excludes, telling, unsettled
-from docgemma.state import Clarification, Option, Request, ToolResult
+from docgemma.state import Clarification, Option, PatientRef, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers
 from docgemma.text.frequency import times_per_day
@@ -53,7 +54,7 @@ def asks_anew(request: Request, clarification: Clarification) -> bool:
     if named and meant and not named & meant:
         return True
     asked_for = plain(str(args.get("medication_name") or ""))
-    others = [order for order in request["orders"] if plain(order["drug"]) != asked_for]
+    others = [one for one in request["orders"] if plain(one["drug"]) != asked_for and (asked_for or one["dose"])]
     return bool(others) and request["meant"] == "ordered" and clarification["kind"] != "drug"
 
 
@@ -74,6 +75,8 @@ def read_answer(text: str, clarification: Clarification) -> str | None:
     if place := _place(telling(text) or words[-1:], len(ids)):
         return ids[place - 1]
     labels = {item["id"]: plain(item["label"]).replace("'", "") for item in clarification["options"]}
+    if len(sexes := sexes_in(text)) == 1 and not telling(text):  # "the lady"
+        return _only([option for option in ids if sexes <= {*labels[option].split()}])
     named = {item["id"]: plain(item["label"].split(",")[0]).split() for item in clarification["options"]}
     for said in (words, telling(text)):  # with "a", which may be an initial: "james a wilson"
         if in_full := [option for option in ids if named[option] == said]:
@@ -117,15 +120,14 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     once = "frequency" in clarification["missing"] and times_per_day(often) == 0  # "just once"
     if set(request["asks"]) - {ask, *BESIDE} and not once:
         return {}
-    before = [str(item) for item in clarification["args"].get("drug_names") or []]
-    drugs = [drug["name"] for drug in request["drugs"]]
-    said: dict[str, Any] = {
-        "patient_id": request["patients"][0]["id"] if request["patients"] else "",
-        "dosage": dose,
-        "frequency": often,
-        "drug_names": list(dict.fromkeys([*before, *drugs])) if drugs else [],
-    }
-    found = {field: said[field] for field in clarification["missing"] if said.get(field)}
+    people, drugs = request["patients"][:1], [drug["name"] for drug in request["drugs"]]
+    before = [str(item) for item in clarification["args"].get("drug_names") or []] if drugs else []
+    said: dict[str, Any] = {"patient_id": "".join(one["id"] for one in people), "dosage": dose, "frequency": often}
+    said |= {"drug_names": list(dict.fromkeys([*before, *drugs]))}
+    fields, named = clarification["missing"], [order.get("said"), *(drug["said"] for drug in request["drugs"])]
+    if "medication_name" in fields and (called := next(filter(None, named), "")):
+        said, fields = said | {"medication_name": called}, [*fields, "dosage", "frequency"]
+    found = {field: said[field] for field in fields if said.get(field)}
     if found.keys() & {"dosage", "frequency"}:  # "tds for 7 days"
         more = [(order or request["details"]).get(field) for field in ("route", "notes")]
         notes = "; ".join(filter(None, [clarification["args"].get("notes"), *more]))
@@ -165,6 +167,26 @@ def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set
     words = set(plain(message).replace("'s", "").split())
     own = listed("request_words", sex) | (listed("request_words", "others") if name else set())
     return title or (set() if note or words & own else words & listed("request_words", SEXES[sex]))
+
+
+def sexes_in(said: str) -> set[str]:
+    """The sexes that a message speaks of: "her" and "the lady" are female."""
+    words = set(plain(said).replace("'s", "").split())
+    return {sex for sex in SEXES if listed("request_words", sex) & words}
+
+
+def among(said: str, people: Sequence[PatientRef], things: bool) -> list[PatientRef]:
+    """Those of the patients of one turn whom a message may mean by a pronoun or a place: "him", "the second lady"; all
+    where nothing tells them apart. `things`: "the first one" may be a drug."""
+    words, gendered, sexes = plain(said).replace("'s", "").split(), listed("request_words", *SEXES), sexes_in(said)
+    fitting = [one for one in people if len(sexes) != 1 or one["sex"] in sexes]
+    for word, noun in pairwise(words):
+        at = 0 if word.isdecimal() or noun not in listed("request_words", "people") else _place([word], len(people))
+        if at and not (things and noun == "one"):
+            rows = [people, *([fitting] if noun in gendered else [])]  # "the second lady" is of all, or of the ladies
+            placed = {row[at - 1]["id"] for row in rows if at <= len(row)}
+            return [one for one in fitting if one["id"] in placed]
+    return fitting
 
 
 def _place(words: list[str], count: int) -> int:

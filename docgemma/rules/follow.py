@@ -5,7 +5,7 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
-from docgemma.rules.known import BRIEF, ordered, replaced, unique
+from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
@@ -15,13 +15,14 @@ from docgemma.text.words import listed, names, plain
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
+THING = frozenset({"it", "that", "this", "these", "those"})
 SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
 def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
     """The request, completed from the last one."""
-    somebody = bool(request["patients"] or request["unclear"])
+    somebody = bool(request["unclear"] or any(patient["said"] for patient in request["patients"]))
     asks = set(request["asks"])
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
@@ -53,26 +54,25 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
 
 
 def ordered_after_all(request: Request, last: Request | None) -> Request | None:
-    """The order of the one drug that the message before asked about: "ok, prescribe it", "start it then, for 5 days".
-
-    None where the message is something else. What comes of it is a card that waits for a person.
-    """
+    """The order of the one drug that the message before asked about: "ok, prescribe it", "go on then, 1 g qds". None
+    where the message is something else. What comes of it is a card that waits for a person."""
     words, others = set(plain(request["said"]).split()), {patient["id"] for patient in request["patients"]}
     bare = not any(request[key] for key in ("drugs", "orders", "unclear", "allergies", "notes", "measures"))
     if not last or not bare or set(request["asks"]) - AFTER_ALL or request["meant"] == "refused":
         return None
-    told = listed("request_words", "ordering") & words and not listed("request_words", "denying") & words
+    told = bool(listed("request_words", "ordering") & words) and not listed("request_words", "denying") & words
+    told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
     considered = [*last["orders"], *_as_orders(last)]
-    asked = "may" in last["asks"] or last["meant"] in ("asked", "unsure")
+    asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
     same = others <= {patient["id"] for patient in last["patients"]}
+    same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
         return None
     said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
     kept = {key: text for key, text in said.items() if plain(text) != "on" and (key != "dose" or text[:1].isdigit())}
     order = _changed_order(considered[0], replaced(request, details=kept))
-    return replaced(
-        last, asks=["rx"], meant="ordered", orders=[order], drugs=[], details={}, measures=[], said=request["said"]
-    )
+    last = replaced(last, asks=["rx"], meant="ordered", orders=[order], drugs=[], details={}, measures=[])
+    return replaced(last, patients=request["patients"] or last["patients"], said=request["said"])
 
 
 def both(first: Request, more: Request) -> Request:
@@ -115,16 +115,21 @@ def _changes_order(request: Request) -> bool:
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
-    new: dict[str, Any] = {}
-    asks = set(request["asks"])
+    asks, new = set(request["asks"]), dict[str, Any]()
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
     leans = refers_back(request["said"]) or not _own_subject(request)
-    if asks & {"may", "ddi", "safe"} and not request["drugs"] and not request["orders"] and brief and leans:
+    dosed = asks <= UNSAID and {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES  # "dose?"
+    bare = not request["drugs"] and not request["orders"]
+    if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
+        new |= {"asks": last["asks"], "measures": last["measures"]}
+    elif (dosed or asks & {"may", "ddi", "safe"}) and bare and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
-    elif asks & {"change", "rx"} and _of_dose(request) and not (somebody or request["drugs"] or request["orders"]):
+    elif asks & {"change", "rx"} and _of_dose(request) and bare and not somebody:
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
+    elif "meds" in asks and not somebody and not request["measures"] and THING & set(plain(request["said"]).split()):
+        new["measures"] = [one for one in last["measures"] if measures_in(one) and not said_in(one, "medications")]
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
@@ -140,7 +145,7 @@ def _of_dose(request: Request) -> bool:
 def _own_subject(request: Request) -> bool:
     """Whether a message has a telling word of its own ("sepsis 6"), beside what labels are asked for ("max dose?")."""
     asked = {word for topic in said_in(request["said"], "label_topics") for word in plain(topic["name"]).split()}
-    return bool(set(request["telling"]) - asked)
+    return bool(set(request["telling"]) - asked - listed("request_words", "fillers"))
 
 
 def _of_stopping(request: Request) -> bool:
@@ -176,8 +181,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
     if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
         return unique([*request["asks"], "labs"])  # "thyroid alright?"
-    if drugs and about and asks == {"rx"} and not request["orders"] and request["meant"] != "ordered":
-        return ["may"]  # "dexamethasone 8 mg, issue?" orders nothing
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
     if len(drugs) > 1 and not about and set(request["measures"]) & {drug["said"] for drug in drugs}:
@@ -187,7 +190,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     loose = "ddi" in asks or asks <= UNSAID
     if loose and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
         return unique([*(ask for ask in request["asks"] if ask not in UNSAID), "safe"])
-    if drugs and about and asks <= UNSAID | {"chart", "demo"}:
+    considered = asks == {"rx"} and not request["orders"] and request["meant"] != "ordered"  # "dexa 8 mg, issue?"
+    if drugs and about and (considered or asks <= UNSAID | {"chart", "demo"}):
         return ["may"]  # a patient and a drug is an order check
     dosed = any(topic.get("doses") and not topic.get("alone") for topic in told)
     if drugs and about and dosed and asks <= UNSAID | {"meds"}:

@@ -38,15 +38,9 @@ def drugs(state: AgentState) -> list[str]:
     return unique([*(item["name"] for item in named), *opened])
 
 
-def chart_medications(state: AgentState) -> list[str]:
-    """Active medications of the charts read in this turn."""
-    listed = [entry for item in charts(state) for entry in item["result"].get("medications") or []]
-    return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
-
-
-def chart_problems(state: AgentState) -> list[str]:
-    """Active problems of the charts read in this turn."""
-    listed = [entry for item in charts(state) for entry in item["result"].get("conditions") or []]
+def chart_medications(state: AgentState, part: str = "medications") -> list[str]:
+    """Active medications of the charts read in this turn; active entries of another part, "conditions"."""
+    listed = [entry for item in charts(state) for entry in item["result"].get(part) or []]
     return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
 
 

@@ -13,7 +13,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.patients_meant import patients_meant, searched_in_vain
-from docgemma.state import ActivePatient, AgentState, OrderRef, Request, ToolResult
+from docgemma.state import ActivePatient, AgentState, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.words import listed, plain
 from docgemma.text.words import names as named_in
@@ -38,12 +38,9 @@ def planned(state: AgentState) -> list[Step]:
     """Every step of the turn, in working order: who is meant, the charts, knowledge, entries."""
     request = known.request(state)
     people = patients_meant(state)
-    steps = [*_searches(state, request), *_charts(state, request, people)]
-    steps += _knowledge(state, request)
-    nobody = bool(request["unclear"]) and not people
-    if not nobody:
-        steps += _writes(request, people[0] if people else None)
-    return steps
+    steps = [*_searches(state, request), *_charts(state, request, people), *_knowledge(state, request)]
+    nobody = request["unclear"] and not people
+    return steps if nobody else [*steps, *_writes(request, people[0] if people else None)]
 
 
 def missing(state: AgentState) -> list[Step]:
@@ -54,11 +51,8 @@ def missing(state: AgentState) -> list[Step]:
     """
     results = state.get("tool_results") or []
     tried = [(item["tool_name"], same(item["args"])) for item in results]
-    made = Counter(
-        item["tool_name"]
-        for at, item in enumerate(results)
-        if item["writes"] and not _completed(item, results[at + 1 :])
-    )
+    written = (item for at, item in enumerate(results) if item["writes"] and not _completed(item, results[at + 1 :]))
+    made = Counter(item["tool_name"] for item in written)
     left = []
     for step in planned(state):
         if step.ask in WRITES:
@@ -199,7 +193,7 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
     known_as = said_for("conditions")
     short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
-    problems = known.chart_problems(state)[:MAX_PROBLEMS]
+    problems = known.chart_medications(state, "conditions")[:MAX_PROBLEMS]
     wanted = request["trials"] or named or short or problems or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     found = {same(item["args"]) for item in known.made(state, "find_clinical_trials") if item["empty"]}
@@ -229,15 +223,16 @@ def _writes(request: Request, person: str | None) -> list[Step]:
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
     if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
-        steps = [Step(WRITE_TOOLS[ask], who, ask) for ask in asked[:1]]  # the call asks for what is missing
+        said = order_args(request["details"]) if "rx" in asked else {}
+        steps = [Step(WRITE_TOOLS[ask], who | said, ask) for ask in asked[:1]]  # the call asks for what is missing
     return steps
 
 
-def order_args(order: OrderRef) -> dict[str, Any]:
-    """An order's arguments as said. How often is asked for or left to a person, never guessed."""
-    notes = "; ".join(part for part in (order["route"], order["notes"]) if part)
-    often = order["frequency"] or NOT_SPECIFIED
-    return _said(medication_name=order["said"], dosage=order["dose"], frequency=often, notes=notes)
+def order_args(order: Mapping[str, Any]) -> dict[str, Any]:
+    """An order's arguments as said, without a drug too. How often is asked for or left to a person, never guessed."""
+    notes = "; ".join(part for part in (order.get("route"), order.get("notes")) if part)
+    often = order.get("frequency") or (NOT_SPECIFIED if "said" in order else "")
+    return _said(medication_name=order.get("said"), dosage=order.get("dose"), frequency=often, notes=notes)
 
 
 def private(text: str, request: Request, active: ActivePatient | None = None) -> str:
