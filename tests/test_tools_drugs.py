@@ -70,7 +70,7 @@ def test_a_known_absence_is_said_and_not_left_out(ask):
 def test_the_data_has_the_promised_keys(ask):
     assert set(ask("Coumadin")["result"]) == {
         "drug", "asked", "brand_names", "drug_classes", "boxed_warning", "has_boxed_warning", "contraindications",
-        "warnings", "interactions", "max_daily_dose", "max_doses", "dose_rows", "condition_rows", "reference",
+        "warnings", "interactions", "max_daily_dose", "dose_rows", "condition_rows", "reference",
         "effective", "basis",
         "fell_back",
     }  # fmt: skip

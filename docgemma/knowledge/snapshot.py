@@ -20,7 +20,7 @@ from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
 from docgemma.knowledge.search import NEEDED, Concept, concepts, expression, statuses, telling, weight
-from docgemma.text.drugs import DrugNames
+from docgemma.text.drugs import DrugNames, ingredients_in_order
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import clinical, listed
 
@@ -213,7 +213,8 @@ class Snapshot:
     def _listed(self, name: str) -> str | None:
         short = without_end(name, listed("drug_words", "forms"))  # "tiotropium inhaler" is tiotropium
         generics = map(self.names.generic, dict.fromkeys([name, short])) if self.names else ()
-        for candidate in (name, *generics):
+        parts = ingredients_in_order(name, self.names)  # "ethinyl estradiol-levonorgestrel", as charts write it
+        for candidate in (name, *generics, *([" and ".join(parts)] if len(parts) > 1 else [])):
             rows = self._rows("SELECT name FROM drug_name WHERE alias = ?", candidate) if candidate else []
             if rows:
                 return str(rows[0][0])

@@ -28,10 +28,10 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
         except DocGemmaError:
             return Checked(found=None)
         listed += [item for item in found if item not in listed]
-        if source is None:
+        if not found and source is None:
             checked.unknown.append(name)
         elif not found:
-            checked.none_listed[name] = source
+            checked.none_listed[name] = str(source)
     return checked
 
 

@@ -30,6 +30,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
         taken = [(entry["name"], "", "", "") for entry in active if entry["active"] and not named]
         for drug, dose, often, said in named or taken:
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
+            args |= {"told": request["said"]} if len(known.charts(state)) == 1 else {}
             judged = order_findings(args, item["result"], context)
             if told := [finding for finding in judged if named or finding.first.startswith("latest")]:
                 found[patient, drug] = told

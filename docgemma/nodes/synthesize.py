@@ -10,6 +10,7 @@ from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
 from docgemma.nodes.order_checks import order_checks
+from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_findings import BOXED, judge, maxima
 from docgemma.prompts import answer_prompt, generation
 from docgemma.rules import known, refusal
@@ -176,6 +177,7 @@ def _warned(question: Clarification, context: Context) -> list[str]:
     args = {"dosage": "", "frequency": "", **question["args"]}
     if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
         return []
+    args = as_card(args, context)["args"]
     found = [item for item in judge(args, context) if item.rank <= MODERATE and not item.text.startswith(BOXED)]
     return [f"Before it is ordered: {line}" for line in shown([*found, *maxima(args, context)])]
 

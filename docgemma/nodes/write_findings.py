@@ -28,9 +28,9 @@ from docgemma.rules.order_check import (
     check_allergy_entry,
     check_order,
     shown,
-)
+)  # fmt: skip
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
@@ -170,7 +170,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     """What speaks against an order."""
     drug = args["medication_name"]
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
-    patient = patient_state(chart, date.today()) if chart else UNKNOWN
+    told = str(args.get("told") or args.get("notes") or "")  # "CrCl 28" counts before what is recorded
+    patient = as_told(told, patient_state(chart, date.today())) if chart else UNKNOWN
     findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))

@@ -60,8 +60,9 @@ def read_request(
     clear = [link for link in people if len(link.candidates) == 1]
     marked = replace(marked, people=[(link.start, link.end) for link in people])
     beside = [*marked.quoted, *marked.people]
-    linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside)
-    linked = [link for link in linked if not (link.how == "unknown" and measure_said(plain(link.text)))]
+    linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
+    other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in everyday()]  # "MRONJ"
+    linked = [link for link in linked if not (link.how == "unknown" and link in other)]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing
     orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]

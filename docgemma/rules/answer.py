@@ -26,6 +26,7 @@ from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
 from docgemma.rules.order_check import Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
+from docgemma.rules.plan import unlabelled
 from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
@@ -40,14 +41,14 @@ NOBODY_CHECKED = "No patient was named, so this was not checked against a chart.
 OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
+Effects = Mapping[str, Sequence[str]]  # patient id -> lines
 MOST_CHARTS = 2  # whose rest is told
 SHORTENED = "The rest of this chart is not shown here: ask for it by name."
 
 
 def compose(
-    state: AgentState, drugs: DrugNames, checks: Checks, definition: str = "",
-    effects: Mapping[str, Sequence[str]] | None = None,
-) -> Answer:  # fmt: skip
+    state: AgentState, drugs: DrugNames, checks: Checks, definition: str = "", effects: Effects | None = None
+) -> Answer:
     """The answer, led by what can be concluded, and what it does not serve."""
     request = known.request(state)
     written = [item for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
@@ -86,6 +87,8 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     for one in request["patients"] if len(request["patients"]) == 1 else []:
         words = other_sex(request["said"], one["sex"], one["said"], "note" in request["asks"])
         lines += [f"{one['name']} is recorded as {one['sex']}; the message says “{min(words)}”."] if words else []
+    opened = unlabelled(state).items()
+    lines += [f"{name}: no label of its own; looked up by its parts ({', '.join(parts)})." for name, parts in opened]
     for drug in request["drugs"]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")
@@ -99,9 +102,7 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     return [*lines, *([NO_DRUG] if may and dosed else [])]
 
 
-def _patient(
-    item: ToolResult, state: AgentState, drugs: DrugNames, checks: Checks, effects: Mapping[str, Sequence[str]]
-) -> list[Fact]:
+def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Checks, effects: Effects) -> list[Fact]:
     """Whom it is about, whether a drug suits, then what was asked of the chart."""
     chart = item["result"]
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
@@ -240,14 +241,15 @@ def unavailable(state: AgentState) -> list[str]:
     """What could not be done in this turn, one clear line each, in the order it happened."""
     results = state.get("tool_results") or []
     done = {item["tool_name"] for item in results if not item["error"]}
-    lines = list(state.get("error_messages") or [])
+    opened = tuple(f"{name} was not found" for name in unlabelled(state))
+    lines = [line for line in state.get("error_messages") or [] if not line.startswith(opened)]
     named = " ".join(lines)
     for item in results:
         retried = item["tool_name"] in done and item["error_type"] in RETRYABLE
         # a name that was ambiguous, and that a person settled
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
         said = item["tool_label"] in named or no_answer(item) in lines or item["error"] in lines
-        if item["error"] and not retried and not settled and not said:
+        if item["error"] and not (retried or settled or said or item["error"].startswith(opened)):
             lines.append(_final(item))
     return known.unique(lines)
 

@@ -254,4 +254,4 @@ SECTIONS = {
     "soc": ("social", _measured, "No social history is recorded.", "Social history"),
     "notes": ("notes", _note, "No notes are recorded.", "Notes"),
     "imm": ("immunizations", _immunization, "No immunizations are recorded.", "Immunizations"),
-}
+}  # fmt: skip

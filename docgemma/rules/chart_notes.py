@@ -17,11 +17,8 @@ NEAR = 3  # words between a drug and what is done with it
 
 
 def of_notes(parts: Set[str], chart: Mapping[str, Any]) -> list[Finding]:
-    """The newest notes in which one sentence names the drug or its class beside a word of caution, each as recorded.
-
-    Args:
-        parts: generic names of the ordered drug's ingredients.
-    """
+    """The newest notes in which one sentence names the drug or its class beside a word of caution, each as recorded;
+    `parts` are the generic names of its ingredients."""
     called = [plain(name).removesuffix("s") for name in chain(parts, classes_of(parts))]
     found = []
     for line in lines_of(dict(chart), "notes"):

@@ -18,11 +18,7 @@ NO_REST = frozenset({"demo", "find", "seen"})  # asks that a word or two answer
 
 def rest_of_chart(request: Request, chart: Chart, told: str) -> list[str]:
     """A line for each list of the chart with the entries that are not told yet, what is out of range first; at the end
-    the lists that have no entry at all.
-
-    Args:
-        told: the answer so far.
-    """
+    the lists that have no entry at all. `told` is the answer so far."""
     if not rest_told(request):
         return []
     said, lines, empty = f" {plain(told)} ", [], []

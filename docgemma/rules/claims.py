@@ -14,14 +14,9 @@ NEAR = 5
 
 
 def unfounded(sentence: str, evidence: list[str], named: NAMED) -> bool:
-    """Whether a sentence claims an absence, a safety or a finished entry that the evidence does not bear out.
-
-    Args:
-        sentence: of the answer.
-        evidence: lines of this turn's evidence.
-        named: gives the generic names of the drugs in a text, so that "metformin has no boxed warning" is held against
-            what is known of metformin and not of another drug.
-    """
+    """Whether a sentence claims an absence, a safety or a finished entry that the lines of evidence do not bear out.
+    `named` gives the generic names of the drugs in a text, so that "metformin has no boxed warning" is held against what
+    is known of metformin and not of another drug."""
     lists = clinical("claims")
     meant = named(sentence)
     about = [line for line in evidence if _same_drugs(meant, named(line))]

@@ -6,7 +6,7 @@ from operator import ge, gt, lt
 from typing import Any
 
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, RANKS, UNCHECKED, Finding
-from docgemma.rules.patient_state import PatientState
+from docgemma.rules.patient_state import WRITTEN, PatientState
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names, plain
 
@@ -24,13 +24,7 @@ LACKING = {  # an adult without a weight is none of the small ones that its rows
 def check_conditions(
     drug: str, rows: Iterable[Row], patient: PatientState, route: str, order: str = ""
 ) -> list[Finding]:
-    """Tell which rows of `data/knowledge/conditions.jsonl` fit this patient.
-
-    Args:
-        drug: as ordered.
-        route: as `data/clinical/order_routes.yaml` names it; "" if it is not said.
-        order: the words of the order.
-    """
+    """Tell which rows of `data/knowledge/conditions.jsonl` fit this patient; the route is "" if none is said."""
     found: dict[str, Finding] = {}
     unknown: list[str] = []
     rows = list(rows)
@@ -99,10 +93,11 @@ def _beyond(name: str, limits: Mapping[str, float], patient: PatientState) -> st
 
 def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
     """The values that stand for a measure, each with the words for it."""
-    cleared = patient.clearance
-    clearance = [(cleared, f"creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault)")] if cleared else []
+    kidneys, cleared = patient.kidneys(), patient.clearance
+    if name == "egfr" or (name == "clearance" and kidneys and WRITTEN in kidneys[1]):
+        return [kidneys] if kidneys else []
     if name == "clearance":
-        return clearance
+        return [(cleared, f"creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault)")] if cleared else []
     if name == "age":
         return [] if patient.age is None else [(patient.age, f"the patient is {patient.age} years old")]
     if name == "weight":
@@ -111,8 +106,5 @@ def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
         weeks, problem = patient.pregnancy_weeks, patient.has("pregnancy")
         told = f"{weeks} weeks of pregnancy" if weeks else f"the patient has: {problem} (the week is not recorded)"
         return [(weeks or inf, told)] if problem else []
-    if name == "egfr":
-        known = patient.results.get("egfr") or patient.results.get("creatinine clearance")
-        return [*([(known[0], f"latest eGFR: {known[0]:g} ({known[2]})")] if known else []), *clearance]
     known = patient.results.get(name)
     return [(known[0], f"latest {name}: {known[0]:g} {known[1]} ({known[2]})")] if known else []

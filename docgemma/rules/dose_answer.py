@@ -1,7 +1,8 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
 from docgemma.rules.dose_check import Order, Row, Rows, fitting_rows, limit_of, narrower, route_of, told_amount
-from docgemma.rules.patient_state import PatientState
+from docgemma.rules.dose_check import told_of_adults as for_adults
+from docgemma.rules.patient_state import WRITTEN, PatientState
 
 CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
 CHILD_AGE = 12
@@ -14,20 +15,15 @@ LIMITS = {*MAXIMA, *(f"{key}_per_kg" for key in MAXIMA)}
 def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> list[str]:
     """The maxima of the rows that fit: "oral, below 12 years, at 20 kg: 800 mg a day (40 mg/kg), 200 mg in one dose
     (10 mg/kg)", then what impaired kidneys would limit further; [] where neither age, weight, kidney function nor a
-    condition of the rows is known.
-
-    Args:
-        rows: of `data/knowledge/doses.jsonl`, of one drug.
-        said: the question; its route and indication choose rows.
-        child: the question is about a child.
-    """
+    condition of the rows is known. The route and indication that the question says choose rows."""
     order = Order("", "", "", said, None, None, patient)
-    known = patient.age is not None or patient.weight is not None or patient.results.get("egfr") or child
+    known = patient.age is not None or patient.weight is not None or patient.kidneys() or child
     if not known and not any(order.is_for(row["for"]) for row in rows if "for" in row):
         return []
     routes = dict.fromkeys(row["route"] for row in rows if "route" in row)
     route = route_of(said) or ("oral" if "oral" in routes else next(iter(routes), ""))
-    mine = [row for row in rows if row.get("route", route) == route and LIMITS & set(row)]
+    mine = for_adults([row for row in rows if row.get("route", route) == route], patient, child)
+    mine = [row for row in mine if LIMITS & set(row)]
     small = child or (patient.weight is not None and patient.weight < CHILD_KG)
     if patient.age is None and small:
         chosen = [row for row in mine if row.get("age_below", 0) >= CHILD_AGE]
@@ -51,6 +47,9 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
 def told_row(row: Row, route: str, patient: PatientState) -> str:
     """One row in words: whom it is for, and its maxima; those of a weekly drug are of a week."""
     whom = [route, *(words.format(row[key]) for key, words in WHOM.items() if key in row)]
+    kidneys = patient.kidneys(row.get("by_egfr", False))
+    fits = kidneys and kidneys[0] < row.get("egfr_below", 0) and WRITTEN not in kidneys[1]
+    whom += [f"here {kidneys[1].removeprefix('latest ')}"] if kidneys and fits else []
     whom += [f"at {patient.weight:g} kg"] if patient.weight and any("per_kg" in key for key in row) else []
     most = []
     for key in MAXIMA:

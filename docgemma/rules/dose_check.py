@@ -20,6 +20,7 @@ AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7
+ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
 MANY = 6  # ingredients; nobody writes the strengths of so many
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
@@ -47,7 +48,9 @@ class Order(NamedTuple):
 
     def is_for(self, indication: str) -> bool:
         """Whether the order or the patient's problems name an indication."""
-        told = f" {plain(' '.join([affirmed(self.words, ASKED), *self.patient.problems]))}"
+        reasons = plain(self.words).split(" for ")[1:] if self.drug else []  # what is ordered says what it is for
+        problems = () if any(not reason[0].isdigit() for reason in reasons) else self.patient.problems
+        told = f" {plain(' '.join([affirmed(self.words, ASKED), *problems]))}"
         telling = [word for word in plain(indication).split() if len(word) > 2]
         return bool(telling) and all(f" {word}" in told for word in telling)
 
@@ -103,17 +106,13 @@ def _is_near(item: Quantity, rows: Rows, times: Decimal = Decimal(1)) -> bool:
 def check_dose(
     medication: str, dosage: str, frequency: str, *, rows: Rows, patient: PatientState, said: str = ""
 ) -> list[Finding]:
-    """Hold daily dose, single dose, unit and interval against the rows that fit the patient; the lowest limit warns.
-
-    Args:
-        dosage, frequency: as ordered.
-        rows: of the ordered drug, all routes; or {"max_day", "of_label"} of its label.
-        said: what else the order says: route, form, indication.
-    """
+    """Hold daily dose, single dose, unit and interval against the rows that fit the patient, of all routes or of the
+    label; the lowest limit warns. `said` is what else the order says: route, form, indication."""
     words = _with_terms(f"{medication} {dosage} {frequency} {said}")
     routes = [row["route"] for row in rows if "route" in row]
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
+    mine = told_of_adults(mine, patient)
     amount = _pieces(f"{dosage} {frequency}", mine) or _amount(dosage)
     order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
@@ -193,7 +192,7 @@ def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None
         meant = [unit for unit in ("mcg", "mg", "g") if low <= _value(f"{digits} {unit}") <= high]
         hint = f" Was {order.dosage.split()[0].rstrip('mcgµu')} {meant[0]} meant?" if meant else ""
         return Rule(CONTRAINDICATED, f"{order.dosage} of {order.drug} is no plausible dose: {usual}.{hint}")
-    if (age is None or age >= 18) and amount[0] < low / LOW:
+    if (age is None or age >= ADULT) and amount[0] < low / LOW:
         return Rule(MODERATE, f"{order.dosage} of {order.drug} is below every usual dose: {usual}.")
     return None
 
@@ -271,7 +270,8 @@ def _young(row: Row, patient: PatientState) -> bool:
 def _applies(row: Row, patient: PatientState) -> bool:
     """Whether age, kidney function and weight are those that a row, or a reason for less, is for; unknown is no."""
     known: dict[str, float | None] = {name: value for name, (value, _, _) in patient.results.items()}
-    known |= {"age": patient.age, "weight": patient.weight}
+    kidneys = patient.kidneys(row.get("by_egfr", False))
+    known |= {"age": patient.age, "weight": patient.weight, "egfr": kidneys[0] if kidneys else None}
     values = [(key, known.get(key.split("_")[0])) for key in (*STRICT, "creatinine_from") if key in row]
     return all(value is not None and (value < row[key]) == ("_below" in key) for key, value in values)
 
@@ -285,18 +285,27 @@ def narrower(row: Row, other: Row) -> bool:
     )
 
 
+def told_of_adults(rows: Rows, patient: PatientState, child: bool = False) -> list[Row]:
+    """The rows, marked as an adult's where a child is meant and none of them is for an age: "(an adult's, ...)"."""
+    child = child or (patient.age is not None and patient.age < ADULT)
+    if not child or any("age_below" in row or any("per_kg" in key for key in row) for row in rows):
+        return list(rows)
+    return [{**row, "note": "; ".join(filter(None, [OF_ADULTS, row.get("note", "")]))} for row in rows]
+
+
 def _why(row: Row, patient: PatientState) -> str:
-    egfr, weighed = patient.results.get("egfr"), any("per_kg" in key for key in row) and patient.weight
+    kidneys = patient.kidneys(row.get("by_egfr", False))
+    weighed = any("per_kg" in key for key in row) and patient.weight
     parts = [
         f"{row['age_from']} years and older" if "age_from" in row and "age_below" not in row else "",
         f"below {row['age_below']} years" if "age_below" in row else "",
-        f"with an eGFR of {egfr[0]:g}" if "egfr_below" in row and egfr else "",
+        kidneys[1].removeprefix("latest ") if "egfr_below" in row and kidneys else "",
         f"below {row['weight_below_kg']} kg" if "weight_below_kg" in row else "",
         f"at {patient.weight:g} kg" if weighed else "", f"for {row['for']}" if "for" in row else "",
         row.get("note", ""),
     ]  # fmt: skip
     told = "; ".join(filter(None, parts))
-    return " of its label" if "of_label" in row else f" ({told})" if told else ""
+    return " of its label" * ("of_label" in row) + (f" ({told})" if told else "")
 
 
 def _amount(text: str) -> Amount | None:

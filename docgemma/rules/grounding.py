@@ -215,12 +215,7 @@ def _ends(head: str, following: str) -> bool:
 
 
 def without_instructions(answer: str, instructions: str) -> tuple[str, list[str]]:
-    """The answer without sentences that stand in the instructions, and those sentences.
-
-    Args:
-        answer: as the model wrote it.
-        instructions: the system prompt; "" removes nothing.
-    """
+    """The answer without sentences that stand in the instructions (the system prompt), and those sentences."""
     told, lines = plain(instructions), {plain(line) for line in instructions.splitlines()} - {""}
 
     def repeated(sentence: str) -> bool:

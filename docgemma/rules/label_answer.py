@@ -12,7 +12,7 @@ from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
-from docgemma.rules.label_topics import held_of, label_line
+from docgemma.rules.label_topics import held_of, label_line, limits_of
 from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST, SAYS
 from docgemma.rules.order_check import UNCHECKED
@@ -40,18 +40,18 @@ def label_facts(
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
     title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
-    held = [text for text in data.get("max_doses", []) if not route or text.startswith(route)]
-    limits = [Fact(f"{text}.", title) for text in held or data.get("max_doses", [])]
+    topics = said_in(" ; ".join([*request["measures"], request["said"], before]), "label_topics")
+    asked = {topic["name"] for topic in topics}
+    limits = [Fact(text, title) for text in limits_of(data.get("dose_rows", []), asked, route, request["said"])]
     if not most:
         more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    topics = said_in(" ; ".join([*request["measures"], request["said"], before]), "label_topics")
-    asked = {topic["name"] for topic in topics}
     stated = as_told(f"{before} ; {request['said']}", UNKNOWN)
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
-    rows, (egfr, *_) = data.get("dose_rows", []), patient.results.get("egfr", [999])
-    dosed = asked & DOSES or stated.weight or stated.results or any(egfr < row.get("egfr_below", 0) for row in rows)
+    rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
+    lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
+    dosed = asked & DOSES or stated.weight or stated.results or lowered
     own = maxima_for(rows, patient, request["said"], "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
@@ -80,7 +80,9 @@ def label_facts(
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
     else:  # one plain answer to what was asked
         first += [fact for fact in told if not fact.title or fact == more[0]]
+        first.sort(key=lambda fact: fact != more[0] or "maximum dose" not in asked)
     said = {fact.text for fact in first}
+    told = [fact for fact in told if fact.text not in said]
     box, facts = ([fact for fact in lines if not fact.title or label_line(fact) not in said] for lines in (box, facts))
     general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
     return [*mine, *first, *told, *box, *facts, *([] if brief or told or mine else general), *sentences(fallback)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from docgemma.rules.dose_answer import LIMITS, told_row
-from docgemma.rules.dose_check import route_of
+from docgemma.rules.dose_check import Order, route_of
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import RANKS
 from docgemma.rules.patient_state import UNKNOWN
@@ -13,6 +13,7 @@ from docgemma.text.words import SHORT, names, plain
 Row = Mapping[str, Any]
 Topic = Mapping[str, Any]  # of data/clinical/label_topics.yaml
 BOUNDS = {"egfr_below": "eGFR below {}", "age_from": "{} years and older", "age_below": "below {} years"}
+NARROW = {"for", "form", "egfr_below"}
 SECTIONS = ("boxed warning", "contraindications", "warnings")
 
 
@@ -33,10 +34,11 @@ def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: 
     ruled = _conditions(topic, about, data, route)
     lines = [Held(label_line(fact), fact.text) for fact in facts if fact.title]
     held = [item for item in [*ruled, *lines] if item.about or (timed and names(topic["match"], item.words))]
-    held += [] if timed else _doses(topic, about, data, route)
+    limits = [row for row in data.get("dose_rows", []) if about & set(row) or names(topic["match"], row.get("for", ""))]
+    held += [] if timed else [Held(text, "", True) for text in limits_of(limits, about, route, said)]
     words, others = _asked_words(topics, plain(said)), [other["match"] for other in topics if other != topic]
     near = {item: sum(names([word], item.words) for word in words) for item in held}
-    fit = {item: near[item] / 2 + sum(names(match, item.text) for match in others) for item in held}
+    fit = {item: near[item] / 2 + sum(names(match, item.words) for match in others) for item in held}
     numbered = timed or "egfr_below" in about
     held.sort(key=lambda item: (not item.about, -fit[item], numbered and not any(map(str.isdigit, item.text))))
     told = list(dict.fromkeys(item.text for item in held))
@@ -54,19 +56,26 @@ def _conditions(topic: Topic, about: set[str], data: Row, route: str) -> list[He
     return [Held(_told(row), " ; ".join([row["says"], *_words(row)]), _is_about(row, topic, about)) for row in rows]
 
 
-def _doses(topic: Topic, about: set[str], data: Row, route: str) -> list[Held]:
-    """The maximum doses for those of whom the topic speaks."""
-    rows = [row for row in data.get("dose_rows", []) if LIMITS & set(row) and (not route or row.get("route") == route)]
-    mine = [row for row in rows if about & set(row) or names(topic["match"], row.get("for", ""))]
-    texts = [f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in mine]
-    return [Held(text, text, True) for text in texts]
+def limits_of(rows: Sequence[Row], about: set[str], route: str, said: str) -> list[str]:
+    """Maximum doses in words, of the route that is said: those for the indication that is said first, then those for
+    everybody, one line for indications of one limit; of children only where they are what is asked about."""
+    held, order = [row for row in rows if LIMITS & set(row)], Order("", "", "", said, None, None, UNKNOWN)
+    held = [row for row in held if row.get("route") == route] or held
+    held = [row for row in held if "age_below" not in row or {"age_below", "children"} & about] or held
+    held.sort(key=lambda row: len(NARROW & set(row)) if not order.is_for(row.get("for", "")) else 0)
+    told: dict[str, str] = {}
+    for text in (f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in held):
+        whom, _, most = text.partition(": ")
+        told.setdefault(f"{whom.partition(', for ')[0]}: {most}" if ", for " in whom else text, text)
+    return list(told.values())
 
 
 def _asked_words(topics: Sequence[Topic], asked: str) -> set[str]:
     """The words of a question but those by which it asks how or when a drug is used."""
     phrases = {phrase for topic in topics if topic.get("timed") for phrase in topic["said"]}
     told = " ".join(phrase for phrase in phrases if f" {phrase} " in f" {asked} ").split()
-    return {word for word in asked.split() if len(word) >= SHORT and word not in told}
+    short = {phrase for topic in topics for phrase in topic["said"]}  # "jaw"
+    return {word for word in asked.split() if (len(word) >= SHORT or word in short) and word not in told}
 
 
 def label_line(fact: Fact) -> str:

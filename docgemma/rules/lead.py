@@ -20,9 +20,11 @@ VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Cau
 SHOWN_BELOW = ("Results to weigh", "Duplicate:", RECORDED_ALLERGIES)  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
+MAXIMUM = " maximum adult daily dose: "  # of the label, first where it is asked for
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
 SAYS = f"US label and criteria, {NOT_VERIFIED}"  # what is held of a topic that was asked about
 GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction")
+FIRST = (SAYS, AT_MOST, MAXIMUM, "nteraction")
 LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
@@ -40,7 +42,7 @@ def conclusion(facts: Sequence[Fact], state: AgentState, checks: Checks) -> tupl
     if not asked or refusals(known.request(state)):
         return told, left
     says = [_says(fact, fact.sentence) for fact in asked]
-    grave = lead and (lead.text.startswith(GRAVE) or SAYS in lead.text or AT_MOST in lead.text)
+    grave = lead and (lead.text.startswith(GRAVE) or any(mark in lead.text for mark in FIRST))
     return [*told, *says] if grave else [*says, *told], [*asked, *left]
 
 
@@ -72,7 +74,7 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if len(pairs) != 1 or not (listed := pairs[0]["result"]["interactions"]):
         return None, None
     worst = listed[0]["severity"].lower()
-    if labels and worst not in SEVERITIES[:2]:
+    if labels and worst not in SEVERITIES[:2] and "ddi" not in request["asks"]:
         return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"

@@ -141,6 +141,9 @@ def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames 
             cautious = MAJOR if names(SEVERE, f"{entry.get('reaction')} {entry.get('severity')}") else MODERATE
             rank = cautious if why.startswith("caution") else CONTRAINDICATED
             yield Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}.")
+        elif shared := classes_of(ingredients(medication, drugs)) & classes_of(ingredients(said, drugs)):
+            text = f"{medication} is of the same class ({', '.join(sorted(shared))}); judge whether it concerns it too"
+            yield Finding(MODERATE, f"Allergy to {said}{_reaction(entry)}: {text}.")
         elif not is_comparable(said, drugs):
             yield Finding(UNCHECKED, f"the allergy to {said} (no known drug or class)")
 

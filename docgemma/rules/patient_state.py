@@ -14,6 +14,8 @@ from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import affirmed, clinical, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
+WRITTEN = "as you wrote"  # in place of a result's date
+KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
@@ -47,6 +49,16 @@ class PatientState:
             return None
         milligrams = value / 88.4 if "mol" in unit else value
         return (140 - self.age) * self.weight * (0.85 if self.sex == "female" else 1.0) / (72 * milligrams)
+
+    def kidneys(self, by_egfr: bool = False) -> tuple[float, str] | None:
+        """The kidney function that counts, in words too: what a message states, else the lower one of the recorded eGFR
+        and the clearance worked out, which does not count for a drug that is dosed `by_egfr`; None if none is known."""
+        value, name, day = self.results.get("egfr") or self.results.get("creatinine clearance") or (0.0, "", "")
+        latest = (value, f"{name} {value:g} ({WRITTEN})" if day == WRITTEN else f"latest eGFR: {value:g} ({day})")
+        if day == WRITTEN or not (cleared := self.clearance) or (by_egfr and day):
+            return latest if day else None
+        worked = (cleared, f"creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault)")
+        return min(latest, worked) if day else worked
 
     @property
     def may_become_pregnant(self) -> bool:
@@ -90,11 +102,10 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"][unit])
         elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
-    kidneys = ("egfr", "creatinine clearance")
-    kidney = [value for name, value in typed_values(text) if name in kidneys and "/" not in value]
-    results = {**patient.results, **({"egfr": (float(kidney[0]), "mL/min", "as you wrote")} if kidney else {})}
+    typed = [item for item in typed_values(text) if item[0] in KIDNEYS and "/" not in item[1]]
+    kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
-    return replace(patient, results=results, weight=weight, age=age)
+    return replace(patient, results={**patient.results, **dict(kidneys)}, weight=weight, age=age)
 
 
 def _apart(text: str) -> str:

@@ -20,7 +20,7 @@ from docgemma.text.words import names as named_in
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
-NOT_SPECIFIED = "not specified"
+NOT_SPECIFIED, NO_LABEL = "not specified", "drug_not_in_database"
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
 MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
 MAX_DRUGS = 6  # in one interaction check
@@ -130,7 +130,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     about |= ("may" in asks and (bool(people) or not drugs)) or ("safe" in asks and bool(people))
     about |= not asks and bool(people)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
-    considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES)
+    considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES) and (people or not drugs)
     if not (about or only_named or considered or (named and "trial" in asks)):
         return []
     if people:
@@ -182,10 +182,21 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
         return [Step("check_drug_safety", {"drug_name": doubtful[0]}, "safe")]
     if names:
         asked = "safe" in asks or checked or alone or only_named
-        return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in names if asked]
+        opened = [part for name in names for part in unlabelled(state).get(name, [])]
+        return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in [*names, *opened] if asked]
     if "safe" not in asks or (patients_meant(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
         return []
     return [Step("check_drug_safety", _said(drug_name="".join(unknown[:1])), "safe")]
+
+
+def unlabelled(state: AgentState) -> dict[str, list[str]]:
+    """Combinations of which no label was found -> their ingredients, whose labels are looked up: "solpadol"."""
+    tried = [item for item in state.get("tool_results") or [] if item["error_type"] == NO_LABEL]
+    parts = {drug["name"]: str(drug.get("generic", "")).split(" and ") for drug in known.request(state)["drugs"]}
+    whole = {name: parts.get(name, []) for item in tried for name in [item["args"].get("drug_name", "")]}
+    return {
+        name: [part for part in names if [part] not in parts.values()] for name, names in whole.items() if names[1:]
+    }
 
 
 def _trials(state: AgentState, request: Request) -> list[Step]:

@@ -35,12 +35,8 @@ NO_WORDS = "no entry of the chart has these words"
 
 
 def unserved(state: AgentState, request: Request, told: str, defined: bool) -> tuple[list[dict[str, str]], list[str]]:
-    """{"ask", "reason"} of each part of the request that is not served, and how the answer says it.
-
-    Args:
-        told: the answer so far.
-        defined: a definition was asked for and is told.
-    """
+    """{"ask", "reason"} of each part of the request that is not served, and how the answer says it; `told` is the
+    answer so far, `defined` whether a definition that was asked for is told."""
     folded = plain(told)
     missing = unanswered(state, request, defined, folded)
     left = [item for item in missing if item["reason"] != BEYOND or not cannot_do(request)]  # it was said at once

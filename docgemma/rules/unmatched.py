@@ -22,11 +22,7 @@ BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
 
 
 def unmatched_clauses(request: Request, told: str) -> list[str]:
-    """The clauses of a message that say something, and of which no telling word stands in the answer.
-
-    Args:
-        told: the whole answer; the chart's other entries belong to it.
-    """
+    """The clauses of a message that say something, and of which no telling word stands in the whole answer, `told`."""
     linked = [*(drug["said"] for drug in request["drugs"]), *request["conditions"]]
     people = {word for patient in request["patients"] for word in _words(f"{patient['said']} {patient['name']}")}
     there = {word[:STEM] for word in _words(told)}

@@ -8,8 +8,6 @@ from typing import Any
 from docgemma.errors import ErrorType, ToolError
 from docgemma.knowledge.base import Answer, Interaction, Knowledge
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
-from docgemma.rules.dose_answer import LIMITS, told_row
-from docgemma.rules.patient_state import UNKNOWN
 from docgemma.schemas import DrugInteractionArgs, DrugSafetyArgs
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
@@ -46,14 +44,8 @@ def check_drug_safety(args: DrugSafetyArgs, context: ToolContext) -> ToolOutput:
     data = {"drug": label.name, "asked": args.drug_name} | {name: getattr(label, name) for name in LABEL_FACTS}
     data |= {"has_boxed_warning": bool(label.boxed_warning), "fell_back": answer.fell_back}
     data["dose_rows"] = doses_of(product_of(label.name.split(" and ")))
-    data["max_doses"] = _maxima(data["dose_rows"])
     data["condition_rows"] = conditions_of(product_of(label.name.split(" and ")))
     return ToolOutput(data, answer.source, answer.as_of, links=_links([(label.name, label.reference)]))
-
-
-def _maxima(rows: list[dict[str, Any]]) -> list[str]:
-    """Every maximum of the dose data: "injection, 65 years and older: 60 mg a day, 15 mg in one dose"."""
-    return list(dict.fromkeys(told_row(row, row.get("route", ""), UNKNOWN) for row in rows if LIMITS & set(row)))
 
 
 def format_safety(data: dict[str, Any]) -> str:
@@ -217,8 +209,7 @@ DRUG_SAFETY = Tool(
     data={
         "drug": str, "asked": str, "brand_names": [str], "drug_classes": [str], "boxed_warning": str,
         "has_boxed_warning": bool, "contraindications": [str], "warnings": [str], "interactions": str,
-        "max_daily_dose": str, "max_doses": [str], "dose_rows": [dict],
-        "condition_rows": [dict], "reference": str, "effective": str | None,
+        "max_daily_dose": str, "dose_rows": [dict], "condition_rows": [dict], "reference": str, "effective": str | None,
         "basis": str, "fell_back": str | None,
     },
 )  # fmt: skip
