@@ -15,8 +15,8 @@ NEAR = 5
 
 def unfounded(sentence: str, evidence: list[str], named: NAMED) -> bool:
     """Whether a sentence claims an absence, a safety or a finished entry that the lines of evidence do not bear out.
-    `named` gives the generic names of the drugs in a text, so that "metformin has no boxed warning" is held against what
-    is known of metformin and not of another drug."""
+    `named` gives the generic names of the drugs in a text, so that "metformin has no boxed warning" is held against
+    what is known of metformin and not of another drug."""
     lists = clinical("claims")
     meant = named(sentence)
     about = [line for line in evidence if _same_drugs(meant, named(line))]

@@ -1,8 +1,7 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
 from docgemma.rules.dose_check import Order, Row, Rows, fitting_rows, limit_of, narrower, route_of, told_amount
-from docgemma.rules.dose_check import told_of_adults as for_adults
-from docgemma.rules.patient_state import WRITTEN, PatientState
+from docgemma.rules.patient_state import WRITTEN, PatientState, told_of_adults
 
 CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
 CHILD_AGE = 12
@@ -22,7 +21,7 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
         return []
     routes = dict.fromkeys(row["route"] for row in rows if "route" in row)
     route = route_of(said) or ("oral" if "oral" in routes else next(iter(routes), ""))
-    mine = for_adults([row for row in rows if row.get("route", route) == route], patient, child)
+    mine = told_of_adults([row for row in rows if row.get("route", route) == route], patient, child)
     mine = [row for row in mine if LIMITS & set(row)]
     small = child or (patient.weight is not None and patient.weight < CHILD_KG)
     if patient.age is None and small:

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
-from docgemma.rules.patient_state import PatientState
+from docgemma.rules.patient_state import ADULT, PatientState, told_of_adults
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import Quantity, quantities
 from docgemma.text.quoted import NOT_VERIFIED
@@ -20,7 +20,6 @@ AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7
-ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
 MANY = 6  # ingredients; nobody writes the strengths of so many
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
@@ -283,14 +282,6 @@ def narrower(row: Row, other: Row) -> bool:
         key in row and (row[key] >= other[key] if key == "age_from" else row[key] <= other[key])
         for key in BOUNDS & set(other)
     )
-
-
-def told_of_adults(rows: Rows, patient: PatientState, child: bool = False) -> list[Row]:
-    """The rows, marked as an adult's where a child is meant and none of them is for an age: "(an adult's, ...)"."""
-    child = child or (patient.age is not None and patient.age < ADULT)
-    if not child or any("age_below" in row or any("per_kg" in key for key in row) for row in rows):
-        return list(rows)
-    return [{**row, "note": "; ".join(filter(None, [OF_ADULTS, row.get("note", "")]))} for row in rows]
 
 
 def _why(row: Row, patient: PatientState) -> str:

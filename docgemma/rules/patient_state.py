@@ -14,6 +14,7 @@ from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import affirmed, clinical, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
+ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
 WRITTEN = "as you wrote"  # in place of a result's date
 KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
@@ -85,6 +86,14 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
         problems=tuple(item["name"] for item in chart["conditions"] if item["active"]), results=results,
         pregnancy_weeks=_weeks(chart, today), noted=tuple(_noted(chart)),
     )  # fmt: skip
+
+
+def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = False) -> list[Any]:
+    """The rows, marked as an adult's where a child is meant and none of them is for an age: "(an adult's, ...)"."""
+    child = child or (patient.age is not None and patient.age < ADULT)
+    if not child or any("age_below" in row or any("per_kg" in key for key in row) for row in rows):
+        return list(rows)
+    return [{**row, "note": "; ".join(filter(None, [OF_ADULTS, row.get("note", "")]))} for row in rows]
 
 
 def as_told(text: str, patient: PatientState) -> PatientState:
