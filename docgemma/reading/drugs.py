@@ -35,13 +35,9 @@ class DrugLink:
 def link_drugs(
     text: str, drugs: DrugNames, spans: Iterable[Span] = (), beside: Sequence[tuple[int, int]] = (), pair: bool = False
 ) -> list[DrugLink]:
-    """The drugs of a text in order of appearance, each once.
-
-    Args:
-        spans: what the reader marked as drugs: misspelt and unknown names are looked for only there.
-        beside: places that name no drug: patients, the text of a note.
-        pair: what goes together is asked, so that a group counts unmarked too: "lamotrigine and estrogen ocps".
-    """
+    """The drugs of a text in order of appearance, each once: misspelt and unknown names only where the reader marked a
+    drug (`spans`), none in the places `beside` (patients, the text of a note), and where it is asked what goes together
+    (`pair`) groups unmarked too: "lamotrigine and estrogen ocps"."""
     found: list[DrugLink] = []
     for span in spans:
         inside = [] if span.text in drugs else _apart(span, drugs)
@@ -53,7 +49,7 @@ def link_drugs(
         cut = link.how == "named" and len(inside) == 1  # the mark runs on, or ends within the next name
         links = inside if several or cut else [] if unsure else [link]
         found += [item for item in links if not _inside(item.start, item.end, beside)]
-    groups = [(item.start, item.end) for item in _groups().find(text)] if pair else []
+    groups = [(item.start, item.end) for item in DrugNames(dict.fromkeys(said_for("groups"), "")).find(text) if pair]
     for start, end in [*groups, *_places(text, drugs)]:  # "pt on clopi": also where the reader marks nothing
         if not _inside(start, end, [*beside, *((link.start, link.end) for link in found)]):
             found.append(link_drug(text[start:end], drugs, start))
@@ -148,11 +144,6 @@ def _shorthand() -> DrugNames:
     marked, short = (listed("drug_abbreviations", key) for key in ("only_where_marked", "three_letters"))
     told = {said for said in said_for("abbreviations") if said in short or len(said) >= MIN_CHARS}
     return DrugNames({said: said for said in told - marked})
-
-
-@lru_cache(maxsize=1)
-def _groups() -> DrugNames:
-    return DrugNames({said: said for said in said_for("groups")})
 
 
 def _inside(start: int, end: int, places: Sequence[tuple[int, int]]) -> bool:

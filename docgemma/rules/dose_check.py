@@ -214,7 +214,8 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
 def fitting_rows(rows: Rows, order: Order) -> list[Row]:
     """The rows that hold: of form or indication before general ones, beside them what age, kidney or weight forbid."""
     applying = [row for row in rows if _applies(row, order.patient)]
-    children = [row for row in applying if "age_below" in row and _young(row, order.patient)]
+    age = order.patient.age
+    children = [row for row in applying if age is not None and row.get("age_from", 0) <= age < row.get("age_below", 0)]
     fitting = children or [row for row in applying if "age_below" not in row]
     general = [row for row in fitting if not {"for", "form"} & set(row)]
     strict = [row for row in general if STRICT & set(row)]
@@ -260,10 +261,6 @@ def _basis(row: Row, key: str, limit: Amount) -> str:
     """How a limit was obtained: the fixed one of a row, or that by weight."""
     part = key if _amount(row.get(key, "")) == limit else f"{key}_per_kg"
     return str(row.get("basis", {}).get(part, NOT_VERIFIED))
-
-
-def _young(row: Row, patient: PatientState) -> bool:
-    return patient.age is not None and row.get("age_from", 0) <= patient.age < row["age_below"]
 
 
 def _applies(row: Row, patient: PatientState) -> bool:

@@ -53,14 +53,8 @@ class Grounded:
 
 
 def ground(answer: str, evidence: Sequence[str], drugs: DrugNames, labels: Mapping[str, str]) -> Grounded:
-    """Hold an answer to the evidence of its turn.
-
-    Args:
-        answer: as the model wrote it.
-        evidence: tool results, image findings, history, question, error messages; empty texts are ignored.
-        drugs: finds drug names and knows brand and generic of one drug as the same.
-        labels: internal names, which nobody may read -> what a clinician calls the tool.
-    """
+    """Hold an answer to the evidence of its turn: tool results, image findings, history, question, error messages;
+    `labels` are internal names, which nobody may read -> what a clinician calls the tool."""
     known = _Evidence([text for text in evidence if text], drugs)
 
     def supported(sentence: str) -> str | None:

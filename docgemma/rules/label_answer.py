@@ -80,8 +80,8 @@ def label_facts(
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
     else:  # one plain answer to what was asked
         first += [fact for fact in told if not fact.title or fact == more[0]]
-        limit = [topic["match"] for topic in topics if topic["name"] == "maximum dose"]
-        if limit and first and not names(limit[0], first[0].text):  # what is held of the other topic is no maximum
+        limit = [word for topic in topics if topic["name"] == "maximum dose" for word in topic["match"]]
+        if limit and first and not names(limit, first[0].text):
             first.sort(key=lambda fact: fact != more[0])
     said = {fact.text for fact in first}
     told = [fact for fact in told if fact.text not in said]

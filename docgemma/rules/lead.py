@@ -6,7 +6,7 @@ from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import ABSENT
-from docgemma.rules.chart_entries import UNREMARKABLE, Line, result_told
+from docgemma.rules.chart_entries import UNREMARKABLE, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
@@ -127,19 +127,19 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
         active = [(fact, line) for fact, line in taken if line.item["active"]]
         if len(active) > FEW:
             break
-        told = "; ".join(line.short.rstrip(".") for _, line in active)
-        return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
+        names_of = "; ".join(line.short.rstrip(".") for _, line in active)
+        return (
+            (_says(active[0][0], f"Active {kind['name']}: {names_of}."), None)
+            if names_of
+            else _moved(facts, NONE_ACTIVE)
+        )
     severe = [(fact, line) for fact, line in shown if line.ask == "alg" and line.item["active"]]
     severe = [(fact, line) for fact, line in severe if line.item["severity"] == "severe"]
     least = "critical" if severe or "chart" in request["asks"] else ""
     off = [(fact, line) for fact, line in asked or results if line.item["flag"] not in UNREMARKABLE]
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
     more = f"; and {len(off) - FEW} more" if len(off) > FEW else ""
-    parts = [f"Severe allergy: {'; '.join(_allergy(line) for _, line in severe)}."] if severe else []
+    told = [f"{line.name} ({line.item['reaction']})".removesuffix(" ()") for _, line in severe]
+    parts = [f"Severe allergy: {'; '.join(told)}."] if severe else []
     parts += [f"Out of range: {'; '.join(result_told(line) for _, line in off[:FEW])}{more}."] if off else []
     return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")
-
-
-def _allergy(line: Line) -> str:
-    reaction = line.item["reaction"]
-    return f"{line.name} ({reaction})" if reaction else line.name
