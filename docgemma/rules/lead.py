@@ -127,19 +127,15 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
         active = [(fact, line) for fact, line in taken if line.item["active"]]
         if len(active) > FEW:
             break
-        names_of = "; ".join(line.short.rstrip(".") for _, line in active)
-        return (
-            (_says(active[0][0], f"Active {kind['name']}: {names_of}."), None)
-            if names_of
-            else _moved(facts, NONE_ACTIVE)
-        )
+        told = "; ".join(line.short.rstrip(".") for _, line in active)
+        return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
     severe = [(fact, line) for fact, line in shown if line.ask == "alg" and line.item["active"]]
     severe = [(fact, line) for fact, line in severe if line.item["severity"] == "severe"]
     least = "critical" if severe or "chart" in request["asks"] else ""
     off = [(fact, line) for fact, line in asked or results if line.item["flag"] not in UNREMARKABLE]
     off = [(fact, line) for fact, line in off if line.item["flag"].startswith(least)]
     more = f"; and {len(off) - FEW} more" if len(off) > FEW else ""
-    told = [f"{line.name} ({line.item['reaction']})".removesuffix(" ()") for _, line in severe]
-    parts = [f"Severe allergy: {'; '.join(told)}."] if severe else []
+    allergic = [f"{line.name} ({line.item['reaction']})".removesuffix(" ()") for _, line in severe]
+    parts = [f"Severe allergy: {'; '.join(allergic)}."] if severe else []
     parts += [f"Out of range: {'; '.join(result_told(line) for _, line in off[:FEW])}{more}."] if off else []
     return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")

@@ -191,12 +191,10 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
 
 def unlabelled(state: AgentState) -> dict[str, list[str]]:
     """Combinations of which no label was found -> their ingredients, whose labels are looked up: "solpadol"."""
-    tried = [item for item in state.get("tool_results") or [] if item["error_type"] == NO_LABEL]
+    tried = [item["args"] for item in state.get("tool_results") or [] if item["error_type"] == NO_LABEL]
     parts = {drug["name"]: str(drug.get("generic", "")).split(" and ") for drug in known.request(state)["drugs"]}
-    whole = {name: parts.get(name, []) for item in tried for name in [item["args"].get("drug_name", "")]}
-    return {
-        name: [part for part in names if [part] not in parts.values()] for name, names in whole.items() if names[1:]
-    }
+    whole = [name for args in tried if len(parts.get(name := args.get("drug_name", ""), [])) > 1]
+    return {name: [part for part in parts[name] if [part] not in parts.values()] for name in whole}
 
 
 def _trials(state: AgentState, request: Request) -> list[Step]:
