@@ -182,7 +182,8 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
         return [Step("check_drug_safety", {"drug_name": doubtful[0]}, "safe")]
     if names:
         asked = "safe" in asks or checked or alone or only_named
-        opened = [part for name in names for part in unlabelled(state).get(name, [])]
+        said = {drug.get("generic") for drug in request["drugs"]}
+        opened = [part for parts in unlabelled(state).values() for part in parts if part not in said]
         return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in [*names, *opened] if asked]
     if "safe" not in asks or (patients_meant(state) and (asks & {*TOPICS, "may"} or not request["drugs"])):
         return []
@@ -194,7 +195,7 @@ def unlabelled(state: AgentState) -> dict[str, list[str]]:
     tried = [item["args"] for item in state.get("tool_results") or [] if item["error_type"] == NO_LABEL]
     parts = {drug["name"]: str(drug.get("generic", "")).split(" and ") for drug in known.request(state)["drugs"]}
     whole = [name for args in tried if len(parts.get(name := args.get("drug_name", ""), [])) > 1]
-    return {name: [part for part in parts[name] if [part] not in parts.values()] for name in whole}
+    return {name: parts[name] for name in whole}
 
 
 def _trials(state: AgentState, request: Request) -> list[Step]:
