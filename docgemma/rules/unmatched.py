@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from docgemma.reading.drugs import said_for, spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
-from docgemma.rules.alarms import alarms_told
 from docgemma.state import Request
 from docgemma.text.said import clauses
 from docgemma.text.words import clinical, listed, names, plain
@@ -13,7 +12,7 @@ from docgemma.text.words import clinical, listed, names, plain
 EMPTY = (
     "stop", "back", "opening", "asking", "questioning", "excluding", "others", "speaking", "fillers", "linking",
     "persons", "chart", "entry_words", "definition", "answer", "query", "ordering", "denying", "male", "female",
-    "function_words", "foremost", "latest", "people",
+    "function_words", "foremost", "latest", "people", "suiting",
 )  # fmt: skip
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
@@ -22,17 +21,17 @@ BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
 
 
 def unmatched_clauses(request: Request, told: str) -> list[str]:
-    """The clauses of a message that say something, and of which no telling word stands in the whole answer, `told`."""
+    """The clauses of a message that ask something, and of which no telling word stands in the whole answer, `told`.
+    "Moreau vomiting" asks nothing."""
     linked = [*(drug["said"] for drug in request["drugs"]), *request["conditions"]]
     people = {word for patient in request["patients"] for word in _words(f"{patient['said']} {patient['name']}")}
     there = {word[:STEM] for word in _words(told)}
     message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
-    parts = clauses(message)
+    parts = [clause for clause in clauses(message) if _asks(clause, message)]
     parts += [measure for measure in request["measures"] if not any(measure in part for part in parts)]  # "cpap?"
     found = []
     for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
-        served = served or any(plain(alarm["name"]) in told for alarm in alarms_told(clause))
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]
@@ -42,6 +41,13 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
         if not any(word[:STEM] in there for word in spelt) and not _called_otherwise(clause, told):
             found.append(clause)
     return found
+
+
+def _asks(clause: str, message: str) -> bool:
+    """Whether a clause is a question: by its mark, or by the word that it begins with."""
+    begun = next((word for word in _words(clause) if word not in listed("request_words", "opening")), "")
+    marked = message.partition(clause)[2].lstrip().startswith("?")
+    return marked or begun in listed("request_words", "questioning")
 
 
 def _called_otherwise(clause: str, told: str) -> bool:
