@@ -92,7 +92,7 @@ def test_an_order_that_stands_more_than_once_is_said_so() -> None:
 @pytest.mark.parametrize(
     ("taken", "first"),
     [
-        ("doxycycline", "Active antibiotics: doxycycline"),
+        ("doxycycline", "Active antibiotics (1): doxycycline"),
         ("lisinopril", "No active medication is listed as: antibiotics"),
     ],
 )

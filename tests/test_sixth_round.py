@@ -138,7 +138,7 @@ def test_what_results_say_against_what_is_taken_is_told(offline_agent) -> None:
     [
         ("clozapine and smoking?",
          "Smoking is listed as affecting clozapine: levels rise when smoking stops: adjust the dose."),
-        ("joseph begay patch strength?", "Active patches: buprenorphine patch 10 mcg/h"),
+        ("joseph begay patch strength?", "Active patches (1): buprenorphine patch 10 mcg/h"),
         ("phenelzine and sudafed?", "Phenelzine with pseudoephedrine: contraindicated interaction."),
     ],
 )  # fmt: skip
@@ -382,7 +382,7 @@ def test_a_result_that_has_fallen_is_no_fall(offline_agent) -> None:
             "Haddad, two extractions. do i need to stop the clopidogrel",
             "Dual antiplatelet therapy until at least April",
         ),
-        ("schafer anneliese. any antiresorptives? age too pls", "Active bone medicines: alendronate"),
+        ("schafer anneliese. any antiresorptives? age too pls", "Active bone medicines (1): alendronate"),
     ],
 )
 def test_what_is_grave_leads_a_question_asked_in_passing(offline_agent, said, told) -> None:

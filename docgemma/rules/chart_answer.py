@@ -27,7 +27,7 @@ from docgemma.rules.derived import derived
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 FEW = 3
 ABSENT = "Not among the results: "
@@ -39,6 +39,8 @@ KINDS = {
     "imm": "No {} immunization is recorded.", "soc": "No {} status is recorded.", "notes": "No {} note is recorded.",
     "meds": "No active medication is listed as: {}.",
 }  # fmt: skip
+ACTIVE_OF = "Active {} ({}): {}."  # a group of medicines, how many, and each
+NO_PROBLEM = "No problem is listed as: {}."
 
 
 def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | None = None) -> list[str]:
@@ -129,6 +131,8 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
         measure = spelt["name"]
     if not named and (vaccine := _kinds(measure, ["imm"], chart)):  # "menveo" is no allergen
         return vaccine
+    if named and "meds" in asks and (group := _kinds(measure, ["meds"], chart)):  # "bp meds" is no blood pressure
+        return group
     recorded = {measure_named(line.name) for line in lines_of(chart, "labs", "vit")}
     if not recorded & set(named):
         if drugs.find(measure) and not (RESULTS & set(asks) and named):
@@ -144,6 +148,8 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
     said = _anywhere(measure, chart)
     if any(line.ask == "prob" for line in said):
         return [line.text for line in said], {"prob"}
+    if "prob" in asks and (problem := _problem(measure, chart)):
+        return problem, {"prob"}
     return _kinds(measure, KINDS, chart) or ([line.text for line in said], set())
 
 
@@ -162,15 +168,27 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
     written = [line for line in lines_of(chart, "notes") if names(match, line.item["text"])]
     if ask == "meds":
         allergies = [line for line in lines_of(chart, "alg") if names(match, line.name)]
-        active = any(line.item["active"] for line in fits)
+        active = [line.short.rstrip(".") for line in fits if line.item["active"]]
         said = [*match, kind["name"].removesuffix("s")]
         told = [line for line in lines_of(chart, "notes") if names(said, line.item["text"])]
-        return [*([] if active else none), *(line.text for line in [*fits, *allergies, *told[:1]])]
+        first = [ACTIVE_OF.format(kind["name"], len(active), "; ".join(active))] if active else none
+        return [*first, *(line.text for line in [*fits, *allergies, *told[:1]])]
     if ask == "notes":
         first = fits or written
         others = [line for line in lines_of(chart, "notes") if line not in first]
         return [*([] if first else none), *(line.text for line in [*first, *others][:NOTES_SHOWN])]
     return [line.text for line in [*fits, *written[:2]] or _anywhere(kind["name"], chart)] or none
+
+
+def _problem(measure: str, chart: Chart) -> list[str]:
+    """Entries that speak of a problem that is asked for ("afib?"): problems, medicines for it, notes; else that none
+    is listed."""
+    asked = [entry for entry in clinical("problems")["problems"] if names(entry["chart"], measure)]
+    known = [fragment for entry in asked for fragment in entry["chart"]]
+    told = [line.text for line in lines_of(chart, "prob") if names(known, line.name)]
+    told += [line.text for line in lines_of(chart, "meds") if names(known, str(line.item.get("reason") or ""))]
+    told += notes_naming(chart, known)
+    return told or [NO_PROBLEM.format(entry["name"]) for entry in asked[:1]]
 
 
 def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:

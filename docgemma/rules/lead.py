@@ -123,12 +123,9 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
     if 0 < len(asked) <= FEW:
         return _says(asked[0][0], f"{'; '.join(result_told(line) for _, line in asked)}."), None
     for kind in (kind for measure in request["measures"] for kind in said_in(measure, "medications")):
-        taken = [(fact, line) for fact, line in shown if line.ask == "meds" and names(kind["match"], line.text)]
-        active = [(fact, line) for fact, line in taken if line.item["active"]]
-        if len(active) > FEW:
-            break
-        told = "; ".join(line.short.rstrip(".") for _, line in active)
-        return (_says(active[0][0], f"Active {kind['name']}: {told}."), None) if told else _moved(facts, NONE_ACTIVE)
+        for start in (f"Active {kind['name']} (", NONE_ACTIVE):
+            if (told := _moved(facts, start))[0]:
+                return told
     severe = [(fact, line) for fact, line in shown if line.ask == "alg" and line.item["active"]]
     severe = [(fact, line) for fact, line in severe if line.item["severity"] == "severe"]
     least = "critical" if severe or "chart" in request["asks"] else ""
