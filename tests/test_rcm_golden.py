@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.experiments import rcm_golden
 from docgemma.experiments.cases import CaseFileError
-from docgemma.experiments.rcm_golden import RcmCase, Scored, is_rcm, kept_runs, load_rcm_cases, summarize_rcm
 from docgemma.llm import load_llm
 from docgemma.paths import PACKAGE, kit
 from docgemma.settings import Settings, read_settings
 
+golden = kit("rcm", "golden")
+RcmCase, Scored, is_rcm, kept_runs = golden.RcmCase, golden.Scored, golden.is_rcm, golden.kept_runs
+load_rcm_cases, summarize_rcm = golden.load_rcm_cases, golden.summarize_rcm
 GOLDEN = PACKAGE.parent / "data" / "golden" / "rcm.yaml"
 KNOWN: dict[str, str] = {}  # what the edge model does not get right, and why; a case that passes must be taken out
 CASE: dict[str, Any] = {"id": "one", "category": "happy_path", "difficulty": "easy", "query": "Any allergies?"}
@@ -30,9 +31,9 @@ def told(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def scored(case: dict[str, Any], answer: dict[str, Any]) -> Scored:
+def scored(case: dict[str, Any], answer: dict[str, Any]) -> Any:
     out = Scored(RcmCase(**{**CASE, "pdf": ["gonzalez_knee_replacement.pdf"], **case}), told=answer, seconds=1.0)
-    rcm_golden._score(out, read_settings())
+    golden._score(out, read_settings())
     return out
 
 
@@ -110,7 +111,7 @@ def test_a_file_of_cases_is_recognised_and_a_bad_one_refused(tmp_path: Path) -> 
 
 
 def test_the_edge_model_passes_the_golden_set(settings: Settings, pages_read_once: None) -> None:
-    done = rcm_golden.run_rcm_cases(load_rcm_cases(GOLDEN), settings, load_llm("edge", settings))
+    done = golden.run_rcm_cases(load_rcm_cases(GOLDEN), settings, load_llm("edge", settings))
     wrong = {one.case.id: one.why for one in done if one.why and not one.case.needs_larger}
     assert {name: why for name, why in wrong.items() if name not in KNOWN} == {}
     assert not KNOWN.keys() - wrong.keys(), "these pass now: take them out of KNOWN"

@@ -16,10 +16,9 @@ from docgemma.api.models import Document, Results, Running, Verify, Written
 from docgemma.api.problems import Problem
 from docgemma.ehr.base import Chart
 from docgemma.errors import ConfigError, ThreadStateError, UnknownThreadError, UsageError, kind_and_place
-from docgemma.experiments.rcm_golden import RcmCase, kept_runs, load_rcm_cases, run_rcm_cases, summarize_rcm
 from docgemma.forget import image_folder
 from docgemma.nodes.context import Actor
-from docgemma.paths import data_file, private_file
+from docgemma.paths import data_file, kit, private_file
 from docgemma.rcm.records import Claim, Identity
 from docgemma.rcm.records import Document as Read
 from docgemma.turns import between_steps
@@ -118,16 +117,17 @@ class Ledger:
     async def evaluate(self, request: Request, response: Response) -> Running:
         """Begin to run the golden set in the background; its results come at /eval/results."""
         check_may_write(request.state.who, READ_ONLY)
-        cases = load_rcm_cases(_golden())
+        cases = kit("rcm", "golden").load_rcm_cases(_golden())
         if not self.running.acquire(blocking=False):
             raise Problem(409, "The golden set is being run already.", "GET /eval/results says when it is done.")
         threading.Thread(target=self._evaluate, args=(cases,), name="docgemma-eval", daemon=True).start()
         response.headers["Location"] = "/eval/results"
         return Running(status="running", cases=len(cases))
 
-    def _evaluate(self, cases: list[RcmCase]) -> None:
+    def _evaluate(self, cases: list[Any]) -> None:
+        golden, settings = kit("rcm", "golden"), self.agent.settings
         try:
-            summarize_rcm(run_rcm_cases(cases, self.agent.settings, self.agent.llm), self.agent.settings)
+            golden.summarize_rcm(golden.run_rcm_cases(cases, settings, self.agent.llm), settings)
         except Exception as error:  # nobody waits for it: the log says that it failed, without its text
             log.error("the golden set could not be run: %s", kind_and_place(error))
         finally:
@@ -136,7 +136,7 @@ class Ledger:
     async def results(self) -> Results:
         """Whether the golden set is being run, and what its last run gave."""
         _golden()
-        found = await asyncio.to_thread(kept_runs, self.agent.settings)
+        found = await asyncio.to_thread(kit("rcm", "golden").kept_runs, self.agent.settings)
         return Results(running=self.running.locked(), results=found[-1] if found else None)
 
 

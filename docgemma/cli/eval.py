@@ -13,7 +13,6 @@ from docgemma.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from docgemma.experiments.golden import CaseResult
-    from docgemma.experiments.rcm_golden import Scored
 
 
 def evaluate(
@@ -32,9 +31,10 @@ def evaluate(
     A set of the revenue-cycle agent is kept run by run in the data home; it ends with status 1 below its targets.
     """
     with quick_start():
-        from docgemma.experiments.rcm_golden import is_rcm
+        from docgemma.paths import kit
 
-    if is_rcm(file):
+        golden = kit("rcm", "golden")
+    if golden.is_rcm(file):
         _evaluate_rcm(file, as_json, only, save, plot)
         return
     if plot:
@@ -71,26 +71,19 @@ def evaluate(
 
 def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
     """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
-    with quick_start():
-        from docgemma.experiments.rcm_golden import (
-            TARGETS,
-            kept_runs,
-            load_rcm_cases,
-            run_rcm_cases,
-            summarize_rcm,
-        )
-        from docgemma.paths import kit
-        from docgemma.settings import read_settings
+    from docgemma.paths import kit
+    from docgemma.settings import read_settings
 
-    cases, settings = load_rcm_cases(file, only), read_settings()
+    golden = kit("rcm", "golden")
+    cases, settings = golden.load_rcm_cases(file, only), read_settings()
 
-    def finished(one: "Scored") -> None:
+    def finished(one: Any) -> None:
         if not as_json:
             mark = "pass" if not one.why else "LARGER" if one.case.needs_larger else "FAIL"
             say(f"{mark:4}  {one.case.id}  {one.seconds:.2f} s  {'; '.join(one.why)}".rstrip())
 
-    done = run_rcm_cases(cases, settings, progress=finished)
-    report = summarize_rcm(done, settings if only is None else None)  # one case is no run of the set
+    done = golden.run_rcm_cases(cases, settings, progress=finished)
+    report = golden.summarize_rcm(done, settings if only is None else None)  # one case is no run of the set
     if save:
         lines = [json.dumps({"id": one.case.id, "why": one.why, **one.told}, ensure_ascii=False) for one in done]
         try:
@@ -98,8 +91,8 @@ def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None
         except OSError as error:
             raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
     if plot:
-        plots, targets = kit("experiments", "plots"), {name: limit for name, (_, limit) in TARGETS.items()}
-        plots.save(plots.trend(kept_runs(settings), targets), plot)
+        plots, targets = kit("experiments", "plots"), {name: limit for name, (_, limit) in golden.TARGETS.items()}
+        plots.save(plots.trend(golden.kept_runs(settings), targets), plot)
     if as_json:
         print_json(report)
     else:

@@ -171,8 +171,8 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
         active = [line.short.rstrip(".") for line in fits if line.item["active"]]
         said = [*match, kind["name"].removesuffix("s")]
         told = [line for line in lines_of(chart, "notes") if names(said, line.item["text"])]
-        first = [ACTIVE_OF.format(kind["name"], len(active), "; ".join(active))] if active else none
-        return [*first, *(line.text for line in [*fits, *allergies, *told[:1]])]
+        counted = [ACTIVE_OF.format(kind["name"], len(active), "; ".join(active))] if active else none
+        return [*counted, *(line.text for line in [*fits, *allergies, *told[:1]])]
     if ask == "notes":
         first = fits or written
         others = [line for line in lines_of(chart, "notes") if line not in first]
