@@ -14,7 +14,7 @@ from docgemma.api.cds_data import (
     medications,
     named,
     reference,
-)  # fmt: skip
+)
 from docgemma.api.problems import Problem
 from docgemma.ehr import facts
 from docgemma.ehr.base import Resource

@@ -14,10 +14,15 @@ from docgemma.nodes.triage import classify_complexity
 from docgemma.state import AgentState
 
 NODES = {
-    "image_detection": detect_image, "complexity_router": classify_complexity, "decompose": decompose, "plan_tool":
-    plan_tool, "tool_execute": execute_tool, "check_result": check_result, "synthesize": synthesize, "reopen_card":
-    reopen_card,
-}  # fmt: skip
+    "image_detection": detect_image,
+    "complexity_router": classify_complexity,
+    "decompose": decompose,
+    "plan_tool": plan_tool,
+    "tool_execute": execute_tool,
+    "check_result": check_result,
+    "synthesize": synthesize,
+    "reopen_card": reopen_card,
+}
 
 
 def entry(state: AgentState) -> str:

@@ -15,12 +15,23 @@ from docgemma.nodes.triage import assemble_context, triage
 from docgemma.state import AgentState
 
 NODES = {
-    "image_detection": detect_image, "context_assembler": assemble_context, "triage": triage, "fast_path":
-    take_fast_path, "think": think, "extract_needs": extract_needs, "think_again": think, "decompose": decompose,
-    "plan_tool": plan_tool, "validate_call": validate_call, "fix_args": fix_args, "tool_execute": execute_tool,
-    "assess_result": assess_result, "error_strategy": choose_strategy, "synthesize": synthesize, "reopen_card":
-    reopen_card,
-}  # fmt: skip
+    "image_detection": detect_image,
+    "context_assembler": assemble_context,
+    "triage": triage,
+    "fast_path": take_fast_path,
+    "think": think,
+    "extract_needs": extract_needs,
+    "think_again": think,
+    "decompose": decompose,
+    "plan_tool": plan_tool,
+    "validate_call": validate_call,
+    "fix_args": fix_args,
+    "tool_execute": execute_tool,
+    "assess_result": assess_result,
+    "error_strategy": choose_strategy,
+    "synthesize": synthesize,
+    "reopen_card": reopen_card,
+}
 
 
 def onward(state: AgentState) -> str:

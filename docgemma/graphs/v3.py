@@ -14,10 +14,16 @@ from docgemma.nodes.tool_select import select_tool
 from docgemma.state import AgentState
 
 NODES = {
-    "input_assembly": assemble_input, "intent_classify": classify_intent, "tool_select": select_tool, "tool_execute":
-    execute_tool, "result_classify": classify_result, "router": decide_next, "error_handler": handle_failure,
-    "synthesize": synthesize, "reopen_card": reopen_card,
-}  # fmt: skip
+    "input_assembly": assemble_input,
+    "intent_classify": classify_intent,
+    "tool_select": select_tool,
+    "tool_execute": execute_tool,
+    "result_classify": classify_result,
+    "router": decide_next,
+    "error_handler": handle_failure,
+    "synthesize": synthesize,
+    "reopen_card": reopen_card,
+}
 
 
 def after_input(state: AgentState) -> str:

@@ -24,7 +24,7 @@ from docgemma.knowledge.build import (
     read_part,
     row_of,
     shipped_snapshot,
-)  # fmt: skip
+)
 from docgemma.knowledge.bulk_files import BulkFile, bulk_files
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, read_both

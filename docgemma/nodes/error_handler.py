@@ -39,9 +39,12 @@ def recover(state: AgentState, strategy_for: Choice, most: int = MAX_RETRIES) ->
     if strategy is None:
         return {**on, "error_messages": [decision.message]}
     return {
-        "retry_strategy": strategy, "retry_count": state["retry_count"] + 1,
-        "total_retries": state["total_retries"] + 1, "next_node": "tool_select", "calls": calls,
-    }  # fmt: skip
+        "retry_strategy": strategy,
+        "retry_count": state["retry_count"] + 1,
+        "total_retries": state["total_retries"] + 1,
+        "next_node": "tool_select",
+        "calls": calls,
+    }
 
 
 def _strategy(state: AgentState, result: ToolResult, context: Context) -> tuple[str | None, list[dict[str, Any]]]:

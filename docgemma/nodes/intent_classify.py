@@ -23,9 +23,12 @@ def classify_intent(state: AgentState, runtime: Runtime[Context]) -> dict[str, A
         return {"intent": "TOOL_NEEDED" if steps else "DIRECT", "suggested_tool": tool, "suggested_needs": needs(tool)}
     value, calls = context.ask(ask_intent(state, list(context.toolbox)))
     return {
-        "intent": "TOOL_NEEDED" if needs_record(state, steps) else value.intent, "task_summary": value.task_summary,
-        "suggested_tool": value.suggested_tool, "suggested_needs": needs(value.suggested_tool), "calls": calls,
-    }  # fmt: skip
+        "intent": "TOOL_NEEDED" if needs_record(state, steps) else value.intent,
+        "task_summary": value.task_summary,
+        "suggested_tool": value.suggested_tool,
+        "suggested_needs": needs(value.suggested_tool),
+        "calls": calls,
+    }
 
 
 def needs_record(state: AgentState, steps: list[Step]) -> bool:

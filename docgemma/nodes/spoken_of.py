@@ -64,9 +64,14 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
 
 def _whom(question: str, people: list[PatientMatch], message: str) -> Clarification:
     return Clarification(
-        kind="patient", question=question, options=[Option(id=one.id, label=one.label) for one in people],
-        tool="search_patient", args={"name": people[-1].name}, missing=["patient_id"], query=message,
-    )  # fmt: skip
+        kind="patient",
+        question=question,
+        options=[Option(id=one.id, label=one.label) for one in people],
+        tool="search_patient",
+        args={"name": people[-1].name},
+        missing=["patient_id"],
+        query=message,
+    )
 
 
 def _of_colleague(state: AgentState, pronouns: Set[str]) -> bool:

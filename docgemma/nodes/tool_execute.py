@@ -51,9 +51,13 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if findings:
         result["result"] = {**result["result"], "findings": findings} | ({"override": kept} if kept else {})
     return {
-        **_done(state, retry), **_patient(result), "current_args": args, "tool_results": [*before, result],
-        "reopened": None, "calls": calls,
-    }  # fmt: skip
+        **_done(state, retry),
+        **_patient(result),
+        "current_args": args,
+        "tool_results": [*before, result],
+        "reopened": None,
+        "calls": calls,
+    }
 
 
 def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from docgemma.rules.order_check import (
     check_allergy_entry,
     check_order,
     shown,
-)  # fmt: skip
+)
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED

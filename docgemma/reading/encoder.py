@@ -139,9 +139,11 @@ class Encoder:
                 for part in ("query", "key", "value")
             )
             mixed = np.concatenate(
-                [ _attention(query[:, start:end], key[:, start:end], value[:, start:end])
-                for start, end in zip([0, *ends[:-1]], ends, strict=True) ]
-            )  # fmt: skip
+                [
+                    _attention(query[:, start:end], key[:, start:end], value[:, start:end])
+                    for start, end in zip([0, *ends[:-1]], ends, strict=True)
+                ]
+            )
             states = self._norm(
                 f"{name}attention.output.LayerNorm", states + self._linear(f"{name}attention.output.dense", mixed)
             )

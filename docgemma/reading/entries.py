@@ -183,9 +183,11 @@ def _last_words(text: str) -> set[str]:
 def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:
     """What an ordered drug is given in, with its amount: "10 units actrapid in 50 ml dextrose" is one order."""
     return [
-        (name, dose) for before, name in pairwise(names) for dose in doses
+        (name, dose)
+        for before, name in pairwise(names)
+        for dose in doses
         if before.end < dose.start < name.start and plain(message[before.end : dose.start]) == "in"
-    ]  # fmt: skip
+    ]
 
 
 def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:

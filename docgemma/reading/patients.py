@@ -40,9 +40,13 @@ class PatientLink:
 
 
 def read_people(
-    message: str, names: Sequence[Span], ids: Sequence[Span], store: RecordStore, ordinary: Ordinary,
+    message: str,
+    names: Sequence[Span],
+    ids: Sequence[Span],
+    store: RecordStore,
+    ordinary: Ordinary,
     beside: Sequence[Span],
-) -> list[PatientLink]:  # fmt: skip
+) -> list[PatientLink]:
     """The patients of a message, each once; a name that nobody has stays one without candidates."""
     found = link_patients(message, store, names, ids, ordinary)
     free = [link for link in found if not any(start <= link.start < end for start, end in beside)]
@@ -105,9 +109,12 @@ def find_people(text: str, store: RecordStore) -> list[PatientMatch]:
 
 
 def link_patients(
-    text: str, store: RecordStore, names: Sequence[Span] = (), ids: Sequence[Span] = (),
+    text: str,
+    store: RecordStore,
+    names: Sequence[Span] = (),
+    ids: Sequence[Span] = (),
     ordinary: Ordinary = lambda word: False,
-) -> list[PatientLink]:  # fmt: skip
+) -> list[PatientLink]:
     """The patients of a text in order of appearance, each once.
 
     Args:

@@ -35,9 +35,14 @@ CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # whe
 
 
 def read_request(
-    message: str, *, reader: Reader, drugs: DrugNames, store: RecordStore | None, before: str = "",
+    message: str,
+    *,
+    reader: Reader,
+    drugs: DrugNames,
+    store: RecordStore | None,
+    before: str = "",
     active: ActivePatient | None = None,
-) -> Request:  # fmt: skip
+) -> Request:
     """Read a message once, for the whole turn.
 
     Args:
@@ -79,15 +84,24 @@ def read_request(
             return {**again, "said": message}
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=_meant(reading, message, reader), patients=[as_patient(link) for link in clear],
+        meant=_meant(reading, message, reader),
+        patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
-        drugs=[as_drug(link, drugs) for link in linked], orders=orders, allergies=read_allergies(marked, drugs),
-        notes=[read_note(marked, span) for span in notes[:1]], corrects=False, details=loose_details(marked),
+        drugs=[as_drug(link, drugs) for link in linked],
+        orders=orders,
+        allergies=read_allergies(marked, drugs),
+        notes=[read_note(marked, span) for span in notes[:1]],
+        corrects=False,
+        details=loose_details(marked),
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
-        conditions=[span.text for span in marked.spans("condition")], status=_status(marked),
-        query=marked.best("query"), trials=_trial_ids(message), said=message,
-        telling=_telling(message, places, reader), owners=_owners(marked, clear),
-    )  # fmt: skip
+        conditions=[span.text for span in marked.spans("condition")],
+        status=_status(marked),
+        query=marked.best("query"),
+        trials=_trial_ids(message),
+        said=message,
+        telling=_telling(message, places, reader),
+        owners=_owners(marked, clear),
+    )
     return _noted(request, reading)
 
 

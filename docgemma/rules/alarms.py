@@ -21,9 +21,11 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
     aims = set(told.split()) & set(clinical("alarms")["aims"])
     values = [(name, float(value)) for name, value in typed_values(said) if "/" not in value and not aims]
     return [
-        alarm for alarm in clinical("alarms")["alarms"] if any(f" {phrase} " in told for phrase in alarm["said"])
+        alarm
+        for alarm in clinical("alarms")["alarms"]
+        if any(f" {phrase} " in told for phrase in alarm["said"])
         or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
-    ]  # fmt: skip
+    ]
 
 
 def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:

@@ -55,10 +55,12 @@ def compose(
     blocks = [
         sentences(_notices(state, request)),
         *(_patient(item, state, drugs, checks, (effects or {})) for item in known.charts(state)),
-        *([fact] for fact in _searches(state)), _knowledge(state, request),
+        *([fact] for fact in _searches(state)),
+        _knowledge(state, request),
         sentences(line for item in written for line in item["formatted_result"].splitlines()),
-        sentences([definition] if definition else []), sentences(unavailable(state)),
-    ]  # fmt: skip
+        sentences([definition] if definition else []),
+        sentences(unavailable(state)),
+    ]
     blocks = unique([*blocks, *_rest(state, Answer(None, blocks, []).plain)])
     front, gone = conclusion([fact for block in blocks for fact in block], state, checks)
     lead = next(iter(front), None)
@@ -175,9 +177,11 @@ def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) 
     results = [line.text for line in lines_of(chart, "labs") if line.item in weighed]
     none = "No known allergies (documented)." if chart["no_known_allergies"] else "No allergies are recorded."
     return [
-        *taken, *(allergies or [none]), *(problems or ["No active problems are recorded."]),
+        *taken,
+        *(allergies or [none]),
+        *(problems or ["No active problems are recorded."]),
         *(results or ["No kidney function is recorded."]),
-    ]  # fmt: skip
+    ]
 
 
 def _searches(state: AgentState) -> list[Fact]:

@@ -22,7 +22,7 @@ from docgemma.rules.chart_entries import (
     notes_naming,
     section,
     to_weigh,
-)  # fmt: skip
+)
 from docgemma.rules.derived import derived
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request

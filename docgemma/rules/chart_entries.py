@@ -217,11 +217,12 @@ def _demographics(chart: Chart, today: date) -> str:
     born = patient["birth_date"]
     parts = [
         f"Born {born}" if born else "No birth date is recorded",
-        f"{age(born, today)} years old" if len(born) == 10 and not chart["deceased"] else "", patient["sex"],
+        f"{age(born, today)} years old" if len(born) == 10 and not chart["deceased"] else "",
+        patient["sex"],
         f"patient ID {patient['id']}" if patient["id"] else "",
         f"MRN {', '.join(chart['identifiers'])}" if chart.get("identifiers") else "",
         f"preferred language {chart['language']}" if chart.get("language") else "",
-    ]  # fmt: skip
+    ]
     return f"{_joined(*parts)}."
 
 
@@ -254,4 +255,4 @@ SECTIONS = {
     "soc": ("social", _measured, "No social history is recorded.", "Social history"),
     "notes": ("notes", _note, "No notes are recorded.", "Notes"),
     "imm": ("immunizations", _immunization, "No immunizations are recorded.", "Immunizations"),
-}  # fmt: skip
+}

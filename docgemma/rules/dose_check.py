@@ -229,9 +229,11 @@ def fitting_rows(rows: Rows, order: Order) -> list[Row]:
 def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str]]:
     """(("day" or "single", limit, why), basis) of the rows that fit: the lowest, of a group within another its own."""
     known = [
-        (what, limit, row) for row in rows for what in ("day", "single")
+        (what, limit, row)
+        for row in rows
+        for what in ("day", "single")
         if (limit := limit_of(row, f"max_{what}", order.patient)) and (what == "single" or _by_day(row, order))
-    ]  # fmt: skip
+    ]
     found: dict[tuple[str, str], tuple[tuple[str, Amount, str], str]] = {}
     for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
         others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
@@ -289,9 +291,10 @@ def _why(row: Row, patient: PatientState) -> str:
         f"below {row['age_below']} years" if "age_below" in row else "",
         kidneys[1].removeprefix("latest ") if "egfr_below" in row and kidneys else "",
         f"below {row['weight_below_kg']} kg" if "weight_below_kg" in row else "",
-        f"at {patient.weight:g} kg" if weighed else "", f"for {row['for']}" if "for" in row else "",
+        f"at {patient.weight:g} kg" if weighed else "",
+        f"for {row['for']}" if "for" in row else "",
         row.get("note", ""),
-    ]  # fmt: skip
+    ]
     told = "; ".join(filter(None, parts))
     return " of its label" * ("of_label" in row) + (f" ({told})" if told else "")
 

@@ -56,9 +56,12 @@ class ErrorDecision(NamedTuple):
 
 
 def error_message(
-    error_type: ErrorType | str, tool_label: str, args: Mapping[str, Any], entity_field: str,
+    error_type: ErrorType | str,
+    tool_label: str,
+    args: Mapping[str, Any],
+    entity_field: str,
     details: Mapping[str, Any],
-) -> str:  # fmt: skip
+) -> str:
     """The clinician-friendly text of a failure, always one line, never anything of the raw error."""
     told = ("missing_fields", "options", "suggestions")
     missing, options, suggestions = (list(details.get(key) or []) for key in told)
@@ -72,12 +75,15 @@ def error_message(
     if kind == "ambiguous_drug_name" and not suggestions:
         kind = "unclear_drug_name"
     text = ERROR_TEMPLATES.get(kind, ERROR_TEMPLATES["generic"]).format(
-        tool_label=tool_label, entity=_line(details.get("entity") or args.get(entity_field)) or "this request",
-        fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing), n=len(options),
+        tool_label=tool_label,
+        entity=_line(details.get("entity") or args.get(entity_field)) or "this request",
+        fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
+        n=len(options),
         list="; ".join(f"({number}) {_line(item.get('label'))}" for number, item in enumerate(options, 1)),
         suggestions=" or ".join(filter(None, [", ".join(map(_line, suggestions[:-1])), *map(_line, suggestions[-1:])])),
-        header=_line(details.get("header_text")), reason=_line(details.get("reason"), 300),
-    )  # fmt: skip
+        header=_line(details.get("header_text")),
+        reason=_line(details.get("reason"), 300),
+    )
     return text.strip()
 
 

@@ -81,11 +81,14 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
     weight, unit, _ = results.get("weight", (0.0, "", ""))
     factor = KILOGRAMS.get(unit.casefold(), 0)
     return PatientState(
-        age=_age(born, today) if len(born) == 10 else None, sex=chart["patient"].get("sex", ""),
+        age=_age(born, today) if len(born) == 10 else None,
+        sex=chart["patient"].get("sex", ""),
         weight=weight * factor or None,
-        problems=tuple(item["name"] for item in chart["conditions"] if item["active"]), results=results,
-        pregnancy_weeks=_weeks(chart, today), noted=tuple(_noted(chart)),
-    )  # fmt: skip
+        problems=tuple(item["name"] for item in chart["conditions"] if item["active"]),
+        results=results,
+        pregnancy_weeks=_weeks(chart, today),
+        noted=tuple(_noted(chart)),
+    )
 
 
 def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = False) -> list[Any]:

@@ -10,10 +10,32 @@ from docgemma.text.words import clinical, listed, names, plain
 
 # lists of `request_words` of words by which an entry cannot be found
 EMPTY = (
-    "stop", "back", "opening", "asking", "questioning", "excluding", "others", "speaking", "fillers", "linking",
-    "persons", "chart", "entry_words", "definition", "answer", "query", "ordering", "denying", "male", "female",
-    "function_words", "foremost", "latest", "people", "suiting",
-)  # fmt: skip
+    "stop",
+    "back",
+    "opening",
+    "asking",
+    "questioning",
+    "excluding",
+    "others",
+    "speaking",
+    "fillers",
+    "linking",
+    "persons",
+    "chart",
+    "entry_words",
+    "definition",
+    "answer",
+    "query",
+    "ordering",
+    "denying",
+    "male",
+    "female",
+    "function_words",
+    "foremost",
+    "latest",
+    "people",
+    "suiting",
+)
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
 STEM = 4  # letters by which "fallen" is found in "falls"

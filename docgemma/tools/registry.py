@@ -19,7 +19,14 @@ def registered() -> tuple[Tool, ...]:
     from docgemma.tools import drugs, images, literature_and_trials, records, writes
 
     return (
-        drugs.DRUG_SAFETY, drugs.DRUG_INTERACTIONS, literature_and_trials.LITERATURE, literature_and_trials.TRIALS,
-        records.PATIENT_SEARCH, records.PATIENT_CHART, writes.PRESCRIBE, writes.ADD_ALLERGY, writes.SAVE_NOTE,
+        drugs.DRUG_SAFETY,
+        drugs.DRUG_INTERACTIONS,
+        literature_and_trials.LITERATURE,
+        literature_and_trials.TRIALS,
+        records.PATIENT_SEARCH,
+        records.PATIENT_CHART,
+        writes.PRESCRIBE,
+        writes.ADD_ALLERGY,
+        writes.SAVE_NOTE,
         images.IMAGE_ANALYSIS,
-    )  # fmt: skip
+    )
