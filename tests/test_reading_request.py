@@ -197,3 +197,19 @@ def test_what_is_pasted_and_asked_about_is_no_note(read, message: str, noted: bo
 def test_who_gave_an_order_stays_in_its_notes(read) -> None:
     found = read("TORB dr patel colace 100mg po bid for abc-123")["orders"][0]
     assert (found["said"], found["route"], found["notes"]) == ("colace", "po", "TORB, dr patel")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("order therapeutic clexane bridging benali 1mg/kg bd", ("clexane", "1mg/kg", "bd", "")),
+        ("prolia 60mg sc 6 monthly for o'brien siobhan", ("prolia", "60mg", "6 monthly", "")),
+        ("denosumab 6 monthly for okafor", ("denosumab", "", "6 monthly", "")),
+        ("methotrexate 10 weekly for okafor", ("methotrexate", "10", "weekly", "")),
+        ("haddad m, pantoprazole 40 mg od before brekkie pls", ("pantoprazole", "40 mg", "od", "before brekkie")),
+    ],
+)
+def test_an_order_is_what_was_said(read, message, told):
+    (order,) = read(message)["orders"]
+    assert (order["said"], order["dose"], order["frequency"], order["notes"]) == told
+    assert not read(message)["unclear"]

@@ -64,6 +64,6 @@ def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Con
 
 
 def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:
-    dose = with_unit(told.get("dose", ""), drug, context)
-    dose = "" if is_bare(dose) else dose
-    return drug, dose, told.get("frequency", ""), f"{told.get('route', '')} {told.get('notes', '')}"
+    said = f"{told.get('route', '')} {told.get('notes', '')}"
+    dose = with_unit(told.get("dose", ""), drug, context, said)
+    return drug, "" if is_bare(dose) else dose, told.get("frequency", ""), said

@@ -8,6 +8,7 @@ from typing import Any
 from docgemma.knowledge.drug_rules import doses_of
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
+from docgemma.rules.dose_check import route_of
 from docgemma.rules.order_check import MODERATE, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
@@ -15,12 +16,15 @@ from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
 from docgemma.text.drugs import ingredients
 from docgemma.text.durations import duration
+from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
 
 FIELDS = ("patient_id", *PrescribeMedicationArgs.model_fields)  # in the order of the form, whenever each was said
 NOTES = 120  # characters of an order's notes
+TABLETS = 4  # the most that are said as a bare number
+SWALLOWED, SOLID = {"oral", "injection", "rectal"}, {"mg", "mcg", "mEq"}  # routes and units of drugs that are tablets
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 
 
@@ -35,7 +39,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         link = link_drug(args[name], context.drugs)
         card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
-        card["dosage"] = with_unit(args["dosage"], card["medication_name"], context)
+        card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = _expanded(args["frequency"], "frequencies")
         parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
         told = [duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
@@ -64,19 +68,26 @@ def pending_write(
     )  # fmt: skip
 
 
-def with_unit(dose: str, drug: str, context: Context) -> str:
-    """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg."""
-    rows = [row for part in ingredients(drug, context.drugs) for row in doses_of(part) if "single" in row]
-    units = {end.partition(" ")[2] for row in rows for end in row["single"]}
+def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
+    """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg; a small
+    one that is none, of a drug that is swallowed, as tablets: "sando-K two". `said`: what else the order says."""
+    rows = [row for part in ingredients(drug, context.drugs) for row in doses_of(part)]
+    ranges = [row["single"] for row in rows if "single" in row]
+    units = {end.partition(" ")[2] for ends in ranges for end in ends}
     if len(units) != 1 or not is_bare(dose):
         return dose
-    ranges = [[Decimal(end.partition(" ")[0]) for end in row["single"]] for row in rows]
-    return f"{dose} {units.pop()}" if any(low <= Decimal(dose) <= high for low, high in ranges) else dose
+    number = Decimal(NUMBER_WORDS.get(dose.casefold(), dose))
+    if any(Decimal(low.partition(" ")[0]) <= number <= Decimal(high.partition(" ")[0]) for low, high in ranges):
+        return f"{dose} {units.pop()}" if dose[-1].isdecimal() else dose  # "two" may be tablets
+    routes = {row.get("route", "") for row in rows}
+    swallowed = "oral" in routes <= SWALLOWED and route_of(said) in ("", "oral") and units <= SOLID
+    few = swallowed and number in range(1, TABLETS + 1)
+    return f"{number} tablet{'s' * (number > 1)}" if few else dose
 
 
 def is_bare(dose: str) -> bool:
     """Whether a dose is a number without a unit."""
-    return dose.replace(".", "", 1).isdecimal()
+    return dose.casefold() in NUMBER_WORDS or dose.replace(".", "", 1).isdecimal()
 
 
 @lru_cache(maxsize=2)

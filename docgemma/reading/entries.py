@@ -122,13 +122,17 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
-    found["frequency"] = _with_once(message, found["frequency"], marked)
+    found["frequency"] = _whole_frequencies(message, found, marked)
+    held = masked(message, [(span.start, span.end) for span in found["frequency"]])
+    found["dose"] = [span for span in found["dose"] if held[span.start : span.end].strip()]  # "6 monthly" is no dose
     message = masked(message, apart)
     often = _pieces(message, found["frequency"])
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
     message = masked(message, [(span.start, span.end) for span in known])
     found["dose"] = [(_pieces(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known)]
+    free = masked(message, [(span.start, span.end) for span in notes])
+    notes += _pieces(free, _places(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else [])
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
@@ -136,13 +140,18 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
 
-def _with_once(message: str, often: Sequence[Span], marked: Marked) -> list[Span]:
-    """The frequencies with each "one dose" behind the first drug whole, where a mark holds a part of it or none."""
-    first = min((span.start for span in marked.spans("rx.drug")), default=len(message))
-    for once in _places(marked, [phrase for phrase in listed("sig", "once") if " " in phrase], first):
-        near = [span for span in often if span.start <= once.end + 1 and once.start <= span.end + 1]
-        start, end = min(span.start for span in [once, *near]), max(span.end for span in [once, *near])
-        often = [*(span for span in often if span not in near), Span(message[start:end], start, end, 1)]
+def _whole_frequencies(message: str, found: dict[str, list[Span]], marked: Marked) -> list[Span]:
+    """The frequencies with each "one dose" and "6 monthly" behind the first drug whole, where a mark holds a part of it
+    or none; "10 weekly" without another dose is not one."""
+    often, loose = found["frequency"], 0 if found["dose"] else len(message)
+    first = min((span.start for span in marked.spans("rx.drug")), default=loose)
+    phrases = [phrase for phrase in listed("sig", "once", "intervals") if " " in phrase]
+    for whole in _places(marked, phrases, first):
+        near = [span for span in often if span.start <= whole.end + 1 and whole.start <= span.end + 1]
+        start, end = min(span.start for span in [whole, *near]), max(span.end for span in [whole, *near])
+        dosed = any(span.end <= start or span.start >= end for span in found["dose"])
+        if dosed or whole.text.rpartition(" ")[2] not in listed("sig", "dosed"):
+            often = [*(span for span in often if span not in near), Span(message[start:end], start, end, 1)]
     return sorted(often, key=lambda span: span.start)
 
 

@@ -11,7 +11,7 @@ from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import UNTYPED_NOTE, Marked, loose_details, owners, read_allergies, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
-from docgemma.reading.reader import Reader, Reading
+from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in, topics_in
 from docgemma.state import ActivePatient, Request
 from docgemma.text.clauses import fillers, quoted
@@ -64,6 +64,7 @@ def read_request(
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
     marked = replace(marked, people=[(link.start, link.end) for link in people])
+    marked = _without_names(marked, [link for link in people if link.candidates], drugs)
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
     other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in everyday()]  # "MRONJ"
@@ -163,6 +164,7 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
     short = {*everyday(), *said_for("abbreviations"), *said_for("ambiguous"), *said_for("conditions")}
+    short |= listed("sig", "occasions")
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
@@ -174,6 +176,18 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
     found = read_people(marked.message, names, ids, store, ordinary, beside)
     return found or (born_on(marked.message, store) if about else [])
+
+
+def _without_names(marked: Marked, people: Sequence[PatientLink], drugs: DrugNames) -> Marked:
+    """The marks without an order's drug that is a patient's name, "clexane bridging benali 1 mg/kg"; where no other is
+    left, the one known drug of the message is ordered."""
+    spans, places = marked.reading.spans, [(link.start, link.end) for link in people]
+    left = [span for span in spans.get("rx.drug", []) if span.text in drugs or (span.start, span.end) not in places]
+    if len(left) == len(spans.get("rx.drug", [])):
+        return marked
+    known = [link for link in link_drugs(marked.message, drugs, (), [*marked.quoted, *places]) if link.how != "group"]
+    left = left or [Span(link.text, link.start, link.end, 1) for link in known if len(known) == 1]
+    return replace(marked, reading=replace(marked.reading, spans={**spans, "rx.drug": left}))
 
 
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:

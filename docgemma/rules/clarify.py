@@ -13,7 +13,7 @@ from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
@@ -133,9 +133,17 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
         notes = "; ".join(filter(None, [clarification["args"].get("notes"), *more]))
         found |= {"notes": notes} if notes else {}
     left = [field for field in clarification["missing"] if field not in said]
-    if len(left) == 1 and not found and len(plain(request["said"]).split()) <= MAX_WORDS:
+    if len(left) == 1 and not found and not _asks(request["said"]) and len(plain(request["said"]).split()) <= MAX_WORDS:
         found[left[0]] = request["said"].strip(" .")
     return found
+
+
+def _asks(said: str) -> bool:
+    """Whether a message asks something itself, or what became of an entry: "so what's saved now"; "had hives" is no
+    question."""
+    begun = [word for word in plain(said).split() if word not in listed("request_words", "opening")][:1]
+    entered = names(listed("request_words", "entered"), said) or said.rstrip().endswith("?")
+    return entered or bool(listed("request_words", "interrogative") & set(begun))
 
 
 def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:

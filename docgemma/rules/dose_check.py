@@ -20,6 +20,7 @@ AS_NEEDED = ("prn", "as needed", "as required")
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7
+PIECES = ("tablet", "capsule")
 MANY = 6  # ingredients; nobody writes the strengths of so many
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
@@ -141,6 +142,8 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     most, dosage = told_amount(limit), order.dosage
     if order.amount is None or order.amount[1] != limit[1]:
         given = f"{dosage or 'no dose'} does not compare with {most}"
+        counted = order.amount and order.amount[1] in PIECES and len(quantities(dosage)) == 1
+        given += ": say of which strength" if counted else ""
         return Finding(UNCHECKED, f"the dose of {order.drug} ({given})")
     if what == "single" or not order.often:
         maximum = f"maximum single dose of {most}" if what == "single" else f"maximum of {most} a day"

@@ -116,6 +116,10 @@ def _changes_order(request: Request) -> bool:
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
     asks, new = set(request["asks"]), dict[str, Any]()
+    same = listed("request_words", "same") & set(plain(request["said"]).split())
+    if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
+        given = [{field: text for field, text in one.items() if text} for one in request["allergies"]]
+        new["allergies"] = [{**last["allergies"][-1], **one} for one in given]
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"

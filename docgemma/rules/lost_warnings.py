@@ -2,15 +2,7 @@
 
 from docgemma.rules import known
 from docgemma.state import AgentState
-from docgemma.text.words import names, plain
-
-# beginnings of words by which a composed line is critical; a lost warning is a defect
-CRITICAL = (
-    "boxed warning", "contraindicat", "major", "allergy", "allergies", "critically", "not checked", "was not found",
-    "not recorded", "not answered", "unavailable", "could not", "did not respond", "duplicate", "above the maximum",
-    "deceased", "snapshot", "recorded an allergy", "prescribed", "saved", "was read as", "i cannot remove",
-    "no entry was", "is not a known drug",
-)  # fmt: skip
+from docgemma.text.words import listed, names, plain
 
 
 def must_say(written: str, lead: str, composed: str, state: AgentState) -> str:
@@ -21,7 +13,7 @@ def must_say(written: str, lead: str, composed: str, state: AgentState) -> str:
     lost = [line for line in lines if not _carried(line, said)]
     measures = [plain(measure) for measure in state["request"]["measures"]]
     asked = [line for line in lost if names(measures, line)]
-    critical = [line for line in lost if names(CRITICAL, line)]
+    critical = [line for line in lost if names(listed("claims", "critical"), line)]
     charts = known.charts(state)
     headed = bool(charts) and plain(charts[0]["result"]["patient"]["name"]) not in plain(written)
     heads = [line for line in lines if line.startswith("Patient: ")][:1] if headed else []

@@ -8,34 +8,6 @@ from docgemma.state import Request
 from docgemma.text.said import clauses
 from docgemma.text.words import clinical, listed, names, plain
 
-# lists of `request_words` of words by which an entry cannot be found
-EMPTY = (
-    "stop",
-    "back",
-    "opening",
-    "asking",
-    "questioning",
-    "excluding",
-    "others",
-    "speaking",
-    "fillers",
-    "linking",
-    "persons",
-    "chart",
-    "entry_words",
-    "definition",
-    "answer",
-    "query",
-    "ordering",
-    "denying",
-    "male",
-    "female",
-    "function_words",
-    "foremost",
-    "latest",
-    "people",
-    "suiting",
-)
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
 STEM = 4  # letters by which "fallen" is found in "falls"
@@ -81,7 +53,7 @@ def _called_otherwise(clause: str, told: str) -> bool:
 
 
 def _telling(clause: str) -> Iterator[str]:
-    empty = listed("request_words", *EMPTY)
+    empty = listed("request_words", *clinical("request_words")["unfindable"])
     return (word for word in _words(clause) if word.isalpha() and len(word) > 2 and word not in empty)
 
 

@@ -14,7 +14,7 @@ COUNT = rf"(\d{{1,3}}|{'|'.join(NUMBER_WORDS)})"
 RATE = re.compile(  # "every 4-6 hours", "every three months", "six hourly", "3 times a day", "5 days a week"
     rf"\b(?:(?:every|q)\s?\.?{COUNT}(?:\s?(?:-|–|to)\s?\d{{1,2}})?[\s-]?"
     r"(h|hr|hrs|hours?|d|days?|w|wks?|weeks?|mo|mths?|months?|y|yrs?|years?)|"
-    rf"{COUNT}[\s-]hourly|{COUNT}\s?(?:x|times?|days?(?!.{{0,7}}da))\s?(?:a|per|each|every|/)?\s?"
+    rf"{COUNT}(?:\s?(?:-|–|to)\s?\d{{1,2}})?[\s-]hourly|{COUNT}\s?(?:x|times?|days?(?!.{{0,7}}da))\s?(?:a|per|each|every|/)?\s?"
     r"(day|daily|week|wk|month)(?:ly)?)\b",
     re.IGNORECASE,
 )
