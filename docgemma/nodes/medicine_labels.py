@@ -55,7 +55,8 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
     """What the message tells of the patient and labels of what is taken, or notes, warn of. To a drug that is asked
     about next, what the message before told still belongs."""
     request = known.request(state)
-    before = [turn["user"] for turn in state.get("history", [])[-1:] if "may" in request["asks"]]
+    last = state.get("history", [])[-1:] if "may" in request["asks"] else []
+    before = [turn["user"] for turn in last if not any(call.get("writes") for call in turn["tools"])]  # no entry's text
     told = [] if set(request["asks"]) & set(WRITES) else alarms_told("\n".join([request["said"], *before]))
     if not told:
         return []

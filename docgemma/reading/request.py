@@ -254,19 +254,22 @@ def _meant(reading: Reading, message: str, reader: Reader) -> str:
 
 
 def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
-    """Whether an entry without a command ends in a question whether it suits, "paracetamol 1 g qds, happy?", and an
-    order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
+    """Whether an entry is a question: "azithro 500 od 3/7?", where nobody is asked to prepare it ("would you please");
+    one without a command that ends in one, "paracetamol 1 g qds, happy?", and an order in any but a look-up: "heparin
+    5000 q8, she's on eliquis. give both?"."""
     told = f" {plain(message)} "
     for phrase in listed("request_words", "no_commands"):
         told = told.replace(f" {phrase} ", " ")
     words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
-    if commands or not message.rstrip().endswith("?"):
+    if not message.rstrip().endswith("?"):
         return False
     at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))
-    if drugs and at > max(drugs):
+    if drugs and at < max(drugs):
+        return not listed("request_words", "requesting") & set(words)
+    if drugs and not commands:
         return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
-    return told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
+    return not commands and told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
 
 
 def _status(marked: Marked) -> str:

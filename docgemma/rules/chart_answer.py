@@ -67,6 +67,11 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     for ask in asks:
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
             lines += section(ask, chart, today or date.today())
+    if listed("request_words", "trending") & set(plain(request["said"]).split()):
+        single = [
+            line.name for line in lines_of(chart, *RESULTS) if line.text in lines and not line.item.get("earlier")
+        ]
+        lines += [f"No earlier value is recorded: {', '.join(single)}."] if single else []
     lines += _said_elsewhere(request, chart)
     lines += [] if RESULTS & served else _followed(request["said"], chart)
     lines += [] if request["orders"] or request["notes"] else _beyond(request, chart, drugs)

@@ -17,6 +17,10 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Amount = tuple[Decimal, str]  # value, unit
 AS_NEEDED = ("prn", "as needed", "as required")
+LESS_FOR = {  # keys of `less_for` in words
+    "age_from": "{} years or older", "weight_below_kg": "{:.0f} kg or less", "creatinine_from": "creatinine {} mg/dL or more",
+    "egfr_below": "kidney function below {} mL/min",
+}  # fmt: skip
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7
@@ -121,7 +125,7 @@ def check_dose(
         return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit: say which.")]
     if wrong := _wrong_size(order, [row["single"] for row in mine if "single" in row]):
         return [*findings, wrong]
-    findings += _too_low(order, mine)
+    findings += [*_too_low(order, mine), *_reduced_for(order, mine)]
     limits = _limits(fitting, order)
     if order.often is None and any("max_day" in key for row in fitting for key in row):
         said = frequency.strip().removeprefix("not specified")
@@ -211,6 +215,18 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
             needed = f"{told_amount(least)} a day for {row['for']}"
             text = f"{told_amount((daily, least[1]))} a day of {order.drug} is below the dose of {needed}."
             return [Rule(MAJOR, text)]
+    return []
+
+
+def _reduced_for(order: Order, rows: Rows) -> list[Finding]:
+    """For what the dose of the order's indication is reduced, and what of it is known of the patient."""
+    for row in (row for row in rows if "less_for" in row and order.is_for(row["for"])):
+        said = [(_applies(why, order.patient), *why.items()) for why in row["less_for"]]
+        told = [(met, LESS_FOR[key].format(value)) for met, (key, value) in said]
+        some = f"{row['less_from']} of" if "less_from" in row else "one of"
+        mine = "; ".join(text for met, text in told if met) or "none of them, so far as is recorded"
+        text = f"{order.drug} for {row['for']} is reduced with {some}: {'; '.join(text for _, text in told)}"
+        return [Finding(NOTE, f"{text[:1].upper()}{text[1:]}. The patient has: {mine}.")]
     return []
 
 
