@@ -9,6 +9,7 @@ from docgemma.errors import StoppedError
 from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
 from docgemma.nodes.medicine_labels import medicine_effects
+from docgemma.nodes.options import options_checked
 from docgemma.nodes.order_checks import order_checks
 from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_findings import BOXED, judge, maxima
@@ -115,6 +116,8 @@ def answer_by_code(state: AgentState, context: Context) -> Answer:
     """The answer composed from the findings so far."""
     reply = direct_reply(known.request(state), state["user_query"])
     checks, effects = order_checks(state, context), medicine_effects(state, context)
+    for chart in (item["result"] for item in known.charts(state)):
+        effects.setdefault(chart["patient"]["id"], []).extend(options_checked(state, chart, context))
     return compose(state, context.drugs, checks, reply.definition, effects)
 
 

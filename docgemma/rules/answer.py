@@ -11,7 +11,7 @@ from typing import Any
 from docgemma.errors import RETRYABLE
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import refers_back, topics_in
+from docgemma.reading.terms import refers_back, said_in, topics_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import chart_lines
@@ -94,7 +94,7 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     for drug in request["drugs"]:
         if drug["how"] in ("near", "short"):
             lines.append(f"{drug['said']} was read as {drug['name']}.")
-        elif drug["how"] == "group":
+        elif drug["how"] == "group" and not said_in(request["said"], "options"):
             members, taken = ", ".join(drug["members"]), drug.get("taken")
             rest = "these are what the patient takes" if taken else "other drugs of this group were not"
             lines += [f"{drug['said']}: looked up for {members}; {rest}."] if members else []

@@ -18,9 +18,11 @@ Rows = Sequence[Row]
 Amount = tuple[Decimal, str]  # value, unit
 AS_NEEDED = ("prn", "as needed", "as required")
 LESS_FOR = {  # keys of `less_for` in words
-    "age_from": "{} years or older", "weight_below_kg": "{:.0f} kg or less", "creatinine_from": "creatinine {} mg/dL or more",
+    "age_from": "{} years or older",
+    "weight_below_kg": "{:.0f} kg or less",
+    "creatinine_from": "creatinine {} mg/dL or more",
     "egfr_below": "kidney function below {} mL/min",
-}  # fmt: skip
+}
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
 WEEK = 7

@@ -26,6 +26,7 @@ SAYS = f"US label and criteria, {NOT_VERIFIED}"  # what is held of a topic that 
 GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction")
 FIRST = (SAYS, AT_MOST, MAXIMUM, "interaction: ")
 LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
+OPTIONS = "Checked for this patient, "  # drugs of a group that options are asked of
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -56,7 +57,7 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     checked = _of_checks(facts, state, checks) if len(charts) == 1 else (None, None)
     if checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR])):
         return checked
-    for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE):
+    for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told
     if checked[0] and "may" in request["asks"]:

@@ -1,0 +1,49 @@
+"""Check each drug of a group, or for a complaint, against a chart: "what antiemetic can he have?". It advises none."""
+
+from typing import Any
+
+from docgemma.nodes.context import Context
+from docgemma.nodes.write_findings import order_findings
+from docgemma.reading.drugs import said_for
+from docgemma.reading.terms import said_in
+from docgemma.rules import known
+from docgemma.rules.lead import OPTIONS
+from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
+from docgemma.state import AgentState
+
+WORDS = {CONTRAINDICATED: "contraindicated", MAJOR: "warning", MODERATE: "caution"}
+NONE = "no finding (which does not prove that it suits)"
+DECISION = "Others were not checked; which one to give is a clinician's decision."
+TRIED = 16
+
+
+def options_checked(state: AgentState, chart: dict[str, Any], context: Context) -> list[str]:
+    """How each drug stands for the patient, those without a finding first, and why; [] where none are asked for."""
+    name, drugs = _asked(state)
+    patient = chart["patient"]["id"]
+    found: dict[str, list[str]] = {word: [] for word in (NONE, *reversed(WORDS.values()))}
+    reasons = []
+    for drug in drugs[:TRIED]:
+        args = {"patient_id": patient, "medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
+        args["told"] = known.request(state)["said"]
+        worst = min(order_findings(args, chart, context), key=lambda item: item.rank, default=Finding(MODERATE + 1, ""))
+        found[WORDS.get(worst.rank, NONE)].append(drug)
+        reasons += [f"{drug.capitalize()}: {worst.text}{worst.label}"] if worst.rank in WORDS else []
+    told = "; ".join(f"{word}: {', '.join(names)}" for word, names in found.items() if names)
+    return [f"{OPTIONS}{name}: {told}. {DECISION}", *reasons] if drugs else []
+
+
+def _asked(state: AgentState) -> tuple[str, list[str]]:
+    """The group or complaint that options are asked for, and its drugs; ("", []) where none are, or a drug is named."""
+    request, history = known.request(state), state.get("history") or []
+    if not said_in(request["said"], "options") or any(
+        drug["how"] not in ("group", "unknown") for drug in request["drugs"]
+    ):
+        return "", []
+    groups = [said_for("groups")[drug["name"]] for drug in request["drugs"] if drug["how"] == "group"]
+    texts = [request["said"], *(turn["user"] for turn in history[-1:] if not groups)]  # "what else can she have?"
+    uses = next((uses for text in texts if (uses := said_in(text, "uses"))), [])
+    for use in uses:
+        if not groups or any(set(use["drugs"]) & set(group["drugs"]) for group in groups):
+            return f"{use['of']} for {use['name']}", use["drugs"]
+    return (groups[0]["name"], groups[0]["drugs"]) if groups else ("", [])
