@@ -138,7 +138,8 @@ def check_dose(
         findings.append(Finding(MAJOR, f"{dosage} cannot be worked out: no weight is recorded."))
     why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
     unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
-    findings += [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
+    compared = [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
+    findings += [found for found in compared if found.rank != NOTE or not findings]  # no "30 mg a day" of a weekly drug
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
     return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
 

@@ -101,7 +101,7 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
 
 def as_told(text: str, patient: PatientState) -> PatientState:
     """The patient with the weight, age and eGFR that a message gives: "20 kg", "44lb", "6yo", "age 70", "eGFR 25"."""
-    words = [word.strip(",;:.()?!") for word in _apart(text.casefold().replace("/", "").replace("-", " ")).split()]
+    words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
     units = clinical("units")["person"]
     told: dict[str, float] = {}
     for at, word in enumerate(words):
@@ -118,6 +118,11 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
     return replace(patient, results={**patient.results, **dict(kidneys)}, weight=weight, age=age)
+
+
+def _bare(text: str) -> str:
+    """A text in small letters without what parts "y/o" and "6-year-old"; "15 mg/kg" and "15/kg" are no weight."""
+    return text.casefold().replace("/kg", " per kilo").replace("/", "").replace("-", " ")
 
 
 def _apart(text: str) -> str:
