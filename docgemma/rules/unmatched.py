@@ -1,6 +1,6 @@
 """Find the parts of a message that nothing in the answer has a word of, so that they are said and not dropped. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from docgemma.reading.drugs import said_for, spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
@@ -22,19 +22,24 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
     there = {word[:STEM] for word in _words(told)}
     message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
     parts = [clause for clause in clauses(message) if _asks(clause, message)]
-    parts += [measure for measure in request["measures"] if not any(measure in part for part in parts)]  # "cpap?"
+    parts = parts or request["measures"]  # "smith: bp, cpap"
     found = []
     for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]
-        if not words or any(word[:STEM] in there for word in words):
+        if not words or _stands(words, there):
             continue
-        spelt = (word for word in _telling(spelt_out(clause)) if word not in people)  # "afib"
-        if not any(word[:STEM] in there for word in spelt) and not _called_otherwise(clause, told):
+        spelt = [word for word in _telling(spelt_out(clause)) if word not in people]  # "afib"
+        if not _stands(spelt, there) and not _called_otherwise(clause, told):
             found.append(clause)
     return found
+
+
+def _stands(words: Sequence[str], stems: Collection[str]) -> bool:
+    """Whether one of these words stands in the answer, "max" as maximum."""
+    return any(stem.startswith(word[:STEM]) for word in words for stem in stems)
 
 
 def _asks(clause: str, message: str) -> bool:
