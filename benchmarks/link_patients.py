@@ -1,6 +1,6 @@
 """How long it takes to find the patients of a request among 100,000.
 
-    python benchmarks/link_patients.py [--patients N] [--seed N] [--keep FILE]
+    python -m benchmarks.link_patients [--patients N] [--seed N] [--keep FILE]
 
 The patients are those of ehr_search.py (long lists of namesakes, many invented names), with UUID ids and MRNs. The file
 is kept in the system's folder for temporary files and used again.
