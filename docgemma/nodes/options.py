@@ -10,6 +10,7 @@ from docgemma.rules import known
 from docgemma.rules.lead import OPTIONS
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.state import AgentState
+from docgemma.text.words import plain
 
 WORDS = {CONTRAINDICATED: "contraindicated", MAJOR: "warning", MODERATE: "caution"}
 NONE = "no finding (which does not prove that it suits)"
@@ -40,7 +41,8 @@ def _asked(state: AgentState) -> tuple[str, list[str]]:
         drug["how"] not in ("group", "unknown") for drug in request["drugs"]
     ):
         return "", []
-    groups = [said_for("groups")[drug["name"]] for drug in request["drugs"] if drug["how"] == "group"]
+    said = f" {plain(request['said'])} "
+    groups = [group for phrase, group in said_for("groups").items() if f" {phrase} " in said]
     texts = [request["said"], *(turn["user"] for turn in history[-1:] if not groups)]  # "what else can she have?"
     uses = next((uses for text in texts if (uses := said_in(text, "uses"))), [])
     for use in uses:
