@@ -37,9 +37,10 @@ def options_checked(state: AgentState, chart: dict[str, Any], context: Context) 
 def _asked(state: AgentState) -> tuple[str, list[str]]:
     """The group or complaint that options are asked for, and its drugs; ("", []) where none are, or a drug is named."""
     request, history = known.request(state), state.get("history") or []
-    if not said_in(request["said"], "options") or any(
-        drug["how"] not in ("group", "unknown") for drug in request["drugs"]
-    ):
+    named, text = any(drug["how"] not in ("group", "unknown") for drug in request["drugs"]), request["said"]
+    for patient in (patient for patient in request["patients"] if patient["said"]):
+        text = text.replace(patient["said"], "he")  # "which painkillers can Volkov have"
+    if named or not said_in(text, "options"):
         return "", []
     said = f" {plain(request['said'])} "
     groups = [group for phrase, group in said_for("groups").items() if f" {phrase} " in said]
