@@ -10,12 +10,12 @@ from docgemma.rules import known
 from docgemma.rules.lead import OPTIONS
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
 from docgemma.state import AgentState
-from docgemma.text.words import plain
+from docgemma.text.words import clinical, plain
 
 WORDS = {CONTRAINDICATED: "contraindicated", MAJOR: "warning", MODERATE: "caution"}
 NONE = "no finding (which does not prove that it suits)"
 DECISION = "Others were not checked; which one to give is a clinician's decision."
-TRIED = 16
+FEW, TRIED = 8, 16
 
 
 def options_checked(state: AgentState, chart: dict[str, Any], context: Context) -> list[str]:
@@ -49,4 +49,7 @@ def _asked(state: AgentState) -> tuple[str, list[str]]:
     for use in uses:
         if not groups or any(set(use["drugs"]) & set(group["drugs"]) for group in groups):
             return f"{use['of']} for {use['name']}", use["drugs"]
-    return (groups[0]["name"], groups[0]["drugs"]) if groups else ("", [])
+    usual = {name for use in clinical("drug_groups")["uses"] for name in use["drugs"]}  # of a long group
+    drugs = groups[0]["drugs"] if groups else []
+    some = [name for name in drugs if name in usual] if len(drugs) > FEW else []
+    return (groups[0]["name"], some or drugs) if groups else ("", [])
