@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
-from docgemma.rules.dose_check import check_dose, doses_of_parts, route_of
+from docgemma.rules.dose_check import amount_in, check_dose, doses_of_parts, route_of, told_amount
 from docgemma.rules.drug_classes import same_class
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
@@ -34,6 +35,7 @@ from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
+from docgemma.text.frequency import times_per_day
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed, names
 from docgemma.tools.base import ToolContext, clip
@@ -82,7 +84,8 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     if not is_checked(args):
         return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
-        judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
+        judged = [*(_together(args, chart, context) if chart else []), *order_findings(args, chart, context)]
+        judged += [*_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -213,6 +216,36 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
         held = _with_basis(held, context)
         findings += check_dose(name, amount, args["frequency"], rows=held, patient=patient, said=said)
     return findings
+
+
+def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """Each ingredient of which an order and active medicines come to more than the maximum of a day."""
+    drug, found, patient = args["medication_name"], list[Finding](), patient_state(chart, date.today())
+    active = ((item["name"], item["dosage"] or "") for item in chart["medications"] if item["active"])
+    given = [(drug, args["dosage"], args["frequency"]), *((name, dose, dose) for name, dose in active)]
+    for part in ingredients_in_order(drug, context.drugs):
+        daily = []
+        for name, dose, frequency in (one for one in given if part in ingredients(one[0], context.drugs)):
+            parts = {one: doses_of(_stored(one, context)) for one in ingredients_in_order(name, context.drugs)}
+            held = doses_of_parts("", dose, [], parts) if len(parts) > 1 else [(f"{part} in ", dose, [])]
+            amount = amount_in("".join(text for label, text, _ in held if label == f"{part} in "))
+            often = times_per_day(frequency)
+            known = amount and often is not None and not 0 < often < 1
+            daily.append((amount[0] * (often or 1), amount[1]) if amount and known else (Decimal(0), ""))
+        units = {unit for _, unit in daily}
+        if len(daily) > 1 and len(units) == 1 and "" not in units:
+            total = told_amount((sum((value for value, _ in daily), Decimal(0)), units.pop()))
+            rows = _with_basis(doses_of(_stored(part, context)), context)
+            judged = check_dose(
+                part, total, "once daily", rows=rows, patient=patient, said=f"{drug} {args.get('notes')}"
+            )
+            others = " and ".join(
+                f"{name} {dose}" for name, dose, _ in given[1:] if part in ingredients(name, context.drugs)
+            )
+            whole = f"{args['dosage']} {args['frequency']} and the active {others} come to {total} of {part}"
+            above = (item for item in judged if f"once daily is {total} a day, above" in item.text)
+            found += [item._replace(text=item.text.replace(f"{total} once daily is {total}", whole)) for item in above]
+    return found
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

@@ -49,7 +49,7 @@ class Order(NamedTuple):
 
     def reaches(self, least: str) -> bool:
         """Whether one dose is at least this much; False where that cannot be compared."""
-        start = _amount(least)
+        start = amount_in(least)
         return bool(start and self.amount and self.amount[1] == start[1] and self.amount >= start)
 
     def is_for(self, indication: str) -> bool:
@@ -83,12 +83,12 @@ def _with_terms(text: str) -> str:
 def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows]) -> list[tuple[str, str, Rows]]:
     """Name, dose and rows to hold of a combination: its own, or those of each ingredient whose amount is known; `parts`
     in the order of the name. `part` of its own rows is the ingredient that they count, without one it is the sum."""
-    given = [item for item in quantities(dosage) if item.unit]
+    given = [item for item in quantities(dosage) if item.unit not in ("", "hour")]
     known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) < MANY else {}
     told = {name: f"{item.value:f} {item.unit} {name}" for name, item in known.items()}
     if not own:
         return [(f"{name} in {drug}", dose, parts[name]) for name, dose in told.items()]
-    counted = _amount("".join(own[0].get("single", [])[:1]))
+    counted = amount_in("".join(own[0].get("single", [])[:1]))
     if told and counted and "part" not in own[0] and {item.unit for item in given} == {counted[1]}:
         return [(drug, f"{sum(item.value for item in given):f} {counted[1]}", own)]
     return [(drug, told.get(own[0].get("part", ""), dosage), own)]
@@ -119,7 +119,7 @@ def check_dose(
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
     mine = told_of_adults(mine, patient)
-    amount = _pieces(f"{dosage} {frequency}", mine) or _amount(dosage)
+    amount = _pieces(f"{dosage} {frequency}", mine) or amount_in(dosage)
     order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
@@ -191,7 +191,7 @@ def _too_often(order: Order, rows: Rows) -> list[Finding]:
 def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None:
     """A dose ten times beyond every single dose, with the unit that was probably meant; or one below all of them."""
     amount, age = order.amount, order.patient.age
-    known = [(low, high) for low, high in ranges if amount and (_amount(low) or "?")[1] == amount[1]]
+    known = [(low, high) for low, high in ranges if amount and (amount_in(low) or "?")[1] == amount[1]]
     if not known or amount is None or amount[0] <= 0:
         return None
     usual = f"single doses are {known[0][0]} to {known[-1][1]}"
@@ -274,7 +274,7 @@ def _by_day(row: Row, order: Order) -> bool:
 
 
 def limit_of(row: Row, key: str, patient: PatientState) -> Amount | None:
-    fixed, each = _amount(row.get(key, "")), _amount(row.get(f"{key}_per_kg", ""))
+    fixed, each = amount_in(row.get(key, "")), amount_in(row.get(f"{key}_per_kg", ""))
     if each and patient.weight:
         weighed = each[0] * Decimal(str(patient.weight)), each[1]
         return min(weighed, fixed) if fixed and fixed[1] == each[1] else weighed
@@ -283,7 +283,7 @@ def limit_of(row: Row, key: str, patient: PatientState) -> Amount | None:
 
 def _basis(row: Row, key: str, limit: Amount) -> str:
     """How a limit was obtained: the fixed one of a row, or that by weight."""
-    part = key if _amount(row.get(key, "")) == limit else f"{key}_per_kg"
+    part = key if amount_in(row.get(key, "")) == limit else f"{key}_per_kg"
     return str(row.get("basis", {}).get(part, NOT_VERIFIED))
 
 
@@ -321,7 +321,7 @@ def _why(row: Row, patient: PatientState) -> str:
     return " of its label" * ("of_label" in row) + (f" ({told})" if told else "")
 
 
-def _amount(text: str) -> Amount | None:
+def amount_in(text: str) -> Amount | None:
     """The (largest) quantity of a dose; None where there is none, or only one without a unit."""
     found = [item for item in quantities(text) if item.unit]
     units = {item.unit for item in found} - {"hour", "month"}
@@ -335,7 +335,7 @@ def _pieces(text: str, rows: Rows) -> Amount | None:
 
 
 def _value(text: str) -> Decimal:
-    amount = _amount(text)
+    amount = amount_in(text)
     return amount[0] if amount else Decimal(0)
 
 
