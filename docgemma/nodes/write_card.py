@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.knowledge.drug_rules import doses_of
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
-from docgemma.rules.dose_check import route_of
+from docgemma.rules.dose_rows import route_of
 from docgemma.rules.order_check import MODERATE, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state

@@ -16,7 +16,8 @@ from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
-from docgemma.rules.dose_check import amount_in, check_dose, doses_of_parts, route_of, told_amount
+from docgemma.rules.dose_check import check_dose, doses_of_parts
+from docgemma.rules.dose_rows import amount_in, route_of, told_amount
 from docgemma.rules.drug_classes import same_class
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (

@@ -1,6 +1,6 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
-from docgemma.rules.dose_check import Order, Row, Rows, fitting_rows, limit_of, narrower, route_of, told_amount
+from docgemma.rules.dose_rows import Order, Row, Rows, fitting_rows, limit_of, narrower, route_of, told_amount
 from docgemma.rules.patient_state import WRITTEN, PatientState, told_of_adults
 
 CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant

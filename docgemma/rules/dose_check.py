@@ -4,18 +4,32 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import permutations
-from typing import Any, NamedTuple
 
+from docgemma.rules.dose_rows import (
+    Amount,
+    Order,
+    Row,
+    Rows,
+    amount_in,
+    applies,
+    basis_of,
+    fitting_rows,
+    limit_of,
+    narrower,
+    pieces_in,
+    route_of,
+    told_amount,
+    value_of,
+    why_of,
+    with_terms,
+)
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, NOTE, UNCHECKED, Finding
 from docgemma.rules.patient_state import ADULT, PatientState, told_of_adults
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import Quantity, quantities
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import affirmed, clinical, listed, plain
+from docgemma.text.words import listed, plain
 
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
-Amount = tuple[Decimal, str]  # value, unit
 AS_NEEDED = ("prn", "as needed", "as required")
 LESS_FOR = {  # keys of `less_for` in words
     "age_from": "{} years or older",
@@ -23,8 +37,6 @@ LESS_FOR = {  # keys of `less_for` in words
     "creatinine_from": "creatinine {} mg/dL or more",
     "egfr_below": "kidney function below {} mL/min",
 }
-STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
-BOUNDS = STRICT | {"age_below"}
 WEEK = 7
 PIECES = ("tablet", "capsule")
 MANY = 6  # ingredients; nobody writes the strengths of so many
@@ -33,51 +45,6 @@ LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
 ALTERNATE = Decimal("0.5")  # doses a day: on alternate days twice the daily maximum may be given, and never more
 Rule = partial(Finding, basis=NOT_VERIFIED)  # what rows say beside the maxima
-LONG_ACTING, ASKED = {"xr", "er", "xl", "sr", "la", "cr", "mr"}, frozenset(["if", "any"])  # "max if meningitis" asks
-
-
-class Order(NamedTuple):
-    """An order: `words` are all of it, `amount` is one dose, `often` doses a day: 0 for one only, None if unclear."""
-
-    drug: str
-    dosage: str
-    frequency: str
-    words: str
-    amount: Amount | None
-    often: Decimal | None
-    patient: PatientState
-
-    def reaches(self, least: str) -> bool:
-        """Whether one dose is at least this much; False where that cannot be compared."""
-        start = amount_in(least)
-        return bool(start and self.amount and self.amount[1] == start[1] and self.amount >= start)
-
-    def is_for(self, indication: str) -> bool:
-        """Whether the order or the patient's problems name an indication."""
-        reasons = plain(self.words).split(" for ")[1:] if self.drug else []  # what is ordered says what it is for
-        problems = () if any(not reason[0].isdigit() for reason in reasons) else self.patient.problems
-        told = f" {plain(' '.join([affirmed(self.words, ASKED), *problems]))}"
-        telling = [word for word in plain(indication).split() if len(word) > 2]
-        return bool(telling) and all(f" {word}" in told for word in telling)
-
-    def fits(self, row: Row) -> bool:
-        """Whether the order names the form of a row and its indication: both, where it has both."""
-        told = set(plain(self.words).replace(",", " ").split())
-        told |= {"extended", "release"} if told & LONG_ACTING else set()
-        formed = "form" not in row or set(plain(row["form"]).split()) <= told
-        return formed and ("for" not in row or self.is_for(row["for"]))
-
-
-def route_of(text: str) -> str:
-    """The route that an order's words name, "to the left eye" is eye; "" where none does."""
-    words = set(plain(_with_terms(text)).replace(".", "").replace("/", " ").replace(",", " ").split())
-    return next((route for route, said in clinical("order_routes")["routes"].items() if words & set(said)), "")
-
-
-def _with_terms(text: str) -> str:
-    """The words of an order, and for "into a vein" the one by which rows name that."""
-    folded = plain(text)
-    return " ".join([text, *(term for said, term in clinical("order_routes")["terms"].items() if said in folded)])
 
 
 def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows]) -> list[tuple[str, str, Rows]]:
@@ -105,7 +72,7 @@ def _by_part(given: Sequence[Quantity], parts: Mapping[str, Rows], slash: bool) 
 
 def _is_near(item: Quantity, rows: Rows, times: Decimal = Decimal(1)) -> bool:
     """Whether an amount is a usual single dose of an ingredient, or within so many times; true where none is known."""
-    ranges = [[_value(end) for end in row["single"]] for row in rows if "single" in row]
+    ranges = [[value_of(end) for end in row["single"]] for row in rows if "single" in row]
     return not ranges or any(low / times <= item.value <= high * times for low, high in ranges)
 
 
@@ -114,12 +81,12 @@ def check_dose(
 ) -> list[Finding]:
     """Hold daily dose, single dose, unit and interval against the rows that fit the patient, of all routes or of the
     label; the lowest limit warns. `said` is what else the order says: route, form, indication."""
-    words = _with_terms(f"{medication} {dosage} {frequency} {said}")
+    words = with_terms(f"{medication} {dosage} {frequency} {said}")
     routes = [row["route"] for row in rows if "route" in row]
     route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
     mine = [row for row in rows if row.get("route", route) == route]
     mine = told_of_adults(mine, patient)
-    amount = _pieces(f"{dosage} {frequency}", mine) or amount_in(dosage)
+    amount = pieces_in(f"{dosage} {frequency}", mine) or amount_in(dosage)
     order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
@@ -195,10 +162,10 @@ def _wrong_size(order: Order, ranges: Sequence[Sequence[str]]) -> Finding | None
     if not known or amount is None or amount[0] <= 0:
         return None
     usual = f"single doses are {known[0][0]} to {known[-1][1]}"
-    low, high = min(_value(low) for low, _ in known), max(_value(high) for _, high in known)
+    low, high = min(value_of(low) for low, _ in known), max(value_of(high) for _, high in known)
     if amount[0] > high * APART or amount[0] < low / APART:
         digits = "".join(char for char in order.dosage if char.isdigit() or char == ".")
-        meant = [unit for unit in ("mcg", "mg", "g") if low <= _value(f"{digits} {unit}") <= high]
+        meant = [unit for unit in ("mcg", "mg", "g") if low <= value_of(f"{digits} {unit}") <= high]
         hint = f" Was {order.dosage.split()[0].rstrip('mcgµu')} {meant[0]} meant?" if meant else ""
         return Rule(CONTRAINDICATED, f"{order.dosage} of {order.drug} is no plausible dose: {usual}.{hint}")
     if (age is None or age >= ADULT) and amount[0] < low / LOW:
@@ -213,7 +180,7 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
         if least is None or order.amount is None or not order.often or order.amount[1] != least[1]:
             continue
         daily = order.amount[0] * order.often
-        reasons = sum(_applies(reason, order.patient) for reason in row.get("less_for", []))
+        reasons = sum(applies(reason, order.patient) for reason in row.get("less_for", []))
         if daily < least[0] and order.is_for(row["for"]) and reasons < row.get("less_from", 1):
             needed = f"{told_amount(least)} a day for {row['for']}"
             text = f"{told_amount((daily, least[1]))} a day of {order.drug} is below the dose of {needed}."
@@ -224,28 +191,13 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
 def _reduced_for(order: Order, rows: Rows) -> list[Finding]:
     """For what the dose of the order's indication is reduced, and what of it is known of the patient."""
     for row in (row for row in rows if "less_for" in row and order.is_for(row["for"])):
-        said = [(_applies(why, order.patient), *why.items()) for why in row["less_for"]]
+        said = [(applies(why, order.patient), *why.items()) for why in row["less_for"]]
         told = [(met, LESS_FOR[key].format(value)) for met, (key, value) in said]
         some = f"{row['less_from']} of" if "less_from" in row else "one of"
         mine = "; ".join(text for met, text in told if met) or "none of them, so far as is recorded"
         text = f"{order.drug} for {row['for']} is reduced with {some}: {'; '.join(text for _, text in told)}"
         return [Finding(NOTE, f"{text[:1].upper()}{text[1:]}. The patient has: {mine}.")]
     return []
-
-
-def fitting_rows(rows: Rows, order: Order) -> list[Row]:
-    """The rows that hold: of form or indication before general ones, beside them what age, kidney or weight forbid."""
-    applying = [row for row in rows if _applies(row, order.patient)]
-    age = order.patient.age
-    children = [row for row in applying if age is not None and row.get("age_from", 0) <= age < row.get("age_below", 0)]
-    fitting = children or [row for row in applying if "age_below" not in row]
-    general = [row for row in fitting if not {"for", "form"} & set(row)]
-    strict = [row for row in general if STRICT & set(row)]
-    special = [row for row in fitting if {"for", "form"} & set(row) and order.fits(row)]
-    told = [row for row in special if "for" in row]
-    mine = [row for row in told if "form" in row] or told or special  # "extended release for panic" before "for panic"
-    chosen = mine or [row for row in general if row not in strict]
-    return chosen + [row for row in strict if not any(narrower(other, row) for other in mine)]
 
 
 def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str]]:
@@ -260,7 +212,7 @@ def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str
     for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
         others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
         if not any(narrower(other, row) and not narrower(row, other) for other in others):
-            found[what, limit[1]] = (what, limit, _why(row, order.patient)), _basis(row, f"max_{what}", limit)
+            found[what, limit[1]] = (what, limit, why_of(row, order.patient)), basis_of(row, f"max_{what}", limit)
     return list(found.values())
 
 
@@ -271,73 +223,3 @@ def _by_day(row: Row, order: Order) -> bool:
         return True
     loading = listed("sig", "loading") & set(plain(order.words).split())
     return not (loading or {"max_single", "max_single_per_kg"} & set(row))
-
-
-def limit_of(row: Row, key: str, patient: PatientState) -> Amount | None:
-    fixed, each = amount_in(row.get(key, "")), amount_in(row.get(f"{key}_per_kg", ""))
-    if each and patient.weight:
-        weighed = each[0] * Decimal(str(patient.weight)), each[1]
-        return min(weighed, fixed) if fixed and fixed[1] == each[1] else weighed
-    return fixed
-
-
-def _basis(row: Row, key: str, limit: Amount) -> str:
-    """How a limit was obtained: the fixed one of a row, or that by weight."""
-    part = key if amount_in(row.get(key, "")) == limit else f"{key}_per_kg"
-    return str(row.get("basis", {}).get(part, NOT_VERIFIED))
-
-
-def _applies(row: Row, patient: PatientState) -> bool:
-    """Whether age, kidney function and weight are those that a row, or a reason for less, is for; unknown is no."""
-    known: dict[str, float | None] = {name: value for name, (value, _, _) in patient.results.items()}
-    kidneys = patient.kidneys(row.get("by_egfr", False))
-    known |= {"age": patient.age, "weight": patient.weight, "egfr": kidneys[0] if kidneys else None}
-    values = [(key, known.get(key.split("_")[0])) for key in (*STRICT, "creatinine_from") if key in row]
-    return all(value is not None and (value < row[key]) == ("_below" in key) for key, value in values)
-
-
-def narrower(row: Row, other: Row) -> bool:
-    """Whether a row is for the same patients as another, or for some of them."""
-    kind = all(row.get(key) == other[key] for key in ("for", "form") if key in other)
-    return kind and all(
-        key in row and (row[key] >= other[key] if key == "age_from" else row[key] <= other[key])
-        for key in BOUNDS & set(other)
-    )
-
-
-def _why(row: Row, patient: PatientState) -> str:
-    kidneys = patient.kidneys(row.get("by_egfr", False))
-    weighed = any("per_kg" in key for key in row) and patient.weight
-    parts = [
-        f"{row['age_from']} years and older" if "age_from" in row and "age_below" not in row else "",
-        f"below {row['age_below']} years" if "age_below" in row else "",
-        kidneys[1].removeprefix("latest ") if "egfr_below" in row and kidneys else "",
-        f"below {row['weight_below_kg']} kg" if "weight_below_kg" in row else "",
-        f"at {patient.weight:g} kg" if weighed else "",
-        f"for {row['for']}" if "for" in row else "",
-        row.get("note", ""),
-    ]
-    told = "; ".join(filter(None, parts))
-    return " of its label" * ("of_label" in row) + (f" ({told})" if told else "")
-
-
-def amount_in(text: str) -> Amount | None:
-    """The (largest) quantity of a dose; None where there is none, or only one without a unit."""
-    found = [item for item in quantities(text) if item.unit]
-    units = {item.unit for item in found} - {"hour", "month"}
-    return max((item.value, item.unit) for item in found if item.unit in units) if len(units) == 1 else None
-
-
-def _pieces(text: str, rows: Rows) -> Amount | None:
-    """The puffs of an order where rows count puffs, whatever each of them holds: "160/4.5 mcg, 2 puffs"."""
-    counted = any("puff" in row.get("max_day", "") for row in rows)
-    return next(((item.value, item.unit) for item in quantities(text) if counted and item.unit == "puff"), None)
-
-
-def _value(text: str) -> Decimal:
-    amount = amount_in(text)
-    return amount[0] if amount else Decimal(0)
-
-
-def told_amount(amount: Amount) -> str:
-    return f"{amount[0]:,.4f}".rstrip("0").rstrip(".") + f" {amount[1]}"

@@ -9,7 +9,7 @@ from docgemma.reading.terms import said_in
 from docgemma.rules.chart_notes import notes_on
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
-from docgemma.rules.dose_check import route_of
+from docgemma.rules.dose_rows import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
 from docgemma.rules.label_topics import held_of, label_line, limits_of

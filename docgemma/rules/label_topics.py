@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from docgemma.rules.dose_answer import LIMITS, told_row
-from docgemma.rules.dose_check import Order, route_of
+from docgemma.rules.dose_rows import Order, route_of
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import RANKS
 from docgemma.rules.patient_state import UNKNOWN

@@ -7,7 +7,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import everyday, said_in
 from docgemma.rules import known
 from docgemma.rules.chart_rest import rest_told
-from docgemma.rules.dose_check import route_of
+from docgemma.rules.dose_rows import route_of
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.unmatched import unmatched_clauses
 from docgemma.state import AgentState, Request
