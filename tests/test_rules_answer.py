@@ -91,7 +91,11 @@ def test_a_name_that_is_no_drug_is_said_to_be_none() -> None:
         ("metformin with QZX ok?", "may", "Not answered: QZX (not recognised as a drug, so it was not checked: write"),
         ("can she have QZX 50 mg", "may", "Not answered: QZX (not recognised"),
         ("QZX for her?", "safe", "Not answered: QZX (not recognised"),
-        ("aza and metformin?", "ddi", "Not answered: aza (may mean azathioprine or azacitidine, so it was not checked"),
+        (
+            "azt and metformin?",
+            "ddi",
+            "Not answered: azt (may mean zidovudine or azathioprine or aztreonam, so it was not checked",
+        ),
         ("metformin with CKD, eGFR 40, 500 mg BD for T2DM on HD?", "may", ""),
     ],
 )

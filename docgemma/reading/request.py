@@ -254,14 +254,16 @@ def _meant(reading: Reading, message: str, reader: Reader) -> str:
 
 
 def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
-    """Whether an entry is a question: "azithro 500 od 3/7?", where nobody is asked to prepare it ("would you please");
-    one without a command that ends in one, "paracetamol 1 g qds, happy?", and an order in any but a look-up: "heparin
-    5000 q8, she's on eliquis. give both?"."""
+    """Whether an entry is a question, "azithro 500 od 3/7?", or a wish, "she wants tramadol", where nobody is asked to
+    prepare it ("would you please"); one without a command that ends in a question, "paracetamol 1 g qds, happy?", and an
+    order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
     told = f" {plain(message)} "
     for phrase in listed("request_words", "no_commands"):
         told = told.replace(f" {phrase} ", " ")
     words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
+    if drugs and any(f" {phrase} " in told for phrase in listed("request_words", "considering")):
+        return True
     if not message.rstrip().endswith("?"):
         return False
     at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))

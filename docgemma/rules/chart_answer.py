@@ -23,7 +23,7 @@ from docgemma.rules.chart_entries import (
     section,
     to_weigh,
 )
-from docgemma.rules.derived import derived
+from docgemma.rules.derived import derived, in_other_unit
 from docgemma.rules.order_check import UNCHECKED, check_order_allergies
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
@@ -40,6 +40,7 @@ KINDS = {
     "meds": "No active medication is listed as: {}.",
 }  # fmt: skip
 ACTIVE_OF = "Active {} ({}): {}."  # a group of medicines, how many, and each
+NOT_WORKED_OUT = "A score is not worked out here: {}{}."
 NO_PROBLEM = "No problem is listed as: {}."
 
 
@@ -67,6 +68,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     for ask in asks:
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
             lines += section(ask, chart, today or date.today())
+    shown = [line for line in lines_of(chart, *RESULTS) if line.text in lines]
+    lines += filter(None, (in_other_unit(line, request["said"]) for line in shown))
     if listed("request_words", "trending") & set(plain(request["said"]).split()):
         single = [
             line.name for line in lines_of(chart, *RESULTS) if line.text in lines and not line.item.get("earlier")
@@ -209,6 +212,9 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     for score in missing:  # a score is not worked out; what of it is recorded is shown
         results_of = [text for measure, text in results if measure in parts_of(score)]
         lines += [*results_of, *(section("prob", chart, date.today()) if results_of else [])]
+        lacking = [part for part in parts_of(score) if part not in {measure for measure, _ in results}]
+        without = f"; not recorded of it: {', '.join(lacking)}" if lacking else ""
+        lines += [NOT_WORKED_OUT.format(score, without)] if parts_of(score) else []
     return [*lines, *told, *([f"{ABSENT}{', '.join(missing)}."] if missing else [])]
 
 

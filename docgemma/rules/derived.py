@@ -1,16 +1,41 @@
-"""Work out from a chart what it does not record as a result: weeks of pregnancy, creatinine clearance, BMI. Pure."""
+"""Work out from a chart what it does not record as a result: weeks of pregnancy, creatinine clearance, BMI, other
+units. Pure."""
 
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from docgemma.reading.terms import measure_named
+from docgemma.rules.chart_entries import Line
 from docgemma.rules.patient_state import PatientState, patient_state
+from docgemma.text.words import clinical, plain
 
 
 def derived(measure: str, chart: Mapping[str, Any], today: date) -> str:
     """A sentence on a measure of `data/clinical/measures.yaml` that can be worked out; "" where it cannot."""
     known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c}
     return known[measure](patient_state(chart, today)) if measure in known else ""
+
+
+def in_other_unit(line: Line, said: str) -> str:
+    """A result in the unit in which it is asked for, "hb in g/L?", its earlier values too; "" where none is."""
+    units, item, words = clinical("units"), line.item, f" {plain(said)} "
+    asked = {unit for unit, names in units["asked"].items() if any(f" {name} " in words for name in names)}
+    any_unit = any(f" {name} " in words for name in units["si"])
+    for row in units["converted"]:
+        mine = (row["measure"], row["from"]) == (measure_named(line.name), item.get("unit"))
+        if mine and (any_unit or row["to"] in asked):
+            dated = [item, *(item.get("earlier") or [])]
+            told = [_three(float(one["value"]) * row["by"]) + f" ({one['date']})" for one in dated]
+            return (
+                f"{line.name} in {row['to']}: about {'; '.join(told)}, worked out from {row['from']} (x {row['by']})."
+            )
+    return ""
+
+
+def _three(value: float) -> str:
+    """A number to three figures."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def _weeks(patient: PatientState) -> str:
