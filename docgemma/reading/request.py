@@ -27,6 +27,7 @@ TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 UNLIKE = 0.1  # of a change of the record that only a clause asks for
 CLAUSES = 5
+SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
@@ -255,20 +256,22 @@ def _meant(reading: Reading, message: str, reader: Reader) -> str:
 
 def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     """Whether an entry is a question, "azithro 500 od 3/7?", or a wish, "she wants tramadol", where nobody is asked to
-    prepare it ("would you please"); one without a command that ends in a question, "paracetamol 1 g qds, happy?", and an
-    order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
+    prepare it ("would you please"); one without a command that ends in a question, "paracetamol 1 g qds, happy?"; and
+    an order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
     told = f" {plain(message)} "
     for phrase in listed("request_words", "no_commands"):
         told = told.replace(f" {phrase} ", " ")
     words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
-    if drugs and any(f" {phrase} " in told for phrase in listed("request_words", "considering")):
+    asked_to = listed("request_words", "requesting") & set(words)
+    before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
+    if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
         return True
     if not message.rstrip().endswith("?"):
         return False
     at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))
     if drugs and at < max(drugs):
-        return not listed("request_words", "requesting") & set(words)
+        return not asked_to
     if drugs and not commands:
         return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
     return not commands and told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
