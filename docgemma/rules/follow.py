@@ -183,6 +183,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
+    if asks == {"allergy"} and request["meant"] == "asked" and drugs and about:
+        return ["may"]  # "wants rinvoq added, any issue"
     if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
         return unique([*request["asks"], "labs"])  # "thyroid alright?"
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
@@ -221,7 +223,10 @@ def corrected(request: Request, last: Request) -> Request:
         new["orders"] = [*last["orders"][:-1], _changed_order(last["orders"][-1], request)]
     if last["allergies"] and "allergy" in last["asks"] and (details or drug or request["allergies"]):
         changes = {name: details[name] for name in ("reaction", "severity") if name in details}
-        given = request["allergies"][0] if request["allergies"] else {"substance": drug["said"] if drug else ""}
+        words = plain(request["said"]).split()
+        meant = len(words) <= BRIEF or listed("request_words", "correcting") & set(words)
+        said = drug["said"] if drug and meant else ""  # not of "change her mtx to monday"
+        given = request["allergies"][0] if request["allergies"] else {"substance": said}
         given = {name: value for name, value in given.items() if value}
         new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
     if last["notes"] and "note" in last["asks"] and not request["notes"]:
@@ -261,6 +266,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     changes: dict[str, Any] = {}
     if request["orders"]:
         changes = {name: value for name, value in request["orders"][0].items() if value}
+        if changes["how"] == "unknown":  # "change hers to alternate days" names no drug
+            changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
     elif request["drugs"]:
         drug = request["drugs"][-1]
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
