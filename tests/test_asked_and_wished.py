@@ -16,7 +16,7 @@ import pytest
         ("code status on moreau?", "No resuscitation status is recorded in this chart, which does not mean"),
         ("aza with febuxostat for wang, ok?", "Contraindicated: azathioprine for Xiaoming Wang."),
         ("mahmood refusing meds 3/7, restart clozapine?", "restart with 12.5 mg once or twice daily and titrate again"),
-        ("is the dose of apixaban right for tanaka", "reduced with 2 of: 80 years or older; 60 kg or less; creatinine 1.5"),
+        ("is the dose of apixaban right for tanaka", "reduced with 2 of: 80 years or older; 60 kg or less"),
     ],
 )  # fmt: skip
 def test_what_was_asked_is_told_or_said_not_to_be_there(offline_agent, said: str, told: str) -> None:
