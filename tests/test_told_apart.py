@@ -24,6 +24,61 @@ def test_one_is_told_from_namesakes_by_what_is_said(offline_agent, message, born
 
 
 @pytest.mark.parametrize(
+    ("message", "born"),
+    [
+        ("james wilson the coeliac lad, last ttg", "2001-12-05"),
+        ("the james wilson w afib on warf - last inr n target", "1949-02-11"),
+        ("wilson james, rpt request sertraline + omep from lloyds. last review when", "1985-07-30"),
+        ("young james wilson T1DM fasting for am list, skip his lantus tonight?", "2001-12-05"),
+        ("t1 coeliac wilson, 01. weight & hba1c", "2001-12-05"),
+        ("ibuprofen ok for james wilson, hes on warfarin", "1949-02-11"),
+        ("can james wilson take ibuprofen with his coumadin?", "1949-02-11"),
+        ("hba1c for the wilson who has t1dm", "2001-12-05"),
+        ("wilson heart failure, nt-probnp", "1949-02-11"),
+    ],
+)
+def test_one_is_told_from_namesakes_by_what_is_said_in_passing(offline_agent, message, born):
+    done = offline_agent.ask(message)
+    assert "James Wilson, male, born " + born in done["answer"] and "Which one" not in done["answer"]
+    assert not done["pending_write"]
+
+
+def test_a_later_message_answers_the_question(offline_agent):
+    first = offline_agent.ask("james wilson - weight?")
+    done = offline_agent.ask("hes got giardia, cipro ok with his lantus?", thread=first["thread"])
+    assert "Patient: James Wilson, male, born 2001-12-05" in done["answer"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "can james wilson have warfarin?",
+        "start warfarin for james wilson",
+        "can james wilson go on warfarin",
+        "cardio want james wilson on warfarin, bp",
+        "wilson, should he be on warfarin",
+        "james wilson on warfarin or apixaban?",
+        "wilson warfarin dose?",
+        "wilson AF?",
+        "does wilson have AF",
+        "wilson new AF, anticoagulation?",
+        "hypertension or AF wilson? k",
+        "james wilson coeliac screen",
+        "james wilson with AF on sertraline, bp",  # fits nobody
+        "old james wilson T1DM hba1c",
+        "james wilson, her lantus dose?",
+        "james wilson, wife on warfarin, bp",
+        "save a note for james wilson on warfarin: seen in clinic",
+        "amox 500 tds for james wilson, hes on warfarin, prescribe",
+    ],
+)
+def test_what_is_asked_ordered_doubted_or_contradicted_chooses_nobody(offline_agent, message):
+    done = offline_agent.ask(message)
+    assert not done["pending_write"] and done["status"] == "needs_clarification"
+    assert "Which one did you mean" in done["answer"]
+
+
+@pytest.mark.parametrize(
     "message",
     [
         "is wilson on warfarin?",  # asked, not described

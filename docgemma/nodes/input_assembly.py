@@ -203,15 +203,20 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     is named ("and the sertraline one?"), of those who were asked about, or of the open patient's namesakes."""
     active, question = state.get("active_patient"), state.get("clarification")
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
+    writes = set(request["asks"]) & set(WRITES) or request["orders"] or len(request["unclear"]) > 1
     for name in request["unclear"] or ([] if request["patients"] else [""]):
-        said = described.description(message, name, not set(request["asks"]) & set(WRITES))
-        said = said or described.description(message, "")  # "wilson's inr? the warfarin one"
-        people = find_people(name or asked, context.store) if said and (name or asked) else []
+        said = described.description(message, name) or described.description(message, "")  # "the warfarin one"
+        passing = described.in_passing(message, name, request["drugs"]) if not writes and (name or question) else ""
+        people = find_people(name or asked, context.store) if (said or passing) and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
         ordered = any(plain(order["said"]) in plain(said) for order in request["orders"])  # describes nobody
-        if not ordered and (who := described.described(said, charts, context.drugs, bool(name))):
-            one = next(person for person in people if person.id == who)
-            meant = PatientRef(id=who, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
+        who = None if ordered else described.described(said, charts, context.drugs, bool(name))
+        taken = {one: {**chart, "allergies": []} for one, chart in charts.items()}  # "his codeine" is no allergy
+        who = who or (described.described(passing, taken, context.drugs) if passing else None)
+        one = next((person for person in people if person.id == who), None)
+        if one and (said or not clarify.other_sex(message, one.sex)):
+            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
+            meant["said"] = name or (asked if question else "")
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request

@@ -68,7 +68,8 @@ def read_request(
     marked = _without_names(marked, [link for link in people if link.candidates], drugs)
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
-    other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in everyday()]  # "MRONJ"
+    known = {*everyday(), *said_for("conditions")}  # "MRONJ", "coeliac"
+    other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in known]
     linked = [link for link in linked if not (link.how == "unknown" and link in other)]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing

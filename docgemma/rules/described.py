@@ -1,12 +1,13 @@
 """Tell one patient from namesakes by what is said of them: birth, age, a problem, a medicine, an allergy. Pure."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from docgemma.reading.drugs import said_for
 from docgemma.text.births import MONTHS, read_births
 from docgemma.text.drugs import DrugNames
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import listed, names, phrases_in, plain
 
 BY_AGE = ("older", "younger")  # lists of words that choose by age
 MODIFIERS = 3  # words before a name that may describe
@@ -26,9 +27,9 @@ def leading(text: str) -> tuple[str, str]:
     return text[:end].strip(), text[end:].strip()
 
 
-def description(message: str, name: str, bare: bool = False) -> str:
+def description(message: str, name: str) -> str:
     """How a message tells somebody from their namesakes: "the warfarin Wilson", "Wilson, the one with HFrEF"; without
-    a name "the sertraline one". `bare`: so does "wilson with AF", where the message neither asks whether he has it."""
+    a name "the sertraline one"."""
     before, found, after = message.partition(name or " one")
     words = [] if before.strip()[-1:] in (*",.;:?!",) else before.split()[-MODIFIERS:]
     lower = [word.casefold() for word in words]
@@ -46,11 +47,27 @@ def description(message: str, name: str, bare: bool = False) -> str:
     behind = clause.replace("’", "'").split()
     if aged := _aged(behind):
         return " ".join([*told, *behind[:aged]]).strip(EDGES)
-    asked = listed("request_words", "asking") & set(plain((_clauses(before) or [""])[-1]).split())
-    alone = not before.strip() and plain(after) == plain(clause)  # "wilson on warfarin?" asks whether he is
-    if clause.startswith(("the ", "(")) or (bare and not asked and not alone and _describes(clause)):
-        told = [*told, *behind]
-    return " ".join(told).strip(EDGES)
+    return " ".join([*told, *(behind if clause.startswith(("the ", "(")) else [])]).strip(EDGES)
+
+
+def in_passing(message: str, name: str, drugs: Sequence[dict[str, Any]]) -> str:
+    """What a message says by the way of whom it names: his problems, beside the name, and the `drugs` that it calls
+    his: "wilson T1DM, fasting, skip his lantus?". What is asked, doubted or denied says nothing, nor does age alone."""
+    before, _, after = message.partition(name) if name else ("", "", "")
+    ahead, behind = (_clauses(before) or [""])[-1], after.lstrip(" ,(")
+    relatives = listed("request_words", "others") - listed("request_words", "colleagues")
+    if excludes(ahead) or relatives & set(plain(message).split()):
+        return ""
+    year = [behind[:2]] if behind[:2].isdecimal() and behind[2:3] in (*EDGES,) else []  # "wilson, 01. weight"
+    near = plain(ahead + (_clauses(behind[3 * len(year) :]) or [""])[0])
+    by_age = listed("request_words", *BY_AGE)
+    known = {*by_age, *said_for("conditions"), *(one["name"] for one in said_for("conditions").values())}
+    told = phrases_in(near, [(phrase, phrase) for phrase in sorted(known, key=len, reverse=True)])[0]
+    questions = ("asking",) if _describes(after) else ("asking", "questioning")  # "does wilson with AF", not "have AF"
+    doubted = listed("request_words", "doubting", "beginning", *questions) & set(near.split())
+    doubted |= {one for one in told if {f"{one}?", f"?{one}"} & set(message.casefold().split())}
+    said = [*([] if doubted else told), *_owned(message, drugs)]
+    return " ".join([*said, *year]) if set(said) - by_age else ""
 
 
 def described(
@@ -115,6 +132,20 @@ def _describes(clause: str) -> bool:
     """Whether a clause goes on with who is meant: "with AF", "the one on warfarin", "born 1949", "in his 70s"."""
     words = clause.casefold().split()
     return bool(_aged(words) or (words and words[0].strip(EDGES) in listed("request_words", "describing")))
+
+
+def _owned(message: str, drugs: Sequence[dict[str, Any]]) -> list[str]:
+    """The drugs that a message says are taken: "rpt request sertraline + omep", "his lantus", not "can he go on"."""
+    said, end = list[str](), 0
+    unsure = listed("request_words", "asking", "questioning", "beginning", "going", "excluding")
+    for drug in drugs:
+        before, _, after = message[end:].partition(drug["said"])
+        words = plain((_clauses(before) or [""])[-1]).split()
+        his = listed("request_words", "owning") & set(words[-2:]) and not excludes(" ".join(words))
+        taken = listed("request_words", "taken_by") & set(words[-1:]) and after[:1] != "?" and not unsure & set(words)
+        if his or taken or (said and plain(before) in listed("request_words", "joining")):
+            said, end = [*said, drug["name"].casefold()], len(message) - len(after)
+    return said
 
 
 def _aged(words: list[str]) -> int:
