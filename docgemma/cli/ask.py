@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, Model, parse_changes, print_json, progress, quick_start
+from docgemma.cli.shared import AsJson, Model, parse_changes, print_json, progress, quick_start, stoppable
 from docgemma.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ def ask(
     with _agent(graph, model) as agent:
         from docgemma.cli.screen import Screen, settle
 
-        with closing(Screen()) as screen:
+        with closing(Screen()) as screen, stoppable() as stop:
             tell = None if as_json else screen.event
             if question is not None:
-                result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell)
+                result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=tell, stop=stop)
                 if decision and result["pending_write"]:
-                    result = agent.decide(result["thread"], *decision, reason, on_event=tell)
+                    result = agent.decide(result["thread"], *decision, reason, on_event=tell, stop=stop)
             elif decision:
-                result = agent.decide(thread or "", *decision, reason, on_event=tell)
+                result = agent.decide(thread or "", *decision, reason, on_event=tell, stop=stop)
             else:
-                result = agent.proceed(thread or "", on_event=tell)
+                result = agent.proceed(thread or "", on_event=tell, stop=stop)
             if result["pending_write"] and not as_json and sys.stdin.isatty():
                 result = settle(agent, result, screen)
     if as_json:

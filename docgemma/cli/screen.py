@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docgemma.agent import Agent, Decision
-from docgemma.cli.shared import parse_changes
+from docgemma.cli.shared import parse_changes, stoppable
 from docgemma.cli.terminal import Terminal
 from docgemma.errors import DocGemmaError, UsageError
 from docgemma.report import approval_text, model_calls, source_line
@@ -102,7 +102,10 @@ def talk(agent: Agent, thread: str | None, image: Path | None, patient: str | No
     screen.out.print(f"DocGemma ({agent.llm.name}). Ask a clinical question; an empty line ends the talk.")
     while question := _read("\n> ").strip():
         try:
-            result = agent.ask(question, thread=thread, image=image, patient=patient, on_event=screen.event)
+            with stoppable() as stop:
+                result = agent.ask(
+                    question, thread=thread, image=image, patient=patient, on_event=screen.event, stop=stop
+                )
             result = settle(agent, result, screen)
         except KeyboardInterrupt:
             screen.close()

@@ -3,8 +3,10 @@
 import gc
 import json
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Optional
 
@@ -61,3 +63,19 @@ def quick_start() -> Iterator[None]:
     finally:
         if collected:
             gc.enable()
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Stop with Ctrl-C what an agent runs within, at the next word of its model; the graph waits for its threads."""
+    stopped = threading.Event()
+
+    def interrupt(*given: Any) -> None:
+        stopped.set()
+        signal.default_int_handler(*given)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stopped.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -188,13 +188,14 @@ def _warned(question: Clarification, context: Context) -> list[str]:
 def _written(prompt: Prompt, keep: Callable[[str], str], runtime: Runtime[Context]) -> tuple[str, list[dict[str, Any]]]:
     """What is kept of the model's prose, shown sentence by sentence; and the calls it cost."""
 
-    def show(text: str) -> None:
+    stream = SentenceStream(keep, lambda text: runtime.stream_writer({"type": "token", "text": text}))
+
+    def hear(piece: str) -> None:
         if runtime.context.stop():
             raise StoppedError("Stopped.", hint="Ask again, or ask something else.")
-        runtime.stream_writer({"type": "token", "text": text})
+        stream(piece)
 
-    stream = SentenceStream(keep, show)
-    done = runtime.context.llm.text(prompt, generation("synthesize"), node="synthesize", on_token=stream)
+    done = runtime.context.llm.text(prompt, generation("synthesize"), node="synthesize", on_token=hear)
     return stream.finish(), [call.as_dict() for call in done.calls]
 
 
