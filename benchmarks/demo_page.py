@@ -22,9 +22,11 @@ from typing import Any
 
 from common import Report, middle, prepared, say, spread
 
-from data.film.kit.stage import AT_REST, Stage, browser
+from docgemma.paths import kit
 
 ROOT = Path(__file__).parents[1]
+stage_of = kit("film", "stage")
+AT_REST, browser = stage_of.AT_REST, stage_of.browser
 
 QUESTIONS = {
     "a label": "Check FDA warnings for dofetilide",
@@ -75,7 +77,7 @@ def timed(page: Any, action: Any, *until: tuple[str, int]) -> list[float]:
     return found
 
 
-def turn(stage: Stage, question: str) -> list[float]:
+def turn(stage: Any, question: str) -> list[float]:
     page = stage.page
     page.locator("#dg-composer textarea").fill(question)
     said, answers = page.locator(".dg-said").count(), page.locator(".dg-answer").count()
@@ -101,7 +103,7 @@ def main() -> None:
         for repeat in range(given.repeats + 1):  # the first one is not counted: the server makes its caches
             say(f"{repeat} of {given.repeats}, load {os.getloadavg()[0]:.1f}")
             context = chromium.new_context(viewport={"width": 1280, "height": 900})
-            stage = Stage(context.new_page(), url)
+            stage = stage_of.Stage(context.new_page(), url)
             for wait in ("page usable, first visit", "page usable"):
                 quiet(given.load)
                 load = running()
