@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import sys
 
 import pytest
 
 from docgemma import paths
 from docgemma.paths import data_file
 
-KIT = data_file("natural", "kit")
 SET = """voice: night nurse (role played, no clinician took part)
 cases:
   - {id: zz-001, ask: "k+ for garcia?", expected: "4.1"}
@@ -29,12 +27,8 @@ def turn(case, question, failed=()):
 
 
 @pytest.fixture
-def kit(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(KIT), *sys.path])
-    import material
-    import record
-
-    return material, record
+def kit():
+    return paths.kit("natural", "material"), paths.kit("natural", "record")
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from docgemma.nodes.write_findings import order_findings
 from docgemma.reading.drugs import said_for
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
-from docgemma.rules.lead import OPTIONS
-from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, Finding
+from docgemma.rules.lead import OPTIONS, VERDICTS
+from docgemma.rules.order_check import MODERATE, Finding
 from docgemma.state import AgentState
 from docgemma.text.words import clinical, plain
 
-WORDS = {CONTRAINDICATED: "contraindicated", MAJOR: "warning", MODERATE: "caution"}
+WORDS = {rank: verdict.casefold() for rank, verdict in VERDICTS.items()}
 NONE = "no finding (which does not prove that it suits)"
 DECISION = "Others were not checked; which one to give is a clinician's decision."
 FEW, TRIED = 8, 16

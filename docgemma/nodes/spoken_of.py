@@ -15,8 +15,8 @@ from docgemma.text.words import listed, plain
 def of_several(request: Request, last: Request, state: AgentState) -> Request:
     """The request after one about several patients: with the one who is meant, else with all of them: the patient who
     is open is not more meant than another. Whom an entry or "him" is for is then asked."""
-    about = patients_meant({**state, "request": request, "tool_results": []})
-    if len(last["patients"]) < 2 or request["patients"] or request["unclear"] or not about or "fix" in request["asks"]:
+    others = request["patients"] or request["unclear"] or "fix" in request["asks"]
+    if others or len(last["patients"]) < 2 or not patients_meant({**state, "request": request, "tool_results": []}):
         return request
     said = request["said"]
     for note in request["notes"]:
@@ -33,12 +33,12 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
     """A question back where a pronoun does not fit the sex of the patient who is open and nobody is named, or a title
     or pronoun that of the one for whom an entry is ordered; and where one of those spoken of before is meant."""
     active, said, asks = state.get("active_patient"), state["message"], set(request["asks"])
-    people = list(filter(None, (context.store.patient(one["id"]) for one in request["patients"])))
+    asked = request["patients"] if asks & set(WRITES) or len(request["patients"]) > 1 else []  # a look-up reads nobody
+    people = list(filter(None, (context.store.patient(one["id"]) for one in asked)))
     if len(people) == 1 and asks & set(WRITES) and request["meant"] == "ordered":
         words = clarify.other_sex(said, people[0].sex, request["patients"][0]["said"], "note" in asks)
-        question = (
-            f"{people[0].label} is recorded as {people[0].sex}, and the message says “{min(words, default='')}”. "
-        )
+        sex, word = people[0].sex, min(words, default="")
+        question = f"{people[0].label} is recorded as {sex}, and the message says “{word}”. "
         question += "Is this who is meant? Say yes, or give a name or an ID."
         return _whom(question, people, said) if words else None
     pointed, named = _points_back(request, state.get("request")), request["patients"] or request["unclear"]

@@ -102,7 +102,7 @@ def options(field: str, steps: list[Step], state: AgentState) -> list[Any] | Non
     """The values that an argument may take, as linked or said; [] asks for it, None leaves it to be composed."""
     given = [step.args[field] for step in steps[:1] if step.args.get(field)]
     if field in LISTS:
-        return given[0] if given else known.unique([*known.drugs(state), *known.chart_medications(state)])
+        return given[0] if given else known.unique([*known.drugs(state), *known.in_charts(state, "medications")])
     if field == "patient_id":
         return given or patient_ids(state)
     if field in ("drug_name", "medication_name"):

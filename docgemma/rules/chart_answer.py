@@ -71,9 +71,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     shown = [line for line in lines_of(chart, *RESULTS) if line.text in lines]
     lines += filter(None, (in_other_unit(line, request["said"]) for line in shown))
     if listed("request_words", "trending") & set(plain(request["said"]).split()):
-        single = [
-            line.name for line in lines_of(chart, *RESULTS) if line.text in lines and not line.item.get("earlier")
-        ]
+        single = [line.name for line in shown if not line.item.get("earlier")]
         lines += [f"No earlier value is recorded: {', '.join(single)}."] if single else []
     lines += _said_elsewhere(request, chart)
     lines += [] if RESULTS & served else _followed(request["said"], chart)

@@ -13,7 +13,7 @@ from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import begun_with, listed, names, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
@@ -141,9 +141,8 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
 def _asks(said: str) -> bool:
     """Whether a message asks something itself, or what became of an entry: "so what's saved now"; "had hives" is no
     question."""
-    begun = [word for word in plain(said).split() if word not in listed("request_words", "opening")][:1]
     entered = names(listed("request_words", "entered"), said) or said.rstrip().endswith("?")
-    return entered or bool(listed("request_words", "interrogative") & set(begun))
+    return entered or (begun_with(plain(said).split()) in listed("request_words", "interrogative"))
 
 
 def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:

@@ -10,7 +10,7 @@ from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import begun_with, listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
@@ -155,11 +155,10 @@ def _own_subject(request: Request) -> bool:
 def _of_stopping(request: Request) -> bool:
     """Whether it is asked if something that is taken is stopped: "so does he stop it", "stop hers 5 days before?"."""
     words, asks = plain(request["said"]).split(), set(request["asks"])
-    begun = next((word for word in words if word not in listed("request_words", "opening")), "")
     back = {*listed("request_words", "back"), "hers", "his"} & set(words)
     it = [back, listed("request_words", "halting") & set(words)]
     other = {"you", "u", "please", "pls"} & set(words) or request["drugs"] or request["orders"] or len(words) > 12
-    whether = begun in listed("request_words", "questioning") or request["said"].endswith("?")
+    whether = begun_with(words) in listed("request_words", "questioning") or request["said"].endswith("?")
     return bool(all(it) and whether and not other and asks <= UNSAID | {"change", "meds", "may"})
 
 

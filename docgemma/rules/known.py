@@ -38,8 +38,8 @@ def drugs(state: AgentState) -> list[str]:
     return unique([*(item["name"] for item in named), *opened])
 
 
-def chart_medications(state: AgentState, part: str = "medications") -> list[str]:
-    """Active medications of the charts read in this turn; active entries of another part, "conditions"."""
+def in_charts(state: AgentState, part: str) -> list[str]:
+    """Names of the active entries of a part ("medications", "conditions") of the charts read in this turn."""
     listed = [entry for item in charts(state) for entry in item["result"].get(part) or []]
     return unique(str(entry["name"]) for entry in listed if entry.get("active", True) and entry.get("name"))
 

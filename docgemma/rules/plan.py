@@ -148,7 +148,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     checked = "may" in asks or bool(considered)
     if not names and "safe" in asks:  # "what is she anticoagulated with, and its boxed warning?"
         kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
-        names = [name for name in known.chart_medications(state) if any(named_in(kind, name) for kind in kinds)]
+        names = [name for name in known.in_charts(state, "medications") if any(named_in(kind, name) for kind in kinds)]
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     if "lit" in asks:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
@@ -162,7 +162,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
 def _interactions(state: AgentState, request: Request, names: list[str], checked: bool) -> list[Step]:
     """Everything named with everything active; for a check, once the chart says what that is."""
     asks = set(request["asks"])
-    active = known.chart_medications(state)
+    active = known.in_charts(state, "medications")
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
@@ -203,7 +203,7 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
     named = [private(name, request, state.get("active_patient")) for name in request["conditions"]]
     known_as = said_for("conditions")
     short = [known_as[word]["name"] for word in plain(request["said"]).split() if word in known_as]
-    problems = known.chart_medications(state, "conditions")[:MAX_PROBLEMS]
+    problems = known.in_charts(state, "conditions")[:MAX_PROBLEMS]
     wanted = request["trials"] or named or short or problems or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     found = {same(item["args"]) for item in known.made(state, "find_clinical_trials") if item["empty"]}

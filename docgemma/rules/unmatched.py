@@ -6,7 +6,7 @@ from docgemma.reading.drugs import said_for, spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
 from docgemma.state import Request
 from docgemma.text.said import clauses
-from docgemma.text.words import clinical, listed, names, plain
+from docgemma.text.words import begun_with, clinical, listed, names, plain
 
 # lists of synonyms: what they hold is served by what it stands for
 SERVED = ("beyond", "judgements", "stated", "immunizations", "medications", "notes", "social")
@@ -44,9 +44,8 @@ def _stands(words: Sequence[str], stems: Collection[str]) -> bool:
 
 def _asks(clause: str, message: str) -> bool:
     """Whether a clause is a question: by its mark, or by the word that it begins with."""
-    begun = next((word for word in _words(clause) if word not in listed("request_words", "opening")), "")
     marked = message.partition(clause)[2].lstrip().startswith("?")
-    return marked or begun in listed("request_words", "questioning")
+    return marked or begun_with(_words(clause)) in listed("request_words", "questioning")
 
 
 def _called_otherwise(clause: str, told: str) -> bool:

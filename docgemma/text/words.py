@@ -78,3 +78,8 @@ def phrases_in(folded: str, known: Iterable[tuple[str, T]]) -> tuple[list[T], st
             places.append((at, value))
             left = left.replace(f" {phrase} ", f" {';' * len(phrase)} ")
     return [value for _, value in sorted(places, key=lambda place: place[0])], left.replace(";", " ")
+
+
+def begun_with(words: Iterable[str]) -> str:
+    """The word that a message begins with, behind "and" or "ok"; "" where there is none."""
+    return next((word for word in words if word not in listed("request_words", "opening")), "")

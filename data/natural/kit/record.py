@@ -18,10 +18,9 @@ from typing import Any
 from docgemma.errors import DocGemmaError
 from docgemma.experiments.cases import Case, load_cases
 from docgemma.experiments.statistics import wilson
-from docgemma.paths import data_file
+from docgemma.paths import data_file, kit
 
-sys.path.insert(0, str(Path(__file__).parent))
-from show import saved
+saved = kit("natural", "show").saved
 
 GRADES = "ABCDE"
 
