@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 1_599), ("rules", 4_842), ("", 34_201)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 1_619), ("rules", 4_901), ("", 34_328)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 

@@ -48,7 +48,7 @@ def order(drug: str, dose: str = "", frequency: str = "once daily", notes: str =
         # products with a slash between their ingredients
         (allergic("penicillin"), order("Unasyn"), "penicillins"),
         (allergic("penicillin"), order("Timentin"), "penicillins"),
-        (allergic("amoxicillin"), order("Talicia"), "same drug"),
+        (allergic("amoxicillin"), order("Talicia"), "Talicia contains amoxicillin"),
         (allergic("ibuprofen"), order("Excedrin"), "NSAIDs"),
         (allergic("ibuprofen"), order("Vimovo"), "NSAIDs"),
         (allergic("doxycycline"), order("Pylera"), "tetracyclines"),

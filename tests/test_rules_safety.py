@@ -54,7 +54,7 @@ def test_an_order_that_nothing_speaks_against_has_no_findings():
     [
         ("amoxicillin", "amoxicillin", "is the same drug"),
         ("Tylenol", "paracetamol", "is the same drug"),
-        ("Augmentin", "Amoxicillin 500 MG Oral Capsule", "is the same drug"),
+        ("Augmentin", "Amoxicillin 500 MG Oral Capsule", "contains amoxicillin"),
         ("amoxicillin", "penicillin", "same class (penicillins)"),
         ("Augmentin", "Penicillin V", "same class (penicillins)"),
         ("ampicillin", "PCN", "same class (penicillins)"),
@@ -271,7 +271,7 @@ def test_every_ingredient_of_every_product_is_compared():
     products = [name for name in every_name() if len(dictionary().ingredients(name)) > 1]
     for name in products:
         for part in ingredients(name, dictionary()):
-            if "same drug" not in " ".join(of_allergies(name, [allergy(part)])):
+            if not any(said in " ".join(of_allergies(name, [allergy(part)])) for said in ("same drug", "contains ")):
                 missed.append((name, part))
     assert len(products) > 300
     assert len(missed) <= 10, missed  # vaccines and peptides whose parts are no names: "types 6"

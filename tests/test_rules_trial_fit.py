@@ -28,10 +28,10 @@ def trial(summary: str, condition: str = "Chronic kidney disease") -> dict:
 @pytest.mark.parametrize(
     ("summary", "born", "told"),
     [
-        ("Adults with albuminuria.", "1977-11-11", "age 18 or older, the patient is 49: fits; "),
+        ("Adults with albuminuria.", "1977-11-11", "age 18 or older, the patient is 49: within; "),
         ("Adults aged 40 years or older.", "1995-01-01", "age 40 or older, the patient is 31: does not fit; "),
         ("Adolescents aged 12 to 17 years.", "1977-11-11", "age 12 to 17, the patient is 49: does not fit; "),
-        ("Adolescents and adults with crises.", "2013-12-01", "age 12 or older, the patient is 12: fits; "),
+        ("Adolescents and adults with crises.", "2013-12-01", "age 12 or older, the patient is 12: within; "),
         ("Adults.", "", "age 18 or older, the patient's is not recorded; "),
         ("Children and adults.", "1977-11-11", ""),
     ],

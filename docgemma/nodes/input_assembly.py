@@ -17,6 +17,7 @@ from docgemma.reading.terms import said_in
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
+from docgemma.rules.refusal import any_rejected
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import listed, names, plain
@@ -92,7 +93,9 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = known.ordered(known.request(state))
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
-    if not waiting and "fix" in request["asks"] and recorded_before(state) and not request["patients"]:
+    altered = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
+    fixes = not waiting and "fix" in request["asks"] and not request["patients"]
+    if fixes and (recorded_before(state) or altered):
         return known.replaced(request, asks=["change"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture

@@ -22,7 +22,6 @@ from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 MAX_LINES = 5
 MAX_PAIRS = 4
-LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 MAX_MEDICINES = 12
 
 
@@ -33,7 +32,6 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     asks = set(request["asks"])
     fragments, against = _of_results(request)
     stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks else []
-    listed = asks & LISTED or not asks
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]
@@ -46,7 +44,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
             *_situations(state, chart, active, context),
             *([f"What labels of the active medicines say: {'; '.join(lines)}."] if lines else []),
             *([f"Labels on stopping: {'; '.join(stops)}."] if stops else []),
-            *(standing_interactions(chart, context)[:MAX_PAIRS] if listed else []),
+            *standing_interactions(chart, context)[:MAX_PAIRS],
         ]
     return found
 
@@ -117,6 +115,14 @@ def _lines(medicine: str, fragments: list[str], context: Context, against: list[
     told = ((kind, text.rstrip(".")) for kind, texts in parts.items() for text in texts
             if names(wanted.get(kind, fragments), text))  # fmt: skip
     return [f"{medicine} ({kind}): {text}" for kind, text in told][:2]
+
+
+def warnings_of_taken(chart: dict[str, Any], context: Context) -> list[str]:
+    """A line for each active medicine: what its label warns of, the boxed warning first."""
+    active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
+    labels = ((name, label_of(name, context)) for name in active)
+    told = ((name, [label.boxed_warning or "", *label.warnings]) for name, label in labels if label)
+    return [f"{name}: {'; '.join(text.rstrip('.') for text in texts if text)}." for name, texts in told if any(texts)]
 
 
 def label_of(medicine: str, context: Context) -> DrugLabel | None:

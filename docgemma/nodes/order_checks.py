@@ -22,11 +22,14 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     request = known.request(state)
     asked = set(request["asks"])
     checked = asked & {"may"} or (request["meant"] in ("asked", "unsure", "refused") and request["orders"])
-    about = checked or (known.drugs(state) and asked & {"safe", "ddi"})
+    about = checked or (known.drugs(state) and asked & {"safe", "ddi", "change"})
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
         named, active = _considered(state, item["result"], context), item["result"]["medications"]
+        if "change" in asked and not checked:  # "wants back on yaz": what is not taken is new
+            now = active_ingredients(item["result"], context.drugs)
+            active, named = [], [order for order in named if not ingredients(order[0], context.drugs) <= now]
         taken = [(entry["name"], "", "", "") for entry in active if entry["active"] and not named]
         for drug, dose, often, said in named or taken:
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}

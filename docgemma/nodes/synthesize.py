@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from docgemma.errors import StoppedError
 from docgemma.llm.base import Prompt
 from docgemma.nodes.context import Context
-from docgemma.nodes.medicine_labels import medicine_effects
+from docgemma.nodes.medicine_labels import medicine_effects, warnings_of_taken
 from docgemma.nodes.options import options_checked
 from docgemma.nodes.order_checks import order_checks
 from docgemma.nodes.write_card import as_card
@@ -19,13 +19,15 @@ from docgemma.rules.alarms import URGENT, alarms_told
 from docgemma.rules.answer import compose
 from docgemma.rules.direct import direct_reply
 from docgemma.rules.grounding import ground, without_instructions
-from docgemma.rules.layout import Answer
+from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
+from docgemma.rules.unmatched import left_open
 from docgemma.state import AgentState, Clarification, Exchange
 from docgemma.text.quoted import quotations, shortened
 
 KEPT_TURNS = 8
+TAKEN = "What labels of the active medicines warn of"
 MIN_WORDS = 3  # less than that says nothing; the evidence does
 GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked against a source.)"
 
@@ -118,7 +120,13 @@ def answer_by_code(state: AgentState, context: Context) -> Answer:
     checks, effects = order_checks(state, context), medicine_effects(state, context)
     for chart in (item["result"] for item in known.charts(state)):
         effects.setdefault(chart["patient"]["id"], []).extend(options_checked(state, chart, context))
-    return compose(state, context.drugs, checks, reply.definition, effects)
+    answer = compose(state, context.drugs, checks, reply.definition, effects)
+    if not (left_open(state, answer.plain) and len(charts := known.charts(state)) == 1):
+        return answer
+    told = [
+        Fact(line, TAKEN, cite=number(charts[0], state)) for line in warnings_of_taken(charts[0]["result"], context)
+    ]
+    return answer._replace(blocks=[*answer.blocks, *unique([told])])
 
 
 def evidence(state: AgentState, composed: str = "") -> list[str]:

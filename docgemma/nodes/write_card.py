@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.knowledge.drug_rules import doses_of
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
-from docgemma.rules.dose_rows import route_of
+from docgemma.rules.dose_rows import Row, route_of
 from docgemma.rules.order_check import MODERATE, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
@@ -71,9 +71,7 @@ def pending_write(
 def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
     """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg; a small
     one that is none, of a drug that is swallowed, as tablets: "sando-K two". `said`: what else the order says."""
-    rows = [row for part in ingredients(drug, context.drugs) for row in doses_of(part)]
-    ranges = [row["single"] for row in rows if "single" in row]
-    units = {end.partition(" ")[2] for ends in ranges for end in ends}
+    rows, ranges, units = _usual(drug, said, context)
     if len(units) != 1 or not is_bare(dose):
         return dose
     number = Decimal(NUMBER_WORDS.get(dose.casefold(), dose))
@@ -83,6 +81,15 @@ def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
     swallowed = "oral" in routes <= SWALLOWED and route_of(said) in ("", "oral") and units <= SOLID
     few = swallowed and number in range(1, TABLETS + 1)
     return f"{number} tablet{'s' * (number > 1)}" if few else dose
+
+
+def _usual(drug: str, said: str, context: Context) -> tuple[list[Row], list[Any], set[str]]:
+    """The dose rows of a drug by the route that is said, or by mouth; the ranges of single doses, and their units."""
+    rows: list[Row] = [row for part in ingredients(drug, context.drugs) for row in doses_of(part)]
+    route = route_of(said) or ("oral" if any(row.get("route") == "oral" for row in rows) else "")
+    rows = [row for row in rows if row.get("route", route) == route] or rows  # "cipro 500" is no eye drop
+    ranges = [row["single"] for row in rows if "single" in row]
+    return rows, ranges, {end.partition(" ")[2] for ends in ranges for end in ends}
 
 
 def is_bare(dose: str) -> bool:
@@ -120,7 +127,9 @@ def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None
     patient = patient_state(chart_data(stored), date.today()) if stored else UNKNOWN
     if not patient.weight:
         return None
-    unit, (_, _, day) = amount[len(number) :], patient.results["weight"]
+    units = _usual(args["medication_name"], args.get("notes") or "", context)[2]
+    unit = amount[len(number) :] or ("".join(units) if len(units) == 1 else "")  # "15/kg"
+    _, _, day = patient.results["weight"]
     total = f"{float(number) * patient.weight:.1f}".removesuffix(".0")
     return f"{total} {unit}", f"{number} {unit}/kg at {patient.weight:g} kg ({day})"
 

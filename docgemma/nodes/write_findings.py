@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from docgemma.errors import StoreError
+from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
@@ -45,6 +46,7 @@ from docgemma.tools.records import active_ingredients, chart_data
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
+WITHIN = "; the maximum is "  # of a dose that is not above it
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
@@ -107,20 +109,30 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
 
 def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:
     """The boxed warning of the ordered drug, but where it is of another form: tablets of phenytoin have none."""
-    label = label_of(args["medication_name"], context)
-    box = clip(label.boxed_warning.rstrip("."), BOX) if label else ""
-    form, route = (route_of(text) for text in (box.partition(":")[0], " ".join(map(str, args.values()))))
-    if not label or not box or ("no boxed warning" in box and form != (route or "oral")):
-        return []
-    return [Finding(MODERATE, f"{BOXED} {label.name}: {box.rstrip('.')}.", basis=label.basis)]
+    found = []
+    for label in _labels(args, context):
+        box = clip((label.boxed_warning or "").rstrip("."), BOX)
+        form, route = (route_of(text) for text in (box.partition(":")[0], " ".join(map(str, args.values()))))
+        if box and ("no boxed warning" not in box or form == (route or "oral")):
+            found.append(Finding(MODERATE, f"{BOXED} {label.name}: {box.rstrip('.')}.", basis=label.basis))
+    return found
 
 
 def _warnings(args: dict[str, Any], context: Context) -> list[Finding]:
     """The warnings of the ordered drug's label, on one line; first what the patient must not drink with it."""
-    label = label_of(args["medication_name"], context)
-    drinks = [text for text in label.contraindications if names(["alcohol"], text)] if label else []
-    told = clip("; ".join(text.rstrip(".") for text in [*drinks, *label.warnings]), BOX) if label else ""
-    return [Finding(NOTE, f"Label warnings of {label.name}: {told}.", basis=label.basis)] if label and told else []
+    found = []
+    for label in _labels(args, context):
+        drinks = [text for text in label.contraindications if names(["alcohol"], text)]
+        told = clip("; ".join(text.rstrip(".") for text in [*drinks, *label.warnings]), BOX)
+        found += [Finding(NOTE, f"Label warnings of {label.name}: {told}.", basis=label.basis)] if told else []
+    return found
+
+
+def _labels(args: dict[str, Any], context: Context) -> list[DrugLabel]:
+    """The label of the ordered drug; of a combination without one those of its ingredients."""
+    drug = args["medication_name"]
+    names = (label_of(name, context) for name in ingredients_in_order(drug, context.drugs))
+    return [own] if (own := label_of(drug, context)) else [label for label in names if label]
 
 
 def maxima(args: dict[str, Any], context: Context) -> list[Finding]:
@@ -186,7 +198,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
         findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
-    return findings
+    never = any(finding.rank == CONTRAINDICATED for finding in findings)  # no dose of it is within a maximum
+    return [finding for finding in findings if not (never and WITHIN in finding.text)]
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:

@@ -17,6 +17,7 @@ NEAR = 85  # of 100: one or two letters of the name are wrong
 LEAD = 4  # by which a near name must be nearer than the next
 SURE = 0.7  # of a mark whose name nobody knows
 MIN_CHARS = 4  # of a name that may be misspelt
+DOSED = 4  # characters behind a doubtful abbreviation that make it a drug: "metro 400"
 CUT = 2  # last letters of a generic name that may be missing
 How = Literal["named", "short", "near", "group", "food", "unknown"]
 
@@ -62,7 +63,9 @@ def link_drugs(
 def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
     """Where names and abbreviations stand, of overlapping ones the longest."""
     found: list[tuple[int, int]] = []
-    for item in sorted([*drugs.find(text), *_shorthand().find(text)], key=lambda item: item.start - item.end):
+    dosed = (item for item in _shorthand(True).find(text) if text[item.end : item.end + DOSED].strip().isdecimal())
+    named = [*drugs.find(text), *_shorthand().find(text), *(item for item in dosed if text[item.end].isspace())]
+    for item in sorted(named, key=lambda item: item.start - item.end):
         found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
     return found
 
@@ -100,15 +103,15 @@ def _meaning(text: str, drugs: DrugNames) -> tuple[str, How]:
     for word in [*(plain(item.text) for item in _shorthand().find(text)), *name.split()]:  # "otc potassium pills"
         if word in short:
             return short[word]["name"], "short"
-    near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
-    scores = [fuzz.ratio(name, other) for other in near[:2]]
     if name in said_for("ambiguous"):
         return text, "unknown"
+    if begun := drugs.begun(name) if len(name) > MIN_CHARS else "":  # "fluvox"; "norflox" is not Norflex
+        return begun, "near"
+    near = drugs.suggest(name) if len(name) >= MIN_CHARS else []
+    scores = [fuzz.ratio(name, other) for other in near[:2]]
     alike = bool(near) and near[0][0] == name[0] and scores[0] >= NEAR
-    if alike and (len(near) == 1 or scores[0] - scores[1] >= LEAD or name[:4] == near[0][:4]):
-        return near[0], "near"
-    begun = drugs.begun(name) if len(name) > MIN_CHARS else ""  # "fluvox"
-    return (begun, "near") if begun else (text, "unknown")
+    close = alike and (len(near) == 1 or scores[0] - scores[1] >= LEAD or name[:4] == near[0][:4])
+    return (near[0], "near") if close else (text, "unknown")
 
 
 def spelt_out(query: str) -> str:
@@ -138,12 +141,12 @@ def said_for(kind: Literal["abbreviations", "ambiguous", "groups", "foods", "con
     }
 
 
-@lru_cache(maxsize=1)
-def _shorthand() -> DrugNames:
-    """Abbreviations that are no other word, wherever they stand: not "gent" or "metro"."""
+@lru_cache(maxsize=2)
+def _shorthand(doubtful: bool = False) -> DrugNames:
+    """Abbreviations that are no other word, wherever they stand; or those that may be one, "gent" and "metro"."""
     marked, short = (listed("drug_abbreviations", key) for key in ("only_where_marked", "three_letters"))
     told = {said for said in said_for("abbreviations") if said in short or len(said) >= MIN_CHARS}
-    return DrugNames({said: said for said in told - marked})
+    return DrugNames({said: said for said in (told & marked if doubtful else told - marked)})
 
 
 def _inside(start: int, end: int, places: Sequence[tuple[int, int]]) -> bool:

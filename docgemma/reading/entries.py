@@ -208,7 +208,7 @@ def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNam
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     """The details of an order as said: the first dose, how often once, every route and instruction."""
-    told = {field: ", ".join(span.text for span in mine[field]) for field in ("route", "notes")}
+    told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
     dose = mine["dose"][0].text if mine["dose"] else ""
     return {"dose": dose, **told, "frequency": _frequency(message, mine["frequency"])}
 
@@ -249,7 +249,8 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
         if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
             start = wide.pop()[0]
         wide.append((start, end))
-    told = [(start, message[start:end].strip(" +&")) for start, end in wide if not is_mechanism(message[start:end])]
+    pieces = [(start, message[start:end].strip(f"{EDGES}+&")) for start, end in wide]
+    told = [(start, text) for start, text in pieces if not is_mechanism(text)]
     return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
 
 

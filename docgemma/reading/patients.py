@@ -10,7 +10,7 @@ from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spe
 from docgemma.reading.terms import everyday, given_names, in_full
 from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, read_births
-from docgemma.text.words import plain
+from docgemma.text.words import SHORT, plain
 
 BEGINNING = 6  # letters and digits of an id that tell namesakes apart
 STATED = 6  # words before a year in which "born" may stand
@@ -56,7 +56,7 @@ def read_people(
 
 def _somebody(link: PatientLink, ordinary: Ordinary) -> bool:
     """Whether it names somebody, though unknown: "maria lopez" does, "k", "ooh", "drain" and "hba1c" do not."""
-    words = plain(link.text).split()
+    words = [word for word in plain(link.text).split() if len(word) > 1 or len(link.text) == 1]
     named = not all(map(ordinary, words)) or (len(words) > 1 and (words[0] in given_names() or in_full(words[:1])))
     return plain(link.text) not in everyday() if link.kind == "id" else bool(named)
 
@@ -238,8 +238,9 @@ def _belongs(word: Word, whole: PatientLink, ordinary: Ordinary) -> bool:
     """Whether this word of a mark belongs to the name, or the mark is slightly off: "John Smith labs"."""
     cased, full = whole.text[0].isupper() and word.text.islower(), in_full(word.forms)
     mine = any(full & set(query_tokens(match.name)) for match in whole.candidates)  # "becky goldstein"
-    other = full or word.key in given_names()  # "anna volkov" is not Dmitri
-    return whole.start <= word.start < whole.end or cased or mine or (not other and word.is_plain(ordinary))
+    short = len(word.key) < SHORT and word.text.isupper() and ordinary(word.key)  # "moreau IDA" has no second name
+    other = (full or word.key in given_names()) and not short  # "anna volkov" is not Dmitri
+    return whole.start <= word.start < whole.end or cased or mine or short or (not other and word.is_plain(ordinary))
 
 
 def _searched(text: str, mark: Sequence[Word], store: RecordStore, ordinary: Ordinary) -> PatientLink:

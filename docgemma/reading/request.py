@@ -69,6 +69,7 @@ def read_request(
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
     known = {*everyday(), *said_for("conditions")}  # "MRONJ", "coeliac"
+    known |= listed("request_words", "no_drugs")  # "micromol"
     other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in known]
     linked = [link for link in linked if not (link.how == "unknown" and link in other)]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
@@ -131,8 +132,9 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
     reading = reader.read(message, before=before, patient=patient)
     leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
     given = alone.asks["rx"] > PLAINLY < alone.polarity["ordered"] and {"rx.drug", "rx.dose"} <= set(alone.spans)
-    if given and listed("request_words", "agreeing") & set(plain(message).split()[:1]):
-        leans = False  # "ok losartan 50 od for her", after it was asked about
+    agreed = listed("request_words", "agreeing") & set(plain(message).split()[:1])
+    if given and (agreed or reading.asks["fix"] <= SURE):
+        leans = False  # "ok losartan 50 od for her", "doxy 100 bd do it", after it was asked about
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
@@ -144,8 +146,15 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
     told = any(word in noting and before not in nouns for before, word in pairwise(["", *plain(rest).split()]))
     beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
-    asked = rest.rstrip().endswith("?") or (reader.read(rest).polarity["asked"] > SURE if text else beside)
-    if told or not asked or reading.asks["note"] <= SURE:
+    begun = {plain(part).split()[0] for part in clauses(rest) if text}
+    begun &= listed("request_words", "questioning")
+    begun |= {rest} if text and names(listed("request_words", "considering"), rest) else set()  # "ok to action"
+    asked = rest.rstrip().endswith("?") or begun or (reader.read(rest).polarity["asked"] > SURE if text else beside)
+    if told or reading.asks["note"] <= SURE:
+        return reading
+    if not asked and reading.asks["rx"] > SURE:  # what is told of the patient beside an order is no note
+        return replace(reading, asks={**reading.asks, "note": 0}, spans={**reading.spans, "note.text": []})
+    if not asked:
         return reading
     spans = {channel: found for channel, found in reading.spans.items() if not channel.startswith(("note.", "rx."))}
     return replace(reading, asks={**reading.asks, "note": 0, "rx": 0}, spans=spans)
@@ -266,8 +275,13 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
     asked_to = listed("request_words", "requesting") & set(words)
     before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
+    pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
+    if pasted and not listed("request_words", "ordering") & set(plain(message.replace(pasted, "")).split()):
+        return True  # "pasted: 'start allopurinol 100 mg'. ok?"
     if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
         return True
+    if not commands and any(f" {phrase} " in told for phrase in listed("request_words", "calculating")):
+        return True  # "infliximab 5 mg/kg for him, how many mg"
     if not message.rstrip().endswith("?"):
         return False
     at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from docgemma.paths import data_file
-from docgemma.text.words import clinical, fits, listed, phrases_in, plain
+from docgemma.text.words import SHORT, clinical, fits, listed, phrases_in, plain
 
 Entry = dict[str, Any]
 
@@ -59,10 +59,11 @@ def refers_back(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def everyday() -> frozenset[str]:
-    """Single words by which measures, topics and label topics are asked for: none is somebody's name."""
+    """Single words by which measures, topics, label topics and problems are named: none is somebody's name."""
     topics = [entry["topic"] for entry in clinical("topics")["topics"]]
     lists = [entry for kind in ("any measures", "topics", "label_topics", *topics) for entry in _entries(kind)]
-    said = (plain(str(word)) for entry in lists for word in entry.get("said") or [])
+    said = [plain(str(word)) for entry in lists for word in entry.get("said") or []]
+    said += [word for entry in clinical("problems")["problems"] for word in entry["chart"] if len(word) > SHORT]
     return frozenset(word for word in said if " " not in word)
 
 
@@ -84,7 +85,7 @@ def said_in(text: str, kind: str) -> list[Entry]:
         kind: a list of `_entries`; of "label_topics" and the parts of a chart topic each is {"name", "match"}.
     """
     words = plain(text)
-    spellings = words, words.replace("/", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
+    spellings = words, words.replace("/", " ").replace("+", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
     found, _ = phrases_in("  ".join(spellings), _phrases(kind))
     return [entry for number, entry in enumerate(found) if entry not in found[:number]]
 

@@ -30,7 +30,7 @@ from docgemma.rules.plan import unlabelled
 from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import frequency_lines, typed_lines
-from docgemma.rules.unanswered import unserved
+from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import phrases_in, plain
@@ -66,7 +66,9 @@ def compose(
     lead = next(iter(front), None)
     blocks = unique([front[1:], *([fact for fact in block if fact not in gone] for block in blocks)])
     missing, lines = unserved(state, request, Answer(lead, blocks, []).plain, bool(definition))
-    return Answer(lead, [*blocks, *unique([sentences(lines)])], missing)
+    unknown = [line for line in lines if NO_SUCH_DRUG in line]  # what was not checked stands before what was
+    lines = [line for line in lines if line not in unknown]
+    return Answer(lead, unique([sentences(unknown), *blocks, sentences(lines)]), missing)
 
 
 def _rest(state: AgentState, told: str) -> list[list[Fact]]:
@@ -98,7 +100,8 @@ def _notices(state: AgentState, request: Request) -> list[str]:
             members, taken = ", ".join(drug["members"]), drug.get("taken")
             rest = "these are what the patient takes" if taken else "other drugs of this group were not"
             lines += [f"{drug['said']}: looked up for {members}; {rest}."] if members else []
-    may = "may" in request["asks"]
+    may, image = "may" in request["asks"], "img" in request["asks"] and not known.made(state, "analyze_medical_image")
+    lines += [NO_IMAGE] if image and not state.get("image") else []
     lines += [NOBODY_CHECKED] if may and not patients_meant(state) and known.drugs(state) else []
     dosed = request["details"].keys() & {"dose", "frequency", "route"} and not (request["drugs"] or request["orders"])
     return [*lines, *([NO_DRUG] if may and dosed else [])]
@@ -114,7 +117,8 @@ def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Chec
     lines += per_kg_lines(request["said"], chart)
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
-        lines.append(f"This patient is recorded as deceased{'' if died == 'yes' else f' on {died[:10]}'}.")
+        day = "" if died == "yes" else f" on {died[:10]}"
+        lines.append(f"This patient is recorded as deceased{day}. If another one is meant, give a name and birth date.")
     cite = number(item, state)
     checked: list[Fact] = []
     for drug in (drug for person, drug in checks if person == patient["id"]):
@@ -151,7 +155,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
         return request
     elif "change" in others:
         asks = ["change", "meds", "alg"]
-    elif not checked and not others & {"trial", *WRITES}:
+    elif not checked and not others & {"trial", "oos", *WRITES}:
         asks = ["chart"]
     return known.replaced(request, asks=asks)
 
@@ -162,7 +166,7 @@ def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -
     findings = [line for line in shown(found) if not line.startswith(SHOWN_BELOW)]
     lines = findings or ["no finding, which does not prove that it is safe."]
     allergic = any(item["active"] for item in chart["allergies"])
-    if allergic and not any(line.startswith("Allergy") for line in findings):
+    if allergic and not any(line.startswith("Allergy") or "no rules for" in line for line in findings):
         lines = [*lines, f"No recorded allergy is known to be to {drug} or its class."]
     return lines
 

@@ -180,9 +180,16 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
         counted = [ACTIVE_OF.format(kind["name"], len(active), "; ".join(active))] if active else none
         return [*counted, *(line.text for line in [*fits, *allergies, *told[:1]])]
     if ask == "notes":
+        if kind.get("report"):
+            heads = [(line, f"{line.name}. {line.item['text'].partition('. ')[0]}") for line in lines_of(chart, ask)]
+            fits = [line for line, head in heads if names(match, head) and not names(["order"], line.name)]
+            none = [f"No report of it is recorded: {kind['name']}."]
         first = fits or written
         others = [line for line in lines_of(chart, "notes") if line not in first]
-        return [*([] if first else none), *(line.text for line in [*first, *others][:NOTES_SHOWN])]
+        return [
+            *([] if fits or (first and not kind.get("report")) else none),
+            *(line.text for line in [*first, *others][:NOTES_SHOWN]),
+        ]
     return [line.text for line in [*fits, *written[:2]] or _anywhere(kind["name"], chart)] or none
 
 
@@ -213,6 +220,9 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
         lacking = [part for part in parts_of(score) if part not in {measure for measure, _ in results}]
         without = f"; not recorded of it: {', '.join(lacking)}" if lacking else ""
         lines += [NOT_WORKED_OUT.format(score, without)] if parts_of(score) else []
+    levels_of = [name for name in missing if name.endswith(" level")]
+    if len(levels_of) > FEW:  # "his trough?" is not one of a dozen drugs
+        missing = [*(name for name in missing if name not in levels_of), "drug levels"]
     return [*lines, *told, *([f"{ABSENT}{', '.join(missing)}."] if missing else [])]
 
 

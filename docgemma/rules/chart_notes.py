@@ -36,7 +36,8 @@ def notes_on(drug: str, chart: Mapping[str, Any]) -> list[str]:
 
 
 def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Finding]:
-    """The medicines that a note stops or continues and nobody takes: "stop warfarin" of somebody on apixaban."""
+    """The medicines that a note stops or continues and nobody takes, "stop warfarin" of somebody on apixaban; and those
+    that it stops and that stay active, since a note ends none."""
     lines = [line for line in lines_of(dict(chart), "meds") if line.item["active"]]
     taken = {line.short.rstrip("."): ingredients(line.name, drugs) for line in lines}
     found = []
@@ -46,6 +47,9 @@ def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Fin
         told = f"The note speaks of {name}, which is not among the active medications{rest}"
         if not any(parts & theirs for theirs in taken.values()):
             found.append(Finding(MAJOR if instead else MODERATE, told))
+    for name in beside(text, "stopping", drugs):
+        mine = [told for told, theirs in taken.items() if ingredients(name, drugs) & theirs]
+        found += [Finding(MODERATE, f"{told} stays active in the record: a note does not stop it.") for told in mine]
     return found
 
 

@@ -50,9 +50,12 @@ class Order(NamedTuple):
 
 
 def route_of(text: str) -> str:
-    """The route that an order's words name, "to the left eye" is eye; "" where none does."""
+    """The route that an order's words name, "to the left eye" is eye, "by mouth for ear pain" is oral; "" where none
+    does."""
     words = set(plain(with_terms(text)).replace(".", "").replace("/", " ").replace(",", " ").split())
-    return next((route for route, said in clinical("order_routes")["routes"].items() if words & set(said)), "")
+    known = clinical("order_routes")
+    words -= set(known["sites"] if words & set(known["routes"]["oral"]) else [])
+    return next((route for route, said in known["routes"].items() if words & set(said)), "")
 
 
 def with_terms(text: str) -> str:

@@ -40,8 +40,8 @@ def classes_said(text: str, drugs: DrugNames | None) -> list[str]:
 def allergy_conflict(ordered: str, allergen: str, drugs: DrugNames | None) -> str | None:
     """Why an allergy concerns an ordered drug: the same drug, its class, a class known to cross-react; None if not."""
     mine, theirs = ingredients(ordered, drugs), ingredients(allergen, drugs)
-    if mine & theirs:
-        return f"{ordered} is the same drug"
+    if same := mine & theirs:
+        return f"{ordered} is the same drug" if mine <= theirs else f"{ordered} contains {', '.join(sorted(same))}"
     classes = classes_of(mine) | set(classes_said(ordered, drugs))
     said, member = set(classes_said(allergen, drugs)), classes_of(theirs)
     for name, entry in _classes().items():

@@ -28,10 +28,18 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
     question = request["said"].endswith("?") or not request["orders"]
     if (somebody or patient_open) and asks_per_kg(request["said"]) and question and asks <= UNSAID | {"rx", "labs"}:
-        named = {"drugs": request["drugs"] or ordered(request), "orders": [], "measures": [], "details": {}}
+        given = cast(Any, request["orders"][:1])
+        details = {key: str(one[key]) for one in given for key in ORDER_DETAILS if one.get(key)}
+        named = {"drugs": request["drugs"] or ordered(request), "orders": [], "measures": [], "details": details}
         return replaced(request, asks=["may" if named["drugs"] else "meds"], meant="asked", **named)
     if (somebody or patient_open) and _of_stopping(request):
         return replaced(request, asks=["meds", "alg"], meant="", measures=[])
+    if begun_with(plain(request["said"]).split()) in listed("request_words", "changing") and not request["orders"]:
+        kept = [ask for ask in request["asks"] if ask in (*TOPICS, "may")]
+        return replaced(request, asks=unique([*kept, "change"]), meant="", allergies=[], details={})
+    if "fix" in asks and last and not set(last["asks"]) & set(WRITES) and (request["drugs"] or request["orders"]):
+        request = replaced(request, asks=[ask for ask in request["asks"] if ask != "fix"] or ["may"])
+        asks = set(request["asks"])  # "swap to fosamax" after a look-up corrects nothing
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)

@@ -101,4 +101,5 @@ def _told(row: Row) -> str:
     words = [word[:5] for name in [*named, *_words(row)] for word in plain(name).split() if len(word) >= SHORT]
     bounds = [] if any(f" {word}" in f" {plain(says)}" for word in words) else named
     bounds += [form.format(when[key]) for key, form in BOUNDS.items() if str(when.get(key, says)) not in says]
+    bounds = [f"{when['route']} form", *bounds] if "route" in when else bounds
     return "".join([*(f"{bound}: " for bound in bounds), f"{says} ({row['section']})."])

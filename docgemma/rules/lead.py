@@ -27,6 +27,7 @@ GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction"
 FIRST = (SAYS, AT_MOST, MAXIMUM, "interaction: ")
 LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
 OPTIONS = "Checked for this patient, "  # drugs of a group that options are asked of
+LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -136,4 +137,8 @@ def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
     allergic = [f"{line.name} ({line.item['reaction']})".removesuffix(" ()") for _, line in severe]
     parts = [f"Severe allergy: {'; '.join(allergic)}."] if severe else []
     parts += [f"Out of range: {'; '.join(result_told(line) for _, line in off[:FEW])}{more}."] if off else []
-    return (_says([*severe, *off][0][0], " ".join(parts)), None) if parts else _moved(facts, "Taken together already:")
+    if parts:
+        return _says([*severe, *off][0][0], " ".join(parts)), None
+    if not request["asks"] or set(request["asks"]) & LISTED:
+        return _moved(facts, "Taken together already:")
+    return None, None

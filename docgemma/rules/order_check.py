@@ -178,12 +178,12 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
             dose = f" ({entry['dosage']})" if entry.get("dosage") else ""
             itself = plain(entry["name"]) == plain(medication)
             contains = "" if itself else f" and contains {', '.join(sorted(same))}"
-            yield Finding(MAJOR, f"Duplicate: {active}{dose}{contains}. {GOES_ON if itself else ''}".rstrip())
+            yield Finding(MAJOR, f"Duplicate: {active}{dose}{contains}. {GOES_ON}")
         elif shared := duplicate_class(ordered, theirs):
             name, says = shared
             told = says.replace("{other}", entry["name"]).replace("{drug}", medication)
             text = f"{active}: {told}" if told else f"{active} and of the same class ({name})"
-            yield Finding(MAJOR, f"Possible duplicate therapy: {text.rstrip('.')}.")
+            yield Finding(MAJOR, f"Possible duplicate therapy: {text.rstrip('.')}. {GOES_ON}")
         elif raas and (RAAS & classes_of(theirs)) - raas:
             yield Finding(MAJOR, f"{active}: {DUAL_RAAS}.")  # lisinopril label, section 7
 

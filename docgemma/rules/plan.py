@@ -6,6 +6,7 @@ Code adds steps; it never takes one away that the model chose.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from docgemma.reading.drugs import said_for
@@ -15,7 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.patients_meant import patients_meant, searched_in_vain
 from docgemma.state import ActivePatient, AgentState, Request, ToolResult
 from docgemma.text.births import read_births
-from docgemma.text.words import listed, plain
+from docgemma.text.words import SHORT, listed, plain
 from docgemma.text.words import names as named_in
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
@@ -131,7 +132,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     about |= not asks and bool(people)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
     considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES) and (people or not drugs)
-    if not (about or only_named or considered or (named and "trial" in asks)):
+    if not (about or only_named or considered or (named and asks & {"trial", "oos"})):
         return []
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
@@ -162,7 +163,8 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
 def _interactions(state: AgentState, request: Request, names: list[str], checked: bool) -> list[Step]:
     """Everything named with everything active; for a check, once the chart says what that is."""
     asks = set(request["asks"])
-    active = known.in_charts(state, "medications")
+    taken = known.in_charts(state, "medications")  # "hydrocortisone 1% cream" is hydrocortisone
+    active = ["".join(takewhile(lambda char: not char.isdigit(), name)).strip() or name for name in taken]
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
@@ -207,8 +209,12 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
     wanted = request["trials"] or named or short or problems or [_subject(state, request)]
     steps = [Step("find_clinical_trials", _said(condition=name, status=request["status"]), "trial") for name in wanted]
     found = {same(item["args"]) for item in known.made(state, "find_clinical_trials") if item["empty"]}
-    none = [step.args["condition"] for step in steps if request["status"] and same(step.args) in found]
-    return steps + [Step("find_clinical_trials", {"condition": name}, "trial") for name in none]
+    none = [step.args["condition"] for step in steps if same(step.args) in found]
+    begun = {word[:SHORT] for one in wanted for word in plain(one).split()}  # "meso", "residual dz" is none
+    alike = [name for name in problems if begun & {word[:SHORT] for word in plain(name).split()}]
+    more = (alike or problems) if len(none) == len(steps) and not request["trials"] else []
+    more = known.unique([*(none if request["status"] else []), *more])
+    return steps + [Step("find_clinical_trials", {"condition": name}, "trial") for name in more]
 
 
 def _subject(state: AgentState, request: Request) -> str:

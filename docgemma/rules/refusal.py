@@ -13,6 +13,10 @@ UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
     "I can prepare a note that says so, or a new entry."
 )
+WEIGHED = (
+    "Whether it is to be stopped or changed is a clinical judgement, which is not made here: what chart and labels "
+    "hold is below. Nothing is changed; that has to be done in the record system by a person."
+)
 ABILITIES = (
     "I can look up patients' charts, drug labels and interactions, literature and trials, and prepare prescriptions, "
     "allergies and notes, which wait for your approval."
@@ -49,7 +53,8 @@ NOT_PREPARED = (
 def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
     asks = set(request["asks"])
-    lines = [UNCHANGED] if "change" in asks else []
+    weighed = request["said"].rstrip().endswith("?") and request["meant"] != "ordered"  # "skip his lantus tonight?"
+    lines = [WEIGHED if weighed else UNCHANGED] if "change" in asks else []
     lines += list(filter(None, [cannot_do(request)]))
     lines += [NO_COHORT] if "cohort" in asks else []
     treat = "gk" in asks and asks & set(TOPICS) and not asks & {"may", *WRITES}

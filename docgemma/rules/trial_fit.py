@@ -9,6 +9,7 @@ from docgemma.rules.patient_state import PatientState, patient_state
 from docgemma.text.words import clinical, names, plain
 
 OLDEST = 130
+BROAD = ("cancer", "inflammatory bowel disease")  # kinds of which one is not the other
 
 
 def spoken_to(trial: dict[str, Any], chart: dict[str, Any], today: date) -> str:
@@ -43,7 +44,7 @@ def _sex(trial: dict[str, Any], state: PatientState) -> Iterator[str]:
 
 def _condition(trial: dict[str, Any], state: PatientState) -> str:
     """The condition, and the active problem of that name or kind."""
-    kinds = [item["chart"] for item in clinical("problems")["problems"] if item["name"] != "cancer"]
+    kinds = [item["chart"] for item in clinical("problems")["problems"] if item["name"] not in BROAD]
     for condition in trial["conditions"]:
         alike = [kind for kind in kinds if names(kind, condition)]
         for problem in state.problems:
@@ -53,4 +54,4 @@ def _condition(trial: dict[str, Any], state: PatientState) -> str:
 
 
 def _fits(met: bool) -> str:
-    return "fits" if met else "does not fit"
+    return "within" if met else "does not fit"

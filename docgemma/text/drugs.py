@@ -86,9 +86,10 @@ class DrugNames:
         return list(best.values())[:limit]
 
     def begun(self, name: str) -> str:
-        """The generic name of the only drug whose name begins so; "" where several do, or none."""
+        """The generic name of the only drug, alone or combined, whose name begins so; "" where several do, or none."""
         meant = {self._generics[known] for key, known in self._keys.items() if key.startswith(_key(name))}
-        return meant.pop() if len(meant) == 1 else ""
+        least = min(meant, key=len, default="")
+        return least if all(least in other for other in meant) else ""
 
     def find(self, text: str) -> list[Mention]:
         """Every mention in order of appearance; names inside longer names are not reported."""
