@@ -83,7 +83,7 @@ class PatientChartArgs(Schema):
 class PrescribeMedicationArgs(Schema):
     patient_id: str = _text(64, description=PATIENT_ID)
     medication_name: str = _text(80, description="The drug to order, by generic or brand name")
-    dosage: str = _text(40, description="One dose with its unit: 500 mg")
+    dosage: str = _text(60, description="One dose with its unit: 500 mg")
     frequency: str = _text(60, description="How often a dose is taken: twice daily")
     notes: Optional[Annotated[str, Field(min_length=1, max_length=120)]] = Field(
         default=None, description="Route, duration or instruction, where the order has one: by mouth for 7 days"

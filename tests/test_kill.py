@@ -55,7 +55,7 @@ def play(home: Path, tmp_path: Path, db: Callable[[Path], str], rounds: int) -> 
     assert boundaries > 20
     rng = random.Random(20261121)
     for number in range(rounds):
-        folder = Path(shutil.copytree(home, tmp_path / f"round{number}"))
+        folder = Path(shutil.copytree(home, tmp_path / f"round{number}", symlinks=True))
         thread = f"kill-{number}-{rng.random()}"
         deaths = [number % boundaries + 1, *(rng.randrange(1, boundaries) for _ in range(rng.randrange(3)))]
         for death in [*deaths, None]:
@@ -69,7 +69,7 @@ def play(home: Path, tmp_path: Path, db: Callable[[Path], str], rounds: int) -> 
 
 def count_boundaries(home: Path, folder: Path, db: Callable[[Path], str]) -> int:
     """How many boundaries one undisturbed conversation passes."""
-    shutil.copytree(home, folder)
+    shutil.copytree(home, folder, symlinks=True)
     reached = folder / "reached"
     assert in_child(lambda: turn(folder, db(folder), f"count-{folder}", None, reached)) == DONE
     return int(reached.read_text())
@@ -170,10 +170,10 @@ def test_approving_again_after_a_crash_past_the_write_says_that_it_is_recorded(h
             (folder / "said").write_text(error.line())
         (folder / "passed").write_text(str(boundary.passed))
 
-    folder = Path(shutil.copytree(home, tmp_path / "count"))
+    folder = Path(shutil.copytree(home, tmp_path / "count", symlinks=True))
     assert in_child(lambda: approve(folder, None)) == DONE
     for death in range(1, int((folder / "passed").read_text()) + 1):
-        folder = Path(shutil.copytree(home, tmp_path / f"death{death}"))
+        folder = Path(shutil.copytree(home, tmp_path / f"death{death}", symlinks=True))
         assert in_child(partial(approve, folder, death)) == -signal.SIGKILL
         assert in_child(partial(approve, folder, None)) == DONE
         said = (folder / "said").read_text()

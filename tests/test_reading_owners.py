@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.ehr.base import PatientMatch
-from docgemma.reading.entries import owners
+from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink
 
 NAMES = ("Okafor", "Birch")

@@ -89,3 +89,71 @@ def test_a_conversation_goes_on_with_what_was_said(offline_agent, turns: list[st
         done = offline_agent.ask(said, thread=thread)
         thread, answer = done["thread"], done["answer"]
     assert told in answer
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # of a drug of which nothing is stored, what speaks alike against members of its class
+        ("olena shevchenko, ertapenem 1 g iv od ok?", "of meropenem, of its class: Major interaction with valproate"),
+        ("ESBL in her urine, olena shevchenko. mero ok?", "Warning: meropenem for Olena Shevchenko."),
+        # one entry of the chart may be two problems: gestational diabetes is pregnancy too
+        ("raghunathan, cipro 500 bd ok?", "pregnancy: use only if benefit outweighs"),
+        # a drug that is not taken, beside a result that is asked for
+        ("petrova's anc? levaquin reasonable", "Levofloxacin (asked as levaquin)"),
+        ("ingrid søndergaard covid positive, paxlovid?", "Contraindicated interaction with amiodarone"),
+        ("liam andersen, nurofen dose by weight", "10 mg/kg in one dose"),
+        # what is told of the patient counts: pregnancy, poor intake
+        ("sofia allegra is 6/40. what of hers matters", "fetal or newborn jaundice"),
+        ("john smith off food 2 days, his tablets?", "lisinopril: correct volume depletion first"),
+        ("could benali go on eliquis 5 bid", "The patient has Mechanical heart valve in place"),
+        ("which antiemetic to stay away from in moreau", "contraindicated: metoclopramide"),
+        ("phone the lab for björn þórsson's crp", "I cannot call, book, page"),
+    ],
+)  # fmt: skip
+def test_what_was_dangerous_to_leave_out_is_told(offline_agent, said: str, told: str) -> None:
+    assert told in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "warned"),
+    [
+        ("prescribe mahmood clozapine 150 mg bd, he missed 4 days", "restart with 12.5 mg once or twice daily"),
+        ("amara diallo is 6/40, start ramipril 2.5 mg od", "Contraindicated (ramipril): stop as soon as pregnancy"),
+        ("amara diallo: apixaban 10 mg bd, write it", "For another indication up to 20 mg a day"),
+    ],
+)
+def test_a_card_weighs_what_the_message_tells(offline_agent, said: str, warned: str) -> None:
+    assert warned in " ".join(offline_agent.ask(said)["pending_write"]["findings"])
+
+
+def test_an_order_that_lacks_its_dose_warns_of_what_the_message_tells(offline_agent) -> None:
+    done = offline_agent.ask("mahmood missed clozapine 4 days. restart 150 bd, chart it")
+    assert done["status"] == "needs_clarification" and "restart with 12.5 mg" in done["answer"]
+
+
+def test_two_doses_of_one_order_stand_as_they_were_written(offline_agent) -> None:
+    order = offline_agent.ask("aroha ngata: doxy 200 mg stat day 1 then 100 mg daily total 5d")["pending_write"]["args"]
+    assert order["dosage"] == "200 mg stat day 1 then 100 mg daily total 5d"
+    once = offline_agent.ask("prescribe cefalexin 500 mg tds then 7d for def-456")["pending_write"]["args"]
+    assert once["dosage"] == "500 mg"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "adeyemi is on iron. cipro 500 bd x3, how do i space them",
+        "kahananui vanc load 25 mg/kg =",
+        "c diff, volkov. flagyl 500 tid, cheap so..",
+        "from nhs24: 'LINDQVIST P, black stool since 0600. meds: naprosyn'. anything on her chart to add",
+        "dc volkov's lactulose, diarrhea",
+    ],
+)
+def test_what_asks_or_remarks_orders_nothing(offline_agent, said: str) -> None:
+    assert not offline_agent.ask(said)["pending_write"]
+
+
+def test_a_dose_after_one_per_kg_is_no_dose_per_kg(offline_agent) -> None:
+    thread = offline_agent.ask("leilani kahananui: give vancomycin 25 mg/kg iv once")["thread"]
+    order = offline_agent.ask("no, 2500 iv once", thread=thread)["pending_write"]["args"]
+    assert order["dosage"].split()[0] == "2500" and "/kg" not in order["dosage"]

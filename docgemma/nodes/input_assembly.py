@@ -13,7 +13,7 @@ from docgemma.reading.drugs import link_drug, said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
-from docgemma.reading.terms import said_in
+from docgemma.reading.terms import measure_said, said_in
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
@@ -26,6 +26,7 @@ from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
+BESIDE = frozenset({"labs", "vit", "imm"})  # asks beside which a drug that is not taken is considered
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
 
@@ -137,7 +138,12 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
             drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
         drugs.append(drug)
     checked = ["may"] if _not_taken(request, active, context) else []
-    return known.replaced(request, drugs=drugs, asks=[*request["asks"], *checked])
+    meant_by = {drug["said"]: {"drug": drug["name"], "how": "short"} for drug in drugs if drug["how"] == "short"}
+    orders = [
+        {**order, **meant_by.get(order["said"], {})} if order["how"] == "unknown" else order
+        for order in request["orders"]
+    ]
+    return known.replaced(request, drugs=drugs, orders=orders, asks=[*request["asks"], *checked])
 
 
 def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
@@ -157,7 +163,9 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     several, who = len(named) > 1 or (named and (dosed or loaded)), len(request["patients"]) or bool(active)
     asks = set(request["asks"])
     told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
-    if not told or "may" in asks or not several or who != 1:
+    measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])
+    beside = named and asks and asks <= BESIDE and not measured  # "anc? levaquin po reasonable"
+    if not (beside or (told and several)) or "may" in asks or who != 1:
         return False
     taken = frozenset[str]().union(*_medicines(request, active, context).values())
     return not all(parts & taken for parts in named)

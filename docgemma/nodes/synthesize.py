@@ -23,7 +23,7 @@ from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
 from docgemma.rules.unmatched import left_open
-from docgemma.state import AgentState, Clarification, Exchange
+from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
 
 KEPT_TURNS = 8
@@ -35,7 +35,7 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        text = "\n".join([_question_text(question), *_warned(question, runtime.context)])
+        text = "\n".join([_question_text(question), *_warned(question, known.request(state), runtime.context)])
         update = {"final_response": text, "status": "needs_clarification"}
     elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
@@ -183,12 +183,13 @@ def _question_text(question: Clarification) -> str:
     return question["question"] if listed or not options else f"{question['question']}\n{options}"
 
 
-def _warned(question: Clarification, context: Context) -> list[str]:
+def _warned(question: Clarification, request: Request, context: Context) -> list[str]:
     """What is grave about an order that lacks something: nobody waits for it until the dose is given."""
     args = {"dosage": "", "frequency": "", **question["args"]}
     if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
         return []
-    args = as_card(args, context)["args"]
+    told = request["said"] if len(request["patients"]) < 2 else ""
+    args = {**as_card(args, context)["args"], "told": told}
     found = [item for item in judge(args, context) if item.rank <= MODERATE and not item.text.startswith(BOXED)]
     return [f"Before it is ordered: {line}" for line in shown([*found, *maxima(args, context)])]
 

@@ -35,7 +35,9 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
-        args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside)
+        request = known.request(state)
+        told = request["said"] if len(request["patients"]) < 2 else ""
+        args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside, told)
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
             return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
@@ -73,14 +75,15 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 
 def decide_write(
-    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = ""
+    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = "", told: str = ""
 ) -> tuple[dict[str, Any], list[Finding], str, str]:
     """Ask until a person approves what stands there, rejects it or asks something else first ("hold"); with the reason.
 
     An edit that raises a new finding is shown again, and so is every "amend", a correction in words for instance.
+    `told`: what the message says of the one patient whom it is about.
     """
     seen: set[Finding] = set()
-    judged = judge(args, context)
+    judged = judge({**args, "told": told}, context)
     edited, reason = False, ""
     while not edited or set(judged) - seen:
         seen |= set(judged)
@@ -92,7 +95,7 @@ def decide_write(
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
-        judged = judge(args, context)
+        judged = judge({**args, "told": told}, context)
     return args, judged, "approve", reason
 
 

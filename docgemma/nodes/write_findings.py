@@ -19,7 +19,7 @@ from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import check_dose, doses_of_parts
 from docgemma.rules.dose_rows import amount_in, route_of, told_amount
-from docgemma.rules.drug_classes import same_class
+from docgemma.rules.drug_classes import class_mates, same_class
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
     CONTRAINDICATED,
@@ -46,6 +46,9 @@ from docgemma.tools.records import active_ingredients, chart_data
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
+NO_RULES = "no rules for"
+MATES = 3  # members of a class that have to agree
+OWN = ("Allergy", "Duplicate", "Possible duplicate", "The dose")  # findings on the drug itself, by its class too
 WITHIN = "; the maximum is "  # of a dose that is not above it
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
@@ -186,7 +189,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     """What speaks against an order."""
     drug = args["medication_name"]
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
-    told = str(args.get("told") or args.get("notes") or "")  # "CrCl 28" counts before what is recorded
+    told = "; ".join(filter(None, [args.get("told"), args.get("notes")]))  # "CrCl 28" counts before what is recorded
     patient = as_told(told, patient_state(chart, date.today())) if chart else UNKNOWN
     findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
@@ -198,7 +201,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
         findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
-    never = any(finding.rank == CONTRAINDICATED for finding in findings)  # no dose of it is within a maximum
+        findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
+    never = any(finding.text.startswith("Contraindicated (") for finding in findings)  # no dose is within a maximum
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
 
 
@@ -212,7 +216,7 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
     findings = check_conditions(drug, _with_basis(rows, context), patient, route_of(order), order)
     if not rows:
-        findings.append(Finding(UNCHECKED, f"problems, kidney function and age (no rules for {drug} are stored)"))
+        findings.append(Finding(UNCHECKED, f"problems, kidney function and age ({NO_RULES} {drug} are stored)"))
     if not dose:
         return findings
     limits = doses_of(names[0])
@@ -230,6 +234,20 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
         held = _with_basis(held, context)
         findings += check_dose(name, amount, args["frequency"], rows=held, patient=patient, said=said)
     return findings
+
+
+def _of_class(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What speaks alike against members of its class, where of the drug itself nothing is stored: "ertapenem"."""
+    drug, found = args["medication_name"], list[dict[str, Finding]]()
+    mates = [name for name in class_mates(ingredients(drug, context.drugs)) if conditions_of(name)][:MATES]
+    for mate in mates:
+        order = {**args, "medication_name": mate, "dosage": "", "frequency": ""}
+        judged = (item for item in order_findings(order, chart, context) if item.rank <= MODERATE)
+        told = {(item.first or item.text).partition(":")[0]: item for item in judged if not item.text.startswith(OWN)}
+        found.append(told)
+    shared = [item for about, item in (found[0] if found else {}).items() if all(about in other for other in found)]
+    says = f"Of {drug} itself nothing is stored; of {mates[0]}, of its class: " if mates else ""
+    return [item._replace(rank=max(item.rank, MAJOR), text=says + item.text, first="") for item in shared]
 
 
 def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:

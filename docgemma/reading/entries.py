@@ -7,23 +7,22 @@ from itertools import pairwise
 from typing import cast
 
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.patients import PatientLink
 from docgemma.reading.reader import Reading, Span
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
 from docgemma.text.drugs import DrugNames
-from docgemma.text.durations import durations
+from docgemma.text.durations import duration, durations
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.said import bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
+AS_WRITTEN = "as written in the dose"
 LONG_PAST = 365  # days; no order begins so long ago
 EDGES = " ,;:.-"
 LONGEST = 100  # characters of an order's instructions
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
-JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -92,7 +91,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
     taking = tuple(f" {phrase}" for phrase in listed("request_words", "taking"))  # "he's on warfarin 5 od" orders none
     told = {name for name in names if name in others or plain(marked.message[: name.start]).endswith(taking)}
-    return [_order(marked.message, name, mine, drugs) for name, mine in kept if name not in told or told == set(names)]
+    return [_order(marked, name, mine, drugs) for name, mine in kept if name not in told or told == set(names)]
 
 
 def _beside_orders(marked: Marked, drugs: DrugNames, doses: Sequence[Span]) -> list[Span]:
@@ -199,11 +198,28 @@ def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> lis
     ]
 
 
-def _order(message: str, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
+def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
+    message, people = marked.message, [*marked.people, *marked.places("name", "id")]
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
     drug = link.name if link.how != "unknown" else name.text
-    return cast(OrderRef, {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)})
+    told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
+    if course := _two_doses(
+        masked(message, people)[name.end :]
+    ):  # one entry holds one dose: it stands as it was written
+        told |= {"dose": course, "frequency": AS_WRITTEN, "notes": ""}
+    return cast(OrderRef, told)
+
+
+def _two_doses(text: str) -> str:
+    """A course of one dose and then another, as written, "200 mg stat then 100 mg daily"; "" where it is one dose."""
+    clause = text.split(",")[0].split(". ")[0].split("\n")[0]
+    first, then, second = clause.partition(" then ")
+    dose = second.split()[:1] if then and any(map(str.isdigit, first)) else []
+    words = clause.strip(EDGES).split() if dose and dose[0][:1].isdigit() and not duration(dose[0]) else []
+    while words and words[-1] in listed("request_words", "linking"):
+        words.pop()
+    return " ".join(words)
 
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
@@ -288,38 +304,3 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
     edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}
-
-
-def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:
-    """The ids of the patients of each entry.
-
-    "paracetamol for Okafor, senna for Birch"; "Okafor: paracetamol. Birch: senna"; "Okafor and Birch need paracetamol".
-
-    Args:
-        entries: where each begins, in order of appearance.
-        people: in order of appearance, each resolved.
-    """
-    found = []
-    for start, stop in zip(entries, [*entries[1:], len(message)], strict=True):
-        before = [link for link in people if link.start <= start]
-        behind = [link for link in people if link.start > start]
-        near = bool(behind) and behind[0].start < stop
-        said_for = near and "for" in plain(message[start : behind[0].start]).split()
-        first = entries[0] < people[0].start  # each drug stands before its patient
-        link = behind[0] if behind and (said_for or not before or (first and near)) else before[-1]
-        found.append(people.index(link))
-    return [[people[at].candidates[0].id for at in _joined(message, owner, people, set(found))] for owner in found]
-
-
-def _joined(message: str, owner: int, people: Sequence[PatientLink], taken: set[int]) -> list[int]:
-    """The owner and those named in one breath with them who have no entry of their own: "for Okafor & Birch"."""
-    group = [owner]
-    for step in (1, -1):
-        here = owner
-        while 0 <= here + step < len(people) and here + step not in taken:
-            left, right = sorted((people[here], people[here + step]), key=lambda link: link.start)
-            if set(plain(message[left.end : right.start]).split()) - JOINERS:
-                break
-            here += step
-            group.append(here)
-    return sorted(group)

@@ -301,6 +301,11 @@ def _by_surnames(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> l
     words = plain(link.text).replace("/", " ").removesuffix("'s").split()
     if link.candidates or link.kind != "name" or link.by_birth:
         return [link]
+    pieces = [plain(piece).split() for piece in link.text.split(",")] if "," in link.text else []
+    found = [(piece, store.named([piece])[0]) for piece in pieces if len(piece) > 1]
+    if any(people for _, people in found):  # "ESBL pyelo, olena shevchenko"
+        named = [(" ".join(piece), people) for piece, people in found if people or piece[0] in given_names()]
+        return [PatientLink(*link.place, name, "name", tuple(people), bool(people)) for name, people in named]
     people = {part: store.named([[part]])[0] for part in words if len(part) > 2}
     known, rest = [part for part in people if people[part]], {part for part in people if not people[part]}
     several = "," in link.text and (len(known) > 1 or bool(rest) or len(people) == 1)

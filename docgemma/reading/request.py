@@ -8,26 +8,33 @@ from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import UNTYPED_NOTE, Marked, loose_details, owners, read_allergies, read_note, read_orders
+from docgemma.reading.entries import (
+    DETAILS,
+    UNTYPED_NOTE,
+    Marked,
+    loose_details,
+    read_allergies,
+    read_note,
+    read_orders,
+)
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.meant import PLAINLY, SURE, meant
+from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in, topics_in
-from docgemma.state import ActivePatient, Request
+from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses, closed
 from docgemma.text.words import listed, names, plain
 
-SURE = 0.5
-PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
 ALONE = 0.97  # of what a clause asks for
 UNLIKE = 0.1  # of a change of the record that only a clause asks for
 CLAUSES = 5
-SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
@@ -77,6 +84,8 @@ def read_request(
     orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
+    if "change" in asked and not listed("request_words", "allergy_words") & set(plain(message).split()):
+        asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
     rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
     if rest and (not notes or reading.asks["rx"] > SURE):
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
@@ -86,9 +95,14 @@ def read_request(
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
+    details = loose_details(marked)
+    known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
+    if "rx" in asked and not orders and details.get("dose") and len(known_drugs) == 1:  # "missed his X. restart 150 bd"
+        drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
+        orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=_meant(reading, message, reader),
+        meant=meant(reading, message, reader),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[as_drug(link, drugs) for link in linked],
@@ -96,7 +110,7 @@ def read_request(
         allergies=read_allergies(marked, drugs),
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
-        details=loose_details(marked),
+        details=details,
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
         conditions=[span.text for span in marked.spans("condition")],
         status=_status(marked),
@@ -144,7 +158,10 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     text = next((quoted(message, span.start) for span in reading.spans.get("note.text", [])), "")
     rest = message.replace(text, "") if text else message
     noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
-    told = any(word in noting and before not in nouns for before, word in pairwise(["", *plain(rest).split()]))
+    asking = listed("request_words", "interrogative") | {"any", "anything"}
+    said = [plain(part).split() for part in clauses(rest)] or [plain(rest).split()]
+    said = [words for words in said if words[0] not in asking]  # "anything on her chart to add" adds nothing
+    told = any(word in noting and before not in nouns for words in said for before, word in pairwise(["", *words]))
     beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
     begun = {plain(part).split()[0] for part in clauses(rest) if text}
     begun &= listed("request_words", "questioning")
@@ -248,48 +265,6 @@ def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
     members = said_for("groups")[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
     generic = drugs.generic(link.name) or link.name
     return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}
-
-
-def _meant(reading: Reading, message: str, reader: Reader) -> str:
-    """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
-    polarity = reading.polarity
-    refusing = names(listed("request_words", "refusing"), message)
-    if refusing and any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):
-        return "refused"
-    others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
-    if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
-        return ""
-    best = "asked" if _asks_back(message, reading, reader) else max(polarity, key=polarity.__getitem__)
-    considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
-    return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
-
-
-def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
-    """Whether an entry is a question, "azithro 500 od 3/7?", or a wish, "she wants tramadol", where nobody is asked to
-    prepare it ("would you please"); one without a command that ends in a question, "paracetamol 1 g qds, happy?"; and
-    an order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
-    told = f" {plain(message)} "
-    for phrase in listed("request_words", "no_commands"):
-        told = told.replace(f" {phrase} ", " ")
-    words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
-    commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
-    asked_to = listed("request_words", "requesting") & set(words)
-    before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
-    pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
-    if pasted and not listed("request_words", "ordering") & set(plain(message.replace(pasted, "")).split()):
-        return True  # "pasted: 'start allopurinol 100 mg'. ok?"
-    if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
-        return True
-    if not commands and any(f" {phrase} " in told for phrase in listed("request_words", "calculating")):
-        return True  # "infliximab 5 mg/kg for him, how many mg"
-    if not message.rstrip().endswith("?"):
-        return False
-    at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))
-    if drugs and at < max(drugs):
-        return not asked_to
-    if drugs and not commands:
-        return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
-    return not commands and told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
 
 
 def _status(marked: Marked) -> str:

@@ -25,7 +25,7 @@ def check_conditions(
     drug: str, rows: Iterable[Row], patient: PatientState, route: str, order: str = ""
 ) -> list[Finding]:
     """Tell which rows of `data/knowledge/conditions.jsonl` fit this patient; the route is "" if none is said."""
-    found: dict[str, Finding] = {}
+    found: dict[tuple[str, str], Finding] = {}
     unknown: list[str] = []
     rows = list(rows)
     for row in [*rows, *_unasked(rows, patient)]:
@@ -40,9 +40,10 @@ def check_conditions(
         rank = RANKS[row["rank"]]
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."
-        if why not in found or found[why].rank > rank:  # of one reason the gravest line
+        one = why, row["when"].get("problem", "")  # "Gestational diabetes" is pregnancy and diabetes
+        if one not in found or found[one].rank > rank:  # of one reason the gravest line
             first = f"{why.replace(': ', ' ', 1)}: {row['says']}."
-            found[why] = Finding(rank, line, first, row.get("basis", {}).get("says", NOT_VERIFIED))
+            found[one] = Finding(rank, line, first, row.get("basis", {}).get("says", NOT_VERIFIED))
     return [*found.values(), *(Finding(UNCHECKED, text) for text in dict.fromkeys(unknown))]
 
 

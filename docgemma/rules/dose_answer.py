@@ -5,6 +5,7 @@ from docgemma.rules.patient_state import WRITTEN, PatientState, told_of_adults
 
 CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
 CHILD_AGE = 12
+HEALTHY = 90  # eGFR from which kidney function is normal (KDIGO G1)
 WHOM = {"form": "{}", "for": "for {}", "age_from": "{} years and older", "age_below": "below {} years",
         "egfr_below": "eGFR below {}", "weight_below_kg": "below {} kg"}  # fmt: skip
 MAXIMA = {"max_day": "a day", "max_single": "in one dose"}
@@ -35,7 +36,9 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
         if not any(row.get("route") == other.get("route") and narrower(other, row) and not narrower(row, other)
                    for other in chosen)
     ]  # fmt: skip
-    if not small and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
+    kidneys = patient.kidneys()
+    healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
+    if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
         narrowest += [row for row in mine if "egfr_below" in row and not {"for", "form", "age_below"} & set(row)]
     told: dict[str, str] = {}
     for text in (told_row(row, row.get("route", route), patient) for row in narrowest):

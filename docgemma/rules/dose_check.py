@@ -105,7 +105,10 @@ def check_dose(
         findings.append(Finding(MAJOR, f"{dosage} cannot be worked out: no weight is recorded."))
     why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
     unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
+    more = [row for row in mine if "for" in row and row not in fitting]
     compared = [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
+    above = [found for found in compared if " a day" in found.text and found.rank == MAJOR]
+    compared = [found._replace(text=found.text + _allowed_for(order, more) * (found in above)) for found in compared]
     findings += [found for found in compared if found.rank != NOTE or not findings]  # no "30 mg a day" of a weekly drug
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
     return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
@@ -136,6 +139,19 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     as_needed = any(f" {word} " in f" {plain(order.frequency)} " for word in AS_NEEDED)
     needed = " if every as-needed dose is taken" if as_needed else ""
     return Finding(MAJOR, f"{given}{needed}, above the maximum of {most} a day{why}.")
+
+
+def _allowed_for(order: Order, rows: Rows) -> str:
+    """That the rows of other indications allow a daily dose which is above the maximum."""
+    daily = order.amount[0] * order.often if order.amount and order.often else Decimal(0)
+    limits = [(limit, row.get("note", "")) for row in rows if (limit := limit_of(row, "max_day", order.patient))]
+    told = [(limit, note) for limit, note in limits if daily and daily <= limit[0]]
+    if not told:
+        return ""
+    limit, note = max(told)
+    return (
+        f" For another indication up to {told_amount(limit)} a day{f' ({note})' if note else ''}: say what it is for."
+    )
 
 
 def _too_often(order: Order, rows: Rows) -> list[Finding]:

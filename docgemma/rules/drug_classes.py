@@ -21,6 +21,12 @@ def same_class(parts: Set[str]) -> list[str]:
     return [name for name in dict.fromkeys(mates) if name not in mine]
 
 
+def class_mates(parts: Set[str]) -> list[str]:
+    """The other members of the classes that one of these ingredients belongs to, in order."""
+    mates = (name for kind in sorted(classes_of(parts)) for name in sorted(_classes()[kind]["members"]))
+    return [name for name in dict.fromkeys(mates) if name not in parts]
+
+
 def classes_said(text: str, drugs: DrugNames | None) -> list[str]:
     """The classes that a text names as such: "sulfa", "IV contrast". The longest phrase wins, and the words of a longer
     drug name ("milk thistle") name no class."""

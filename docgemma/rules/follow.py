@@ -10,6 +10,7 @@ from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
+from docgemma.text.said import clauses
 from docgemma.text.words import begun_with, listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
@@ -72,6 +73,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
     considered = [*last["orders"], *_as_orders(last)]
     asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
+    asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
     same = others <= {patient["id"] for patient in last["patients"]}
     same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
@@ -194,6 +196,9 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return ["may"]  # "wants rinvoq added, any issue"
     if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
         return unique([*request["asks"], "labs"])  # "thyroid alright?"
+    apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
+    if "may" in asks and about and drugs and any(measures_in(part, sure=True) for part in apart):
+        return unique([*request["asks"], "labs"])  # "z-pak for her? got a qtc"
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
     if len(drugs) > 1 and not about and set(request["measures"]) & {drug["said"] for drug in drugs}:
@@ -207,7 +212,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if drugs and about and (considered or asks <= UNSAID | {"chart", "demo"}):
         return ["may"]  # a patient and a drug is an order check
     dosed = any(topic.get("doses") and not topic.get("alone") for topic in told)
-    if drugs and about and dosed and asks <= UNSAID | {"meds"}:
+    if drugs and about and dosed and asks <= UNSAID | {*TOPICS}:
         return unique([*request["asks"], "may"])  # "what does her dose come to per kilo"
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
         return unique([*request["asks"], "may"])
@@ -279,7 +284,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
         drug = request["drugs"][-1]
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
-    if changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
+    whole = "/kg" not in order["dose"]  # "attending wants 3500" is none per kg
+    if whole and changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
     return cast(OrderRef, {**order, **changes})
 

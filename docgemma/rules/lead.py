@@ -96,7 +96,9 @@ def _moved(facts: Sequence[Fact], start: str) -> Led:
 def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     """The gravest finding on a drug for the patient; of several as grave, one that rests on a result."""
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
-    found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.startswith("latest")))
+    single = len({drug for _, drug in checks}) == 1  # of one drug what is of the patient leads, not what else is taken
+    told = {False: ("latest",), True: ("latest", "the patient has")}[single]
+    found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.casefold().startswith(told)))
     shown = {fact.text: fact for fact in facts}
     worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))
     if not worst:

@@ -6,7 +6,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
-from docgemma.reading.terms import measure_named
+from docgemma.reading.terms import measure_named, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
@@ -100,7 +100,8 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
 
 
 def as_told(text: str, patient: PatientState) -> PatientState:
-    """The patient with the weight, age and eGFR that a message gives: "20 kg", "44lb", "6yo", "age 70", "eGFR 25"."""
+    """The patient with the weight, age and eGFR that a message gives, "20 kg", "6yo", "eGFR 25", and what it states:
+    "she's 6/40", "missed 4 days"."""
     words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
     units = clinical("units")["person"]
     told: dict[str, float] = {}
@@ -117,7 +118,9 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     typed = [item for item in typed_values(text) if item[0] in KIDNEYS and "/" not in item[1]]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
-    return replace(patient, results={**patient.results, **dict(kidneys)}, weight=weight, age=age)
+    stated = (f"{entry['name']} ({WRITTEN})" for entry in said_in(affirmed(text), "stated"))
+    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *stated)
+    return replace(patient, results=results, weight=weight, age=age, problems=problems)
 
 
 def _bare(text: str) -> str:

@@ -7,7 +7,8 @@ from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
 from docgemma.state import AgentState, Request, ToolResult
-from docgemma.text.words import listed, names, plain
+from docgemma.text.said import clauses
+from docgemma.text.words import begun_with, listed, names, plain
 
 UNCHANGED = (
     "I cannot remove, stop or change an entry of the record: that has to be done in the record system by a person. "
@@ -83,8 +84,9 @@ def refused(request: Request) -> str:
 
 def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
-    deeds = listed("request_words", "deeds") & set(plain(request["said"]).split())
-    return NOT_DONE if deeds and "oos" in request["asks"] else ""
+    asked = "oos" in request["asks"] and listed("request_words", "deeds") & set(plain(request["said"]).split())
+    begun = {begun_with(plain(part).split()) for part in clauses(request["said"])} if not request["notes"] else set()
+    return NOT_DONE if asked or begun & listed("request_words", "errands") else ""  # "phone the lab for his crp"
 
 
 def entered_before(state: AgentState) -> list[str]:

@@ -1,0 +1,55 @@
+"""Tell whether an entry is ordered plainly, asked about, refused, or unsure."""
+
+from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.reader import Reader, Reading
+from docgemma.text.clauses import quoted
+from docgemma.text.words import listed, names, plain
+
+SURE = 0.5
+PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
+SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
+
+
+def meant(reading: Reading, message: str, reader: Reader) -> str:
+    """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
+    polarity = reading.polarity
+    refusing = names(listed("request_words", "refusing"), message)
+    if refusing and any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):
+        return "refused"
+    others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
+    if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
+        return ""
+    best = "asked" if _asks_back(message, reading, reader) else max(polarity, key=polarity.__getitem__)
+    considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
+    return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
+
+
+def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
+    """Whether an entry is a question, "azithro 500 od 3/7?", or a wish, "she wants tramadol", where nobody is asked to
+    prepare it ("would you please"); one without a command that ends in a question, "paracetamol 1 g qds, happy?"; and
+    an order in any but a look-up: "heparin 5000 q8, she's on eliquis. give both?"."""
+    told = f" {plain(message)} "
+    for phrase in listed("request_words", "no_commands"):
+        told = told.replace(f" {phrase} ", " ")
+    words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
+    commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
+    asked_to = listed("request_words", "requesting") & set(words)
+    before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
+    pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
+    if pasted and not listed("request_words", "ordering") & set(plain(message.replace(pasted, "")).split()):
+        return True  # "pasted: 'start allopurinol 100 mg'. ok?"
+    if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
+        return True
+    summed = message.rstrip().endswith(("=", "..", "…")) or any(
+        f" {phrase} " in told for phrase in listed("request_words", "calculating")
+    )
+    if summed and not commands:
+        return True  # "infliximab 5 mg/kg for him, how many mg"; "flagyl 500 tid, cheap so.."
+    if not message.rstrip().endswith("?"):
+        return False
+    at = max(message.rstrip("? ").rfind(mark) for mark in (". ", "! ", "? ", "\n"))
+    if drugs and at < max(drugs):
+        return not asked_to
+    if drugs and not commands:
+        return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
+    return not commands and told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
