@@ -109,6 +109,12 @@ def test_a_conversation_goes_on_with_what_was_said(offline_agent, turns: list[st
         ("could benali go on eliquis 5 bid", "The patient has Mechanical heart valve in place"),
         ("which antiemetic to stay away from in moreau", "contraindicated: metoclopramide"),
         ("phone the lab for björn þórsson's crp", "I cannot call, book, page"),
+        # what round 15 showed: options by "which", a drug that was given already, the label beside an interaction
+        ("amara diallo has a DVT, which doac?", "Checked for this patient, doacs: warning: apixaban"),
+        ("d'angelo's uti is back. what can she have", "Fosfomycin: it was given lately"),
+        ("can vincristine go intrathecal with mtx? label wording", "fatal if given by other routes"),
+        ("haddad after viagra, any nitrates on his list?", "Caution: viagra for Mohammed Haddad."),
+        ("could thorsson have co-amoxiclav 625 tds", "500 mg tds is 1,500 mg a day"),
     ],
 )  # fmt: skip
 def test_what_was_dangerous_to_leave_out_is_told(offline_agent, said: str, told: str) -> None:
@@ -151,6 +157,17 @@ def test_two_doses_of_one_order_stand_as_they_were_written(offline_agent) -> Non
 )
 def test_what_asks_or_remarks_orders_nothing(offline_agent, said: str) -> None:
     assert not offline_agent.ask(said)["pending_write"]
+
+
+def test_what_a_message_tells_of_a_problem_counts(offline_agent) -> None:
+    told = offline_agent.ask("petrova has new AF. is flecainide 50 mg bd alright in heart failure, she has that too")
+    assert "heart failure (as you wrote)" in told["answer"]
+
+
+def test_a_bare_number_takes_no_unit_that_cannot_be_meant(offline_agent) -> None:
+    thread = offline_agent.ask("chart paracetamol 1 g qds for kamau")["thread"]
+    order = offline_agent.ask("no, 500 qds", thread=thread)["pending_write"]["args"]
+    assert order["dosage"] == "500 mg"
 
 
 def test_a_dose_after_one_per_kg_is_no_dose_per_kg(offline_agent) -> None:

@@ -164,7 +164,9 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     asks = set(request["asks"])
     told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
     measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])
-    beside = named and asks and asks <= BESIDE and not measured  # "anc? levaquin po reasonable"
+    measures = " ; ".join(map(plain, request["measures"]))  # "after viagra. is he on nitrates?" asks of another drug
+    aside = measures and not any(plain(drug["said"]) in measures for drug in request["drugs"])
+    beside = bool(named and asks) and not measured and asks <= {*BESIDE, *(["meds"] if aside else [])}
     if not (beside or (told and several)) or "may" in asks or who != 1:
         return False
     taken = frozenset[str]().union(*_medicines(request, active, context).values())

@@ -1,5 +1,6 @@
 """Check each drug of a group, or for a complaint, against a chart: "what antiemetic can he have?". It advises none."""
 
+from datetime import date
 from typing import Any
 
 from docgemma.nodes.context import Context
@@ -7,15 +8,18 @@ from docgemma.nodes.write_findings import order_findings
 from docgemma.reading.drugs import said_for
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
+from docgemma.rules.chart_entries import days_since
 from docgemma.rules.lead import OPTIONS, VERDICTS
 from docgemma.rules.order_check import MODERATE, Finding
 from docgemma.state import AgentState
+from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, plain
 
 WORDS = {rank: verdict.casefold() for rank, verdict in VERDICTS.items()}
 NONE = "no finding (which does not prove that it suits)"
 DECISION = "Others were not checked; which one to give is a clinician's decision."
 FEW, TRIED = 8, 16
+LATELY = 60  # days
 
 
 def options_checked(state: AgentState, chart: dict[str, Any], context: Context) -> list[str]:
@@ -28,10 +32,23 @@ def options_checked(state: AgentState, chart: dict[str, Any], context: Context) 
         args = {"patient_id": patient, "medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
         args["told"] = known.request(state)["said"]
         worst = min(order_findings(args, chart, context), key=lambda item: item.rank, default=Finding(MODERATE + 1, ""))
+        if worst.rank not in WORDS and (given := _given(drug, chart, context)):
+            worst = Finding(MODERATE, given)
         found[WORDS.get(worst.rank, NONE)].append(drug)
         reasons += [f"{drug.capitalize()}: {worst.text}{worst.label}"] if worst.rank in WORDS else []
     told = "; ".join(f"{word}: {', '.join(names)}" for word, names in found.items() if names)
     return [f"{OPTIONS}{name}: {told}. {DECISION}", *reasons] if drugs else []
+
+
+def _given(drug: str, chart: dict[str, Any], context: Context) -> str:
+    """That a drug was given lately and ended, "fosfomycin 3 g single dose on 2026-11-11": it may have failed."""
+    mine, today = ingredients(drug, context.drugs), date.today()
+    past = (
+        item for item in chart["medications"] if not item["active"] and ingredients(item["name"], context.drugs) & mine
+    )
+    lately = [item for item in past if 0 <= days_since(str(item.get("started") or "")[:10], today) <= LATELY]
+    told = [f"{item['name']} {item['dosage'] or ''}".strip() for item in lately[:1]]
+    return f"it was given lately ({told[0]}, since {lately[0]['started'][:10]}): it may have failed." if told else ""
 
 
 def _asked(state: AgentState) -> tuple[str, list[str]]:

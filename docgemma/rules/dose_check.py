@@ -51,6 +51,9 @@ def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows])
     """Name, dose and rows to hold of a combination: its own, or those of each ingredient whose amount is known; `parts`
     in the order of the name. `part` of its own rows is the ingredient that they count, without one it is the sum."""
     given = [item for item in quantities(dosage) if item.unit not in ("", "hour")]
+    part = own[0].get("totals", {}).get(f"{given[0].value:f}") if own and len(given) == 1 else None
+    if part:  # "co-amoxiclav 625 mg" is 500 mg of amoxicillin
+        return [(drug, part, own)]
     known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) < MANY else {}
     told = {name: f"{item.value:f} {item.unit} {name}" for name, item in known.items()}
     if not own:

@@ -17,6 +17,7 @@ UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a 
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 THING = frozenset({"it", "that", "this", "these", "those"})
+UNLIKE = 20  # times another dose: of another unit
 SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
@@ -196,6 +197,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return ["may"]  # "wants rinvoq added, any issue"
     if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
         return unique([*request["asks"], "labs"])  # "thyroid alright?"
+    if drugs and "ddi" in asks and {"label", "labels", "labelling", "boxed"} & set(plain(request["said"]).split()):
+        return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
     if "may" in asks and about and drugs and any(measures_in(part, sure=True) for part in apart):
         return unique([*request["asks"], "labs"])  # "z-pak for her? got a qtc"
@@ -212,7 +215,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if drugs and about and (considered or asks <= UNSAID | {"chart", "demo"}):
         return ["may"]  # a patient and a drug is an order check
     dosed = any(topic.get("doses") and not topic.get("alone") for topic in told)
-    if drugs and about and dosed and asks <= UNSAID | {*TOPICS}:
+    if drugs and about and dosed and asks <= UNSAID | {*TOPICS, "safe"}:
         return unique([*request["asks"], "may"])  # "what does her dose come to per kilo"
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
         return unique([*request["asks"], "may"])
@@ -284,10 +287,16 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
         drug = request["drugs"][-1]
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
-    whole = "/kg" not in order["dose"]  # "attending wants 3500" is none per kg
-    if whole and changes.get("dose", "x").replace(".", "", 1).isdigit():  # "make it 500": of the unit that was said
+    if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
     return cast(OrderRef, {**order, **changes})
+
+
+def _of_same_unit(number: str, dose: str) -> bool:
+    """Whether a bare number may be of the unit of the dose before: 25 after 250 mg is, 500 after 1 g is not."""
+    old = dose[: len(dose) - len(dose.lstrip("0123456789."))]
+    bare = all(part.replace(".", "", 1).isdigit() for part in (number, old)) and "/kg" not in dose
+    return bare and float(old) / UNLIKE <= float(number) <= float(old) * UNLIKE
 
 
 def recorded_before(state: AgentState) -> bool:

@@ -2,6 +2,7 @@
 out for the age, weight and kidneys that are known. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -47,7 +48,7 @@ def label_facts(
         more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    stated = as_told(f"{before} ; {request['said']}", UNKNOWN)
+    stated = replace(as_told(f"{before} ; {request['said']}", UNKNOWN), problems=())  # those are topics of the label
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
     rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
     lowered = any(egfr < row.get("egfr_below", 0) for row in rows)

@@ -6,12 +6,14 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
+from docgemma.reading.drugs import spelt_out
 from docgemma.reading.terms import measure_named, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import affirmed, clinical, names, plain
+from docgemma.text.said import clauses
+from docgemma.text.words import affirmed, begun_with, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
@@ -118,9 +120,24 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     typed = [item for item in typed_values(text) if item[0] in KIDNEYS and "/" not in item[1]]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
-    stated = (f"{entry['name']} ({WRITTEN})" for entry in said_in(affirmed(text), "stated"))
-    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *stated)
+    stated = [entry["name"] for entry in said_in(affirmed(text), "stated")]
+    told_of = (f"{name} ({WRITTEN})" for name in dict.fromkeys([*stated, *_problems_told(text)]))
+    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *told_of)
     return replace(patient, results=results, weight=weight, age=age, problems=problems)
+
+
+def _problems_told(text: str) -> Iterator[str]:
+    """The problems that a message tells of the patient, abbreviations in words: "new AF" is atrial fibrillation; none
+    that it asks about, denies, screens for or tells of a relative."""
+    others, asking = listed("request_words", "others", "not_told"), listed("request_words", "looking_up")
+    for clause in clauses(affirmed(text)):
+        spelt = plain(spelt_out(clause))
+        words = plain(clause).split()
+        if others & {*words} or begun_with(words) in asking:
+            continue
+        for fragment in (fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]):
+            if names([fragment], spelt):
+                yield next((word for word in spelt.split() if word.startswith(fragment)), fragment)
 
 
 def _bare(text: str) -> str:
