@@ -6,8 +6,8 @@ import pytest
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        # what labels warn of, where the message tells or asks what nothing in the answer has a word of
-        ("kamau losing weight and villous atrophy, her tablets?", "olmesartan: "),
+        # what labels warn of, where a part of the message is not answered as such
+        ("kamau has chronic diarrhoea. could any of her tablets do that", "sprue-like enteropathy"),
         ("apixaban for wisniewska - can it be paused", "Stopping early without another anticoagulant raises the risk"),
         # what is taken together already is always told
         ("amara diallo - is her pill reliable", "Taken together already: major interaction of rifampin with"),
@@ -28,6 +28,18 @@ import pytest
 )  # fmt: skip
 def test_what_was_left_out_is_told(offline_agent, said: str, told: str) -> None:
     assert told in offline_agent.ask(said)["answer"]
+
+
+def test_a_note_that_says_not_to_stop_stops_nothing(offline_agent) -> None:
+    card = offline_agent.ask("note for mohammed haddad: told NOT to stop clopidogrel before the hernia")[
+        "pending_write"
+    ]
+    assert not card["findings"]
+
+
+def test_a_stated_indication_gets_no_other_s_maximum(offline_agent) -> None:
+    answer = offline_agent.ask("can smith have trimethoprim 200 bd for a uti")["answer"]
+    assert "above the maximum" in answer and "For another indication" not in answer
 
 
 def test_a_bare_look_up_tells_no_labels(offline_agent) -> None:
@@ -65,6 +77,7 @@ def test_a_card_has_its_fields_as_meant(offline_agent, said: str, field: str, va
         ("put in ibuprofen 200 mg po q6h prn for liam andersen, ear pain", "the maximum is 840 mg a day"),
         ("order ozempic 2 mg sc weekly for leilani kahananui", "until its prescriber stops it in the record system"),
         ("note for gregory maddox: knee better, ibuprofen stopped", "stays active in the record: a note does not stop"),
+        ("prescribe co-trimoxazole 960 mg bd for mensah, uti", "800 mg twice daily is 1,600 mg a day; the maximum"),
         ("james wilson 1985, panadeine forte 2 qid", "Boxed warning of codeine"),
         ("james wilson 1985, panadeine forte 2 qid", "panadeine forte contains codeine"),
         ("order salbutamol hfa 2 puffs q4h prn for aroha ngata", "12 puff a day; the maximum is 12 puff a day"),
@@ -159,9 +172,45 @@ def test_what_asks_or_remarks_orders_nothing(offline_agent, said: str) -> None:
     assert not offline_agent.ask(said)["pending_write"]
 
 
-def test_what_a_message_tells_of_a_problem_counts(offline_agent) -> None:
-    told = offline_agent.ask("petrova has new AF. is flecainide 50 mg bd alright in heart failure, she has that too")
-    assert "heart failure (as you wrote)" in told["answer"]
+@pytest.mark.parametrize("said", ["???", "...", "thanks. :) :)", '"patient fell, no LOC"'])
+def test_marks_without_words_are_no_crash(offline_agent, said: str) -> None:
+    assert offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "dose"),
+    [
+        (["order metoprolol 50 mg bd for def-456", "change it to 25 mg"], "25 mg"),
+        (["order heparin 5,000 units sc bd for def-456", "make it 7500"], "7500 units"),
+    ],
+)
+def test_a_waiting_card_is_changed_by_change_it_to(offline_agent, turns: list[str], dose: str) -> None:
+    done = offline_agent.ask(turns[0])
+    assert offline_agent.ask(turns[1], thread=done["thread"])["pending_write"]["args"]["dosage"] == dose
+
+
+@pytest.mark.parametrize(
+    ("said", "absent"),
+    [
+        ("john smith hit his head, start heparin 5000 units sc bd", "Contraindicated (heparin)"),
+        ("john smith: vytorin 10/40 nocte, start it", "pregnan"),
+        ("john smith lost 5 kg since may, start metformin 500 mg bd", "about 5 mL/min"),
+    ],
+)
+def test_a_word_or_number_is_no_problem_of_the_patient(offline_agent, said: str, absent: str) -> None:
+    done = offline_agent.ask(said)
+    assert absent not in done["answer"] + " ".join((done["pending_write"] or {}).get("findings", []))
+
+
+def test_the_drug_that_is_taken_already_is_not_the_one_ordered(offline_agent) -> None:
+    thread = offline_agent.ask("paracetamol for grace kim ok?")["thread"]
+    card = offline_agent.ask("ok give 1 g qds, already takes methotrexate", thread=thread)["pending_write"]
+    assert not card or card["args"]["medication_name"] != "methotrexate"
+
+
+def test_two_doses_of_a_weekly_drug_are_each_held_against_it(offline_agent) -> None:
+    card = offline_agent.ask("prescribe methotrexate 10 mg daily then 15 mg daily for def-456")["pending_write"]
+    assert "is given once weekly" in " ".join(card["findings"])
 
 
 def test_a_bare_number_takes_no_unit_that_cannot_be_meant(offline_agent) -> None:

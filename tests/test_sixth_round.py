@@ -171,7 +171,7 @@ def test_a_detail_has_all_of_its_words_and_no_others(offline_agent, said, field,
 
 def test_a_duplicate_goes_on_and_recorded_allergies_stand_on_the_card(offline_agent) -> None:
     told = offline_agent.ask("levothyroxine 100mcg od for garcia please, up from 88")["answer"]
-    assert "It goes on beside this order until its prescriber stops it" in told
+    assert "It stays active until its prescriber stops it" in told
     assert "Recorded allergies: aspirin (bronchospasm, severe)." in told
 
 
@@ -181,7 +181,7 @@ def test_what_is_in_no_field_and_what_follows_stand_above_the_card(offline_agent
     assert "verbal order; dr patel; read back" in told["pending_write"]["args"]["notes"]
     left = offline_agent.ask("TORB dr lin kcl 20 meq po x1 for kamau, k this am is 3.1")["answer"]
     assert "in no field of the entry: “k this am is 3.1”." in left
-    assert "It goes on beside this order until its prescriber stops it" in told["answer"]
+    assert "It stays active until its prescriber stops it" in told["answer"]
     both = offline_agent.ask("two things for thornton: note saying 'bloods reviewed today', and gentamicin 400mg iv od")
     assert "After this entry follows: bloods reviewed today." in both["answer"]
     assert "hba1c 58; the chart has none" in offline_agent.ask("metformin 500mg bd for volkov, hba1c 58")["answer"]

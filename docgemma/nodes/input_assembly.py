@@ -94,7 +94,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = known.ordered(known.request(state))
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
-    altered = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
+    changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
+    altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
     fixes = not waiting and "fix" in request["asks"] and not request["patients"]
     if fixes and (recorded_before(state) or altered):
         return known.replaced(request, asks=["change"])
@@ -103,7 +104,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if not waiting and (order := ordered_after_all(request, last)):
         return order
     last = _with_medicine(request, last, active, context) if last and active else last
-    return _as_taken(carried(request, last, bool(active)), active, context)
+    return _as_taken(carried(request, last, bool(active), waiting), active, context)
 
 
 def _with_medicine(request: Request, last: Request, active: ActivePatient, context: Context) -> Request:
@@ -128,17 +129,20 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
         group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
         others = [parts for said, parts in parts_of.items() if said != drug["said"]]
         mine = [name for name, parts in medicines.items() if parts in group]
-        readings = said_for("ambiguous").get(plain(drug["said"]), {}).get("readings", [])
+        said = plain(drug["said"])
+        also = said_for("abbreviations").get(said, {}).get("also", "")  # "pred" is prednisone of who takes that
+        readings = said_for("ambiguous").get(said, {}).get("readings", [also])
         meant = [name for name in readings if ingredients(name, context.drugs) in medicines.values()]
         if drug["how"] == "group" and any(parts in group for parts in others):
             drug = {**drug, "members": []}
         elif drug["how"] == "group" and mine and any(parts not in medicines.values() for parts in others):
             drug = {**drug, "members": mine, "taken": True}
-        elif drug["how"] == "unknown" and len(meant) == 1:
+        elif (drug["how"] == "unknown" or also) and len(meant) == 1:
             drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
         drugs.append(drug)
     checked = ["may"] if _not_taken(request, active, context) else []
-    meant_by = {drug["said"]: {"drug": drug["name"], "how": "short"} for drug in drugs if drug["how"] == "short"}
+    short = {drug["said"]: drug["name"] for drug in drugs if drug["how"] == "short"}
+    meant_by = {said: {"said": name, "drug": name, "how": "short"} for said, name in short.items()}
     orders = [
         {**order, **meant_by.get(order["said"], {})} if order["how"] == "unknown" else order
         for order in request["orders"]

@@ -15,6 +15,7 @@ from docgemma.rules import known
 from docgemma.rules.alarms import STATED, alarm_line, alarms_told
 from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
+from docgemma.rules.dose_rows import route_of
 from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
@@ -120,7 +121,9 @@ def _lines(medicine: str, fragments: list[str], context: Context, against: list[
 def warnings_of_taken(chart: dict[str, Any], context: Context) -> list[str]:
     """A line for each active medicine: what its label warns of, the boxed warning first."""
     active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
-    labels = ((name, label_of(name, context)) for name in active)
+    labels = (
+        (name, label_of(name, context)) for name in active if route_of(name) != "topical"
+    )  # a label is of tablets
     told = ((name, [label.boxed_warning or "", *label.warnings]) for name, label in labels if label)
     return [f"{name}: {'; '.join(text.rstrip('.') for text in texts if text)}." for name, texts in told if any(texts)]
 

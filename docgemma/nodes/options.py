@@ -46,7 +46,8 @@ def _given(drug: str, chart: dict[str, Any], context: Context) -> str:
     past = (
         item for item in chart["medications"] if not item["active"] and ingredients(item["name"], context.drugs) & mine
     )
-    lately = [item for item in past if 0 <= days_since(str(item.get("started") or "")[:10], today) <= LATELY]
+    dated = ((item, str(item.get("started") or "")[:10]) for item in past)
+    lately = [item for item, day in dated if len(day) == 10 and days_since(day, today) <= LATELY]
     told = [f"{item['name']} {item['dosage'] or ''}".strip() for item in lately[:1]]
     return f"it was given lately ({told[0]}, since {lately[0]['started'][:10]}): it may have failed." if told else ""
 

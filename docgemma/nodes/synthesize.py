@@ -22,7 +22,7 @@ from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
-from docgemma.rules.unmatched import left_open
+from docgemma.rules.unanswered import JUDGED, NO_WORDS
 from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
 
@@ -121,7 +121,8 @@ def answer_by_code(state: AgentState, context: Context) -> Answer:
     for chart in (item["result"] for item in known.charts(state)):
         effects.setdefault(chart["patient"]["id"], []).extend(options_checked(state, chart, context))
     answer = compose(state, context.drugs, checks, reply.definition, effects)
-    if not (left_open(state, answer.plain) and len(charts := known.charts(state)) == 1):
+    left = any(item["reason"] in (JUDGED, NO_WORDS) for item in answer.missing)  # what is taken may speak of it
+    if not (left and len(charts := known.charts(state)) == 1):
         return answer
     told = [
         Fact(line, TAKEN, cite=number(charts[0], state)) for line in warnings_of_taken(charts[0]["result"], context)

@@ -94,6 +94,7 @@ def decide_write(
             return args, judged, decision["decision"], reason
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
+        told = told if card["args"].get("patient_id") == args.get("patient_id") else ""  # it was of somebody else
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
         judged = judge({**args, "told": told}, context)
     return args, judged, "approve", reason

@@ -13,6 +13,7 @@ from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, f
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
+from docgemma.reading.entries import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
@@ -112,10 +113,11 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
 
 def _boxed(args: dict[str, Any], context: Context) -> list[Finding]:
     """The boxed warning of the ordered drug, but where it is of another form: tablets of phenytoin have none."""
-    found = []
+    parts, found = ("medication_name", "dosage", "frequency", "notes"), list[Finding]()
+    order = " ".join(str(args.get(part) or "") for part in parts)
     for label in _labels(args, context):
         box = clip((label.boxed_warning or "").rstrip("."), BOX)
-        form, route = (route_of(text) for text in (box.partition(":")[0], " ".join(map(str, args.values()))))
+        form, route = (route_of(text) for text in (box.partition(":")[0], order))
         if box and ("no boxed warning" not in box or form == (route or "oral")):
             found.append(Finding(MODERATE, f"{BOXED} {label.name}: {box.rstrip('.')}.", basis=label.basis))
     return found
@@ -209,6 +211,9 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Conditions and dose: of each ingredient, and of the product where it has rows of its own."""
     drug, dose, said = args["medication_name"], args["dosage"], args.get("notes") or ""
+    if args["frequency"] == AS_WRITTEN:  # one dose and then another: each is held against the limits
+        halves = ({**args, "dosage": half, "frequency": half} for half in dose.split(" then "))
+        return list(dict.fromkeys(item for half in halves for item in _of_patient(half, patient, context)))
     order = f"{drug} {dose} {args['frequency']} {said}"
     parts = ingredients_in_order(drug, context.drugs)
     several = [product_of(parts)] if len(parts) > 1 else []

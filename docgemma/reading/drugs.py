@@ -63,8 +63,9 @@ def link_drugs(
 def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
     """Where names and abbreviations stand, of overlapping ones the longest."""
     found: list[tuple[int, int]] = []
-    dosed = (item for item in _shorthand(True).find(text) if text[item.end : item.end + DOSED].strip().isdecimal())
-    named = [*drugs.find(text), *_shorthand().find(text), *(item for item in dosed if text[item.end].isspace())]
+    behind = ((item, text[item.end : item.end + DOSED]) for item in _shorthand(True).find(text))
+    dosed = (item for item, dose in behind if dose[:1].isspace() and len(dose.strip()) > 1 and dose.strip().isdecimal())
+    named = [*drugs.find(text), *_shorthand().find(text), *dosed]
     for item in sorted(named, key=lambda item: item.start - item.end):
         found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
     return found

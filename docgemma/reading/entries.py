@@ -14,11 +14,14 @@ from docgemma.text.clauses import masked, quoted, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations
 from docgemma.text.frequency import said_frequencies, times_per_day
+from docgemma.text.numbers import quantities
 from docgemma.text.said import bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
 AS_WRITTEN = "as written in the dose"
+COURSE = 60  # characters of a dose on a card
+TIMES = ("", "hour", "month")  # units of no dose
 LONG_PAST = 365  # days; no order begins so long ago
 EDGES = " ,;:.-"
 LONGEST = 100  # characters of an order's instructions
@@ -89,9 +92,13 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
         for at, name in enumerate(names[:-1])
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
-    taking = tuple(f" {phrase}" for phrase in listed("request_words", "taking"))  # "he's on warfarin 5 od" orders none
-    told = {name for name in names if name in others or plain(marked.message[: name.start]).endswith(taking)}
+    told = {name for name in names if name in others or told_of(marked.message[: name.start])}
     return [_order(marked, name, mine, drugs) for name, mine in kept if name not in told or told == set(names)]
+
+
+def told_of(before: str) -> bool:
+    """Whether what stands before a drug says that it is taken: "he's on warfarin 5 od" orders none."""
+    return plain(before).endswith(tuple(f" {phrase}" for phrase in listed("request_words", "taking")))
 
 
 def _beside_orders(marked: Marked, drugs: DrugNames, doses: Sequence[Span]) -> list[Span]:
@@ -200,6 +207,7 @@ def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> lis
 
 def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     message, people = marked.message, [*marked.people, *marked.places("name", "id")]
+    people += [place for place in marked.places("rx.drug", "drug") if place[0] > name.start]
     link = link_drug(name.text, drugs)
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
     drug = link.name if link.how != "unknown" else name.text
@@ -215,11 +223,14 @@ def _two_doses(text: str) -> str:
     """A course of one dose and then another, as written, "200 mg stat then 100 mg daily"; "" where it is one dose."""
     clause = text.split(",")[0].split(". ")[0].split("\n")[0]
     first, then, second = clause.partition(" then ")
-    dose = second.split()[:1] if then and any(map(str.isdigit, first)) else []
-    words = clause.strip(EDGES).split() if dose and dose[0][:1].isdigit() and not duration(dose[0]) else []
+    dose, behind = [*second.split()[:2], "", ""][:2]
+    unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
+    often = behind[:1] == "x" or times_per_day(behind) is not None
+    course = then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often)
+    words = clause.strip(EDGES).split() if course else []
     while words and words[-1] in listed("request_words", "linking"):
         words.pop()
-    return " ".join(words)
+    return " ".join(words) if len(" ".join(words)) <= COURSE else ""
 
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from docgemma.text.words import listed, names, plain
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
+PASTED = 3  # words in quotation marks that are more than a name
 SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
 
 
@@ -36,14 +37,16 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     asked_to = listed("request_words", "requesting") & set(words)
     before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
     pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
-    if pasted and not listed("request_words", "ordering") & set(plain(message.replace(pasted, "")).split()):
+    rest = set(plain(message.replace(pasted, "")).split())
+    if len(pasted.split()) > PASTED and not listed("request_words", "ordering") & rest:
         return True  # "pasted: 'start allopurinol 100 mg'. ok?"
     if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
         return True
     summed = message.rstrip().endswith(("=", "..", "…")) or any(
         f" {phrase} " in told for phrase in listed("request_words", "calculating")
     )
-    if summed and not commands:
+    begun = listed("request_words", "beginning") & set(before.split())  # "start it for her, tell him how to take it"
+    if summed and not (commands or asked_to or begun):
         return True  # "infliximab 5 mg/kg for him, how many mg"; "flagyl 500 tid, cheap so.."
     if not message.rstrip().endswith("?"):
         return False

@@ -16,6 +16,7 @@ from docgemma.reading.entries import (
     read_allergies,
     read_note,
     read_orders,
+    told_of,
 )
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.meant import PLAINLY, SURE, meant
@@ -28,7 +29,7 @@ from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses, closed
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import begun_with, listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -84,7 +85,8 @@ def read_request(
     orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
-    if "change" in asked and not listed("request_words", "allergy_words") & set(plain(message).split()):
+    spoken = listed("request_words", "allergy_words", "noting_plainly")
+    if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
     rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
     if rest and (not notes or reading.asks["rx"] > SURE):
@@ -97,7 +99,10 @@ def read_request(
             return {**again, "said": message}
     details = loose_details(marked)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
-    if "rx" in asked and not orders and details.get("dose") and len(known_drugs) == 1:  # "missed his X. restart 150 bd"
+    alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
+    first = known_drugs[0].start if alone else len(message)
+    dosed = details.get("dose") and message.find(details["dose"].split()[0]) > first
+    if "rx" in asked and not orders and dosed and not told_of(message[:first]):  # "missed his X. restart 150 bd"
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     request = Request(
@@ -160,10 +165,10 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
     asking = listed("request_words", "interrogative") | {"any", "anything"}
     said = [plain(part).split() for part in clauses(rest)] or [plain(rest).split()]
-    said = [words for words in said if words[0] not in asking]  # "anything on her chart to add" adds nothing
+    said = [words for words in said if words and words[0] not in asking]  # "anything on her chart to add" adds nothing
     told = any(word in noting and before not in nouns for words in said for before, word in pairwise(["", *words]))
     beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
-    begun = {plain(part).split()[0] for part in clauses(rest) if text}
+    begun = {begun_with(plain(part).split()) for part in clauses(rest) if text}
     begun &= listed("request_words", "questioning")
     begun |= {rest} if text and names(listed("request_words", "considering"), rest) else set()  # "ok to action"
     asked = rest.rstrip().endswith("?") or begun or (reader.read(rest).polarity["asked"] > SURE if text else beside)

@@ -63,7 +63,8 @@ def everyday() -> frozenset[str]:
     topics = [entry["topic"] for entry in clinical("topics")["topics"]]
     lists = [entry for kind in ("any measures", "topics", "label_topics", *topics) for entry in _entries(kind)]
     said = [plain(str(word)) for entry in lists for word in entry.get("said") or []]
-    said += [word for entry in clinical("problems")["problems"] for word in entry["chart"] if len(word) > SHORT]
+    problems = {word for entry in clinical("problems")["problems"] for word in entry["chart"] if len(word) > SHORT}
+    said += problems - {*clinical("problems")["eponyms"]}
     return frozenset(word for word in said if " " not in word)
 
 

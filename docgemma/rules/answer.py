@@ -118,7 +118,8 @@ def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Chec
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         day = "" if died == "yes" else f" on {died[:10]}"
-        lines.append(f"This patient is recorded as deceased{day}. If another one is meant, give a name and birth date.")
+        other = " If another one is meant, give a name and birth date." if request["drugs"] or request["orders"] else ""
+        lines.append(f"This patient is recorded as deceased{day}.{other}")
     cite = number(item, state)
     checked: list[Fact] = []
     for drug in (drug for person, drug in checks if person == patient["id"]):

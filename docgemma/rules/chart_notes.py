@@ -10,7 +10,7 @@ from docgemma.rules.drug_classes import classes_of, duplicate_class
 from docgemma.rules.grounding import split
 from docgemma.rules.order_check import MAJOR, MODERATE, Finding
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import SHORT, clinical, listed, names, plain
+from docgemma.text.words import SHORT, affirmed, clinical, listed, names, plain
 
 MOST = 2
 NEAR = 3  # words between a drug and what is done with it
@@ -47,7 +47,7 @@ def not_taken(text: str, chart: Mapping[str, Any], drugs: DrugNames) -> list[Fin
         told = f"The note speaks of {name}, which is not among the active medications{rest}"
         if not any(parts & theirs for theirs in taken.values()):
             found.append(Finding(MAJOR if instead else MODERATE, told))
-    for name in beside(text, "stopping", drugs):
+    for name in beside(affirmed(text), "stopping", drugs):
         mine = [told for told, theirs in taken.items() if ingredients(name, drugs) & theirs]
         found += [Finding(MODERATE, f"{told} stays active in the record: a note does not stop it.") for told in mine]
     return found

@@ -111,7 +111,10 @@ def check_dose(
     more = [row for row in mine if "for" in row and row not in fitting]
     compared = [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
     above = [found for found in compared if " a day" in found.text and found.rank == MAJOR]
-    compared = [found._replace(text=found.text + _allowed_for(order, more) * (found in above)) for found in compared]
+    most = min((limit[1][0] for limit, _ in limits if limit[0] == "day"), default=Decimal(0))
+    compared = [
+        found._replace(text=found.text + _allowed_for(order, more, most) * (found in above)) for found in compared
+    ]
     findings += [found for found in compared if found.rank != NOTE or not findings]  # no "30 mg a day" of a weekly drug
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
     return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
@@ -144,14 +147,14 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     return Finding(MAJOR, f"{given}{needed}, above the maximum of {most} a day{why}.")
 
 
-def _allowed_for(order: Order, rows: Rows) -> str:
-    """That the rows of other indications allow a daily dose which is above the maximum."""
+def _allowed_for(order: Order, rows: Rows, most: Decimal) -> str:
+    """That the rows of another indication allow a daily dose above the maximum, up to twice of it."""
     daily = order.amount[0] * order.often if order.amount and order.often else Decimal(0)
     limits = [(limit, row.get("note", "")) for row in rows if (limit := limit_of(row, "max_day", order.patient))]
-    told = [(limit, note) for limit, note in limits if daily and daily <= limit[0]]
-    if not told:
+    enough = [(limit, note) for limit, note in limits if 0 < daily <= limit[0] <= 2 * most]
+    if not enough:
         return ""
-    limit, note = max(told)
+    limit, note = min(enough)
     return (
         f" For another indication up to {told_amount(limit)} a day{f' ({note})' if note else ''}: say what it is for."
     )

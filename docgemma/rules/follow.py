@@ -22,8 +22,8 @@ SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
-def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
-    """The request, completed from the last one."""
+def carried(request: Request, last: Request | None, patient_open: bool, waiting: bool = False) -> Request:
+    """The request, completed from the last one; where an entry is `waiting`, "change it to 25 mg" is of that."""
     somebody = bool(request["unclear"] or any(patient["said"] for patient in request["patients"]))
     asks = set(request["asks"])
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
@@ -36,7 +36,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(request, asks=["may" if named["drugs"] else "meds"], meant="asked", **named)
     if (somebody or patient_open) and _of_stopping(request):
         return replaced(request, asks=["meds", "alg"], meant="", measures=[])
-    if begun_with(plain(request["said"]).split()) in listed("request_words", "changing") and not request["orders"]:
+    changes = begun_with(plain(request["said"]).split()) in listed("request_words", "changing")
+    if changes and not (waiting or request["orders"]):
         kept = [ask for ask in request["asks"] if ask in (*TOPICS, "may")]
         return replaced(request, asks=unique([*kept, "change"]), meant="", allergies=[], details={})
     if "fix" in asks and last and not set(last["asks"]) & set(WRITES) and (request["drugs"] or request["orders"]):
@@ -294,8 +295,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
 
 def _of_same_unit(number: str, dose: str) -> bool:
     """Whether a bare number may be of the unit of the dose before: 25 after 250 mg is, 500 after 1 g is not."""
-    old = dose[: len(dose) - len(dose.lstrip("0123456789."))]
-    bare = all(part.replace(".", "", 1).isdigit() for part in (number, old)) and "/kg" not in dose
+    old = dose[: len(dose) - len(dose.lstrip("0123456789.,"))].replace(",", "")
+    bare = all(part.replace(".", "", 1).isdecimal() for part in (number, old)) and "/kg" not in dose
     return bare and float(old) / UNLIKE <= float(number) <= float(old) * UNLIKE
 
 

@@ -6,14 +6,12 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
-from docgemma.reading.drugs import spelt_out
 from docgemma.reading.terms import measure_named, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.said import clauses
-from docgemma.text.words import affirmed, begun_with, clinical, listed, names, plain
+from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
@@ -112,7 +110,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
         unit, behind = [*words[at + 1 : at + 3], "", ""][:2]
         aged = unit in ONLY_AGES or behind == "old"
         if value and unit in units["weight"]:
-            told.setdefault("weight", value * units["weight"][unit])
+            if not {*words[max(at - 2, 0) : at], behind} & listed("request_words", "weight_changes"):  # "lost 5 kg"
+                told.setdefault("weight", value * units["weight"][unit])
         elif value and unit in units["age"] and aged:
             told.setdefault("age", value * units["age"][unit])
         elif value and at and words[at - 1] in ("age", "aged"):
@@ -120,24 +119,11 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     typed = [item for item in typed_values(text) if item[0] in KIDNEYS and "/" not in item[1]]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
-    stated = [entry["name"] for entry in said_in(affirmed(text), "stated")]
-    told_of = (f"{name} ({WRITTEN})" for name in dict.fromkeys([*stated, *_problems_told(text)]))
-    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *told_of)
+    entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
+    men = patient.sex == "male"  # "VA is 6/40" of him is none
+    stated = (f"{name} ({WRITTEN})" for name in entries if not (men and "pregnan" in name))
+    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *stated)
     return replace(patient, results=results, weight=weight, age=age, problems=problems)
-
-
-def _problems_told(text: str) -> Iterator[str]:
-    """The problems that a message tells of the patient, abbreviations in words: "new AF" is atrial fibrillation; none
-    that it asks about, denies, screens for or tells of a relative."""
-    others, asking = listed("request_words", "others", "not_told"), listed("request_words", "looking_up")
-    for clause in clauses(affirmed(text)):
-        spelt = plain(spelt_out(clause))
-        words = plain(clause).split()
-        if others & {*words} or begun_with(words) in asking:
-            continue
-        for fragment in (fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]):
-            if names([fragment], spelt):
-                yield next((word for word in spelt.split() if word.startswith(fragment)), fragment)
 
 
 def _bare(text: str) -> str:

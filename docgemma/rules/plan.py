@@ -164,7 +164,8 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     """Everything named with everything active; for a check, once the chart says what that is."""
     asks = set(request["asks"])
     taken = known.in_charts(state, "medications")  # "hydrocortisone 1% cream" is hydrocortisone
-    active = ["".join(takewhile(lambda char: not char.isdigit(), name)).strip() or name for name in taken]
+    bare = ("".join(takewhile(lambda char: not char.isdigit(), name)).strip() for name in taken)
+    active = [short if short and "/" not in name else name for short, name in zip(bare, taken, strict=True)]
     among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}

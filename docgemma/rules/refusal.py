@@ -85,7 +85,8 @@ def refused(request: Request) -> str:
 def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
     asked = "oos" in request["asks"] and listed("request_words", "deeds") & set(plain(request["said"]).split())
-    begun = {begun_with(plain(part).split()) for part in clauses(request["said"])} if not request["notes"] else set()
+    parts = [] if request["notes"] or request["orders"] else clauses(request["said"])
+    begun = {begun_with(plain(part).split()) for part in parts}
     return NOT_DONE if asked or begun & listed("request_words", "errands") else ""  # "phone the lab for his crp"
 
 

@@ -3,11 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from docgemma.reading.drugs import said_for, spelt_out
-from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in, topics_in
-from docgemma.rules import known
-from docgemma.rules.chart_rest import rest_told
-from docgemma.state import AgentState, Request
+from docgemma.state import Request
 from docgemma.text.said import clauses
 from docgemma.text.words import begun_with, clinical, listed, names, plain
 
@@ -38,17 +35,6 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
         if not _stands(spelt, there) and not _called_otherwise(clause, told):
             found.append(clause)
     return found
-
-
-def left_open(state: AgentState, told: str) -> bool:
-    """Whether a message about one patient asks or tells what nothing in the answer has a word of, "can it be paused",
-    "chronic diarrhoea": what is taken may speak of it."""
-    request = known.request(state)
-    checked = "may" in request["asks"] and known.drugs(state)
-    if checked or set(request["asks"]) & set(WRITES) or not rest_told(request):
-        return False
-    there = {word[:STEM] for word in _words(told)}
-    return any(not _stands([word], there) for word in _telling(" ".join(request["telling"])))
 
 
 def _stands(words: Sequence[str], stems: Collection[str]) -> bool:
