@@ -17,11 +17,10 @@ run: .venv/.run
 	@for question in $(TOUR); do echo "> $$question"; $(BIN)/docgemma ask "$$question" || exit; echo; done
 	@echo 'Your turn: $(BIN)/docgemma ask "…"   or   $(BIN)/docgemma chat'
 
-# a worker a core and one for what waits on servers and browsers, each file whole, the longest first (tests/conftest.py);
-# one thread each, or torch's threads wait for one another (four times slower)
-WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))")
+# a worker a core, each file whole, the longest first (tests/conftest.py); one thread each, or torch's threads wait for
+# one another (four times slower)
 test: lint types
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
 
 check: lint types
 	$(BIN)/python -m pytest -p no:nbmake -o addopts="-q --strict-markers --benchmark-disable" -m "not slow and not torch" $(FAST)
