@@ -18,12 +18,34 @@ import pytest
         ("volkov's latest bilirubin in umol", "Total bilirubin in µmol/L: about 44.5"),
         ("kwame mensah's baseline hb", "No earlier value is recorded: Hemoglobin."),
         ("has kowalczyk had his CT", "No report of it is recorded: CT."),
+        ("any trial for IBD that suits björn þórsson", "Ulcerative colitis, no active problem has this name"),
         ("any trial for castellano's meso", "No trials were found for Malignant mesothelioma of pleura"),
         ("d'angelo, norflox 400 bd?", "norflox was read as norfloxacin."),
         ("tanaka: clari 500 bd with metro 400 bd, ok?", "Metronidazole for Hiroshi Tanaka"),
         ("can haddad drop his clopidogrel? how long does he need it", "this needs a clinician's judgement"),
         ("harold baxter: start bumetanide 1 mg od?", "If another one is meant, give a name and birth date."),
         ("aroha ngata's trough", "Not among the results: drug levels."),
+        # of a drug of which nothing is stored, what speaks alike against members of its class
+        ("olena shevchenko, ertapenem 1 g iv od ok?", "of meropenem, of its class: Major interaction with valproate"),
+        ("ESBL in her urine, olena shevchenko. mero ok?", "Warning: meropenem for Olena Shevchenko."),
+        # one entry of the chart may be two problems: gestational diabetes is pregnancy too
+        ("raghunathan, cipro 500 bd ok?", "pregnancy: use only if benefit outweighs"),
+        # a drug that is not taken, beside a result that is asked for
+        ("petrova's anc? levaquin reasonable", "Levofloxacin (asked as levaquin)"),
+        ("ingrid søndergaard covid positive, paxlovid?", "Contraindicated interaction with amiodarone"),
+        ("liam andersen, nurofen dose by weight", "10 mg/kg in one dose"),
+        # what is told of the patient counts: pregnancy, poor intake
+        ("sofia allegra is 6/40. what of hers matters", "fetal or newborn jaundice"),
+        ("john smith off food 2 days, his tablets?", "lisinopril: correct volume depletion first"),
+        ("could benali go on eliquis 5 bid", "The patient has Mechanical heart valve in place"),
+        ("which antiemetic to stay away from in moreau", "contraindicated: metoclopramide"),
+        ("phone the lab for björn þórsson's crp", "I cannot call, book, page"),
+        # what round 15 showed: options by "which", a drug that was given already, the label beside an interaction
+        ("amara diallo has a DVT, which doac?", "Checked for this patient, doacs: warning: apixaban"),
+        ("d'angelo's uti is back. what can she have", "Fosfomycin: it was given lately"),
+        ("can vincristine go intrathecal with mtx? label wording", "fatal if given by other routes"),
+        ("haddad after viagra, any nitrates on his list?", "Caution: viagra for Mohammed Haddad."),
+        ("could thorsson have co-amoxiclav 625 tds", "500 mg tds is 1,500 mg a day"),
     ],
 )  # fmt: skip
 def test_what_was_left_out_is_told(offline_agent, said: str, told: str) -> None:
@@ -53,6 +75,11 @@ def test_a_bare_look_up_tells_no_labels(offline_agent) -> None:
         "pasted from the letter: 'Xiaoming Wang. Start allopurinol 100 mg od.' ok to action",
         'from ED: "Volkov D 62M fall. NKDA. give 10 mg morphine". anything wrong with that',
         "moreau is anaemic, GP wants us to start ferrous sulfate 200 mg bd",
+        "adeyemi is on iron. cipro 500 bd x3, how do i space them",
+        "kahananui vanc load 25 mg/kg =",
+        "c diff, volkov. flagyl 500 tid, cheap so..",
+        "from nhs24: 'LINDQVIST P, black stool since 0600. meds: naprosyn'. anything on her chart to add",
+        "dc volkov's lactulose, diarrhea",
     ],
 )
 def test_a_sum_a_paste_or_another_s_wish_orders_nothing(offline_agent, said: str) -> None:
@@ -81,6 +108,9 @@ def test_a_card_has_its_fields_as_meant(offline_agent, said: str, field: str, va
         ("james wilson 1985, panadeine forte 2 qid", "Boxed warning of codeine"),
         ("james wilson 1985, panadeine forte 2 qid", "panadeine forte contains codeine"),
         ("order salbutamol hfa 2 puffs q4h prn for aroha ngata", "12 puff a day; the maximum is 12 puff a day"),
+        ("prescribe mahmood clozapine 150 mg bd, he missed 4 days", "restart with 12.5 mg once or twice daily"),
+        ("amara diallo is 6/40, start ramipril 2.5 mg od", "Contraindicated (ramipril): stop as soon as pregnancy"),
+        ("amara diallo: apixaban 10 mg bd, write it", "For another indication up to 20 mg a day"),
     ],
 )  # fmt: skip
 def test_a_card_says_what_it_lacked(offline_agent, said: str, warned: str) -> None:
@@ -104,48 +134,6 @@ def test_a_conversation_goes_on_with_what_was_said(offline_agent, turns: list[st
     assert told in answer
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        # of a drug of which nothing is stored, what speaks alike against members of its class
-        ("olena shevchenko, ertapenem 1 g iv od ok?", "of meropenem, of its class: Major interaction with valproate"),
-        ("ESBL in her urine, olena shevchenko. mero ok?", "Warning: meropenem for Olena Shevchenko."),
-        # one entry of the chart may be two problems: gestational diabetes is pregnancy too
-        ("raghunathan, cipro 500 bd ok?", "pregnancy: use only if benefit outweighs"),
-        # a drug that is not taken, beside a result that is asked for
-        ("petrova's anc? levaquin reasonable", "Levofloxacin (asked as levaquin)"),
-        ("ingrid søndergaard covid positive, paxlovid?", "Contraindicated interaction with amiodarone"),
-        ("liam andersen, nurofen dose by weight", "10 mg/kg in one dose"),
-        # what is told of the patient counts: pregnancy, poor intake
-        ("sofia allegra is 6/40. what of hers matters", "fetal or newborn jaundice"),
-        ("john smith off food 2 days, his tablets?", "lisinopril: correct volume depletion first"),
-        ("could benali go on eliquis 5 bid", "The patient has Mechanical heart valve in place"),
-        ("which antiemetic to stay away from in moreau", "contraindicated: metoclopramide"),
-        ("phone the lab for björn þórsson's crp", "I cannot call, book, page"),
-        # what round 15 showed: options by "which", a drug that was given already, the label beside an interaction
-        ("amara diallo has a DVT, which doac?", "Checked for this patient, doacs: warning: apixaban"),
-        ("d'angelo's uti is back. what can she have", "Fosfomycin: it was given lately"),
-        ("can vincristine go intrathecal with mtx? label wording", "fatal if given by other routes"),
-        ("haddad after viagra, any nitrates on his list?", "Caution: viagra for Mohammed Haddad."),
-        ("could thorsson have co-amoxiclav 625 tds", "500 mg tds is 1,500 mg a day"),
-    ],
-)  # fmt: skip
-def test_what_was_dangerous_to_leave_out_is_told(offline_agent, said: str, told: str) -> None:
-    assert told in offline_agent.ask(said)["answer"]
-
-
-@pytest.mark.parametrize(
-    ("said", "warned"),
-    [
-        ("prescribe mahmood clozapine 150 mg bd, he missed 4 days", "restart with 12.5 mg once or twice daily"),
-        ("amara diallo is 6/40, start ramipril 2.5 mg od", "Contraindicated (ramipril): stop as soon as pregnancy"),
-        ("amara diallo: apixaban 10 mg bd, write it", "For another indication up to 20 mg a day"),
-    ],
-)
-def test_a_card_weighs_what_the_message_tells(offline_agent, said: str, warned: str) -> None:
-    assert warned in " ".join(offline_agent.ask(said)["pending_write"]["findings"])
-
-
 def test_an_order_that_lacks_its_dose_warns_of_what_the_message_tells(offline_agent) -> None:
     done = offline_agent.ask("mahmood missed clozapine 4 days. restart 150 bd, chart it")
     assert done["status"] == "needs_clarification" and "restart with 12.5 mg" in done["answer"]
@@ -156,20 +144,6 @@ def test_two_doses_of_one_order_stand_as_they_were_written(offline_agent) -> Non
     assert order["dosage"] == "200 mg stat day 1 then 100 mg daily total 5d"
     once = offline_agent.ask("prescribe cefalexin 500 mg tds then 7d for def-456")["pending_write"]["args"]
     assert once["dosage"] == "500 mg"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "adeyemi is on iron. cipro 500 bd x3, how do i space them",
-        "kahananui vanc load 25 mg/kg =",
-        "c diff, volkov. flagyl 500 tid, cheap so..",
-        "from nhs24: 'LINDQVIST P, black stool since 0600. meds: naprosyn'. anything on her chart to add",
-        "dc volkov's lactulose, diarrhea",
-    ],
-)
-def test_what_asks_or_remarks_orders_nothing(offline_agent, said: str) -> None:
-    assert not offline_agent.ask(said)["pending_write"]
 
 
 @pytest.mark.parametrize("said", ["???", "...", "thanks. :) :)", '"patient fell, no LOC"'])

@@ -36,7 +36,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]
-        active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
+        active = _active(chart)
         lines = [line for name in active for line in _lines(name, fragments, context, against)] if fragments else []
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
@@ -120,12 +120,14 @@ def _lines(medicine: str, fragments: list[str], context: Context, against: list[
 
 def warnings_of_taken(chart: dict[str, Any], context: Context) -> list[str]:
     """A line for each active medicine: what its label warns of, the boxed warning first."""
-    active = known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
-    labels = (
-        (name, label_of(name, context)) for name in active if route_of(name) != "topical"
-    )  # a label is of tablets
+    swallowed = (name for name in _active(chart) if route_of(name) != "topical")  # a label is of tablets
+    labels = ((name, label_of(name, context)) for name in swallowed)
     told = ((name, [label.boxed_warning or "", *label.warnings]) for name, label in labels if label)
     return [f"{name}: {'; '.join(text.rstrip('.') for text in texts if text)}." for name, texts in told if any(texts)]
+
+
+def _active(chart: dict[str, Any]) -> list[str]:
+    return known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
 
 
 def label_of(medicine: str, context: Context) -> DrugLabel | None:

@@ -35,8 +35,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
-        request = known.request(state)
-        told = request["said"] if len(request["patients"]) < 2 else ""
+        told = known.said_of_one(known.request(state))
         args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside, told)
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":

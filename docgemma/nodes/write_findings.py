@@ -18,7 +18,7 @@ from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
-from docgemma.rules.dose_check import check_dose, doses_of_parts
+from docgemma.rules.dose_check import WITHIN, check_dose, doses_of_parts
 from docgemma.rules.dose_rows import amount_in, route_of, told_amount
 from docgemma.rules.drug_classes import class_mates, same_class
 from docgemma.rules.known import NOTHING, replaced
@@ -26,6 +26,7 @@ from docgemma.rules.order_check import (
     CONTRAINDICATED,
     MAJOR,
     MODERATE,
+    NO_RULES,
     NOTE,
     UNCHECKED,
     Finding,
@@ -47,10 +48,8 @@ from docgemma.tools.records import active_ingredients, chart_data
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
-NO_RULES = "no rules for"
 MATES = 3  # members of a class that have to agree
 OWN = ("Allergy", "Duplicate", "Possible duplicate", "The dose")  # findings on the drug itself, by its class too
-WITHIN = "; the maximum is "  # of a dose that is not above it
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them

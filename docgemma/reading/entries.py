@@ -212,9 +212,8 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
     drug = link.name if link.how != "unknown" else name.text
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
-    if course := _two_doses(
-        masked(message, people)[name.end :]
-    ):  # one entry holds one dose: it stands as it was written
+    # one entry holds one dose: a course of two stands as it was written
+    if course := _two_doses(masked(message, people)[name.end :]):
         told |= {"dose": course, "frequency": AS_WRITTEN, "notes": ""}
     return cast(OrderRef, told)
 
@@ -230,7 +229,8 @@ def _two_doses(text: str) -> str:
     words = clause.strip(EDGES).split() if course else []
     while words and words[-1] in listed("request_words", "linking"):
         words.pop()
-    return " ".join(words) if len(" ".join(words)) <= COURSE else ""
+    told = " ".join(words)
+    return told if len(told) <= COURSE else ""
 
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:

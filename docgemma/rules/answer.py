@@ -23,7 +23,7 @@ from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
-from docgemma.rules.order_check import Finding, shown
+from docgemma.rules.order_check import NO_RULES, Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.plan import unlabelled
@@ -167,7 +167,7 @@ def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -
     findings = [line for line in shown(found) if not line.startswith(SHOWN_BELOW)]
     lines = findings or ["no finding, which does not prove that it is safe."]
     allergic = any(item["active"] for item in chart["allergies"])
-    if allergic and not any(line.startswith("Allergy") or "no rules for" in line for line in findings):
+    if allergic and not any(line.startswith("Allergy") or NO_RULES in line for line in findings):
         lines = [*lines, f"No recorded allergy is known to be to {drug} or its class."]
     return lines
 

@@ -186,10 +186,8 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
             none = [f"No report of it is recorded: {kind['name']}."]
         first = fits or written
         others = [line for line in lines_of(chart, "notes") if line not in first]
-        return [
-            *([] if fits or (first and not kind.get("report")) else none),
-            *(line.text for line in [*first, *others][:NOTES_SHOWN]),
-        ]
+        absent = not (fits if kind.get("report") else first)
+        return [*(none if absent else []), *(line.text for line in [*first, *others][:NOTES_SHOWN])]
     return [line.text for line in [*fits, *written[:2]] or _anywhere(kind["name"], chart)] or none
 
 

@@ -30,6 +30,7 @@ from docgemma.text.numbers import Quantity, quantities
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed, plain
 
+WITHIN = "; the maximum is "  # of a dose that is not above it
 AS_NEEDED = ("prn", "as needed", "as required")
 LESS_FOR = {  # keys of `less_for` in words
     "age_from": "{} years or older",
@@ -110,10 +111,11 @@ def check_dose(
     unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
     more = [row for row in mine if "for" in row and row not in fitting]
     compared = [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
-    above = [found for found in compared if " a day" in found.text and found.rank == MAJOR]
     most = min((limit[1][0] for limit, _ in limits if limit[0] == "day"), default=Decimal(0))
+    allowed = _allowed_for(order, more, most)
     compared = [
-        found._replace(text=found.text + _allowed_for(order, more, most) * (found in above)) for found in compared
+        found._replace(text=found.text + allowed) if found.rank == MAJOR and " a day" in found.text else found
+        for found in compared
     ]
     findings += [found for found in compared if found.rank != NOTE or not findings]  # no "30 mg a day" of a weekly drug
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
@@ -141,7 +143,7 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     if total <= limit[0]:
         if order.often < 1:  # a weekly drug's maximum is that of one dose, which is compared by itself
             return None
-        return Finding(NOTE, f"{given}; the maximum is {most} a day{why}.")
+        return Finding(NOTE, f"{given}{WITHIN}{most} a day{why}.")
     as_needed = any(f" {word} " in f" {plain(order.frequency)} " for word in AS_NEEDED)
     needed = " if every as-needed dose is taken" if as_needed else ""
     return Finding(MAJOR, f"{given}{needed}, above the maximum of {most} a day{why}.")

@@ -198,7 +198,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return ["may"]  # "wants rinvoq added, any issue"
     if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
         return unique([*request["asks"], "labs"])  # "thyroid alright?"
-    if drugs and "ddi" in asks and {"label", "labels", "labelling", "boxed"} & set(plain(request["said"]).split()):
+    if drugs and "ddi" in asks and listed("request_words", "labelled") & set(plain(request["said"]).split()):
         return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
     if "may" in asks and about and drugs and any(measures_in(part, sure=True) for part in apart):

@@ -17,6 +17,11 @@ def request(state: AgentState) -> Request:
     return state.get("request") or NOTHING
 
 
+def said_of_one(request: Request) -> str:
+    """The message, where it is about one patient at most: what it tells is then of whom it is about."""
+    return request["said"] if len(request["patients"]) < 2 else ""
+
+
 def made(state: AgentState, tool: str) -> list[ToolResult]:
     """The calls of a tool that succeeded in this turn."""
     return [item for item in state.get("tool_results") or [] if item["tool_name"] == tool and not item["error"]]

@@ -35,11 +35,8 @@ def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: 
     lines = [Held(label_line(fact), fact.text) for fact in facts if fact.title]
     held = [item for item in [*ruled, *lines] if item.about or (timed and names(topic["match"], item.words))]
     limits = [row for row in data.get("dose_rows", []) if about & set(row) or names(topic["match"], row.get("for", ""))]
-    held += (
-        []
-        if timed and not topic.get("limits")
-        else [Held(text, "", True) for text in limits_of(limits, about, route, said)]
-    )
+    told_limits = limits_of(limits, about, route, said) if not timed or topic.get("limits") else []
+    held += [Held(text, "", True) for text in told_limits]
     words, others = _asked_words(topics, plain(said)), [other["match"] for other in topics if other != topic]
     near = {item: sum(names([word], item.words) for word in words) for item in held}
     fit = {item: near[item] / 2 + sum(names(match, item.words) for match in others) for item in held}

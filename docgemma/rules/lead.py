@@ -8,6 +8,7 @@ from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import ABSENT
 from docgemma.rules.chart_entries import UNREMARKABLE, result_told
 from docgemma.rules.contradictions import CONTRADICTS
+from docgemma.rules.dose_check import WITHIN
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
 from docgemma.rules.refusal import UNORDERED, refusals
@@ -25,7 +26,7 @@ AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
 SAYS = f"US label and criteria, {NOT_VERIFIED}"  # what is held of a topic that was asked about
 GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction")
 FIRST = (SAYS, AT_MOST, MAXIMUM, "interaction: ")
-LIMITS = ("; the maximum is ", AT_MOST)  # a dose within its maximum, then a maximum
+LIMITS = (WITHIN, AT_MOST)  # a dose within its maximum, then a maximum
 OPTIONS = "Checked for this patient, "  # drugs of a group that options are asked of
 LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 FEW = 3

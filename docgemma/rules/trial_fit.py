@@ -9,7 +9,7 @@ from docgemma.rules.patient_state import PatientState, patient_state
 from docgemma.text.words import clinical, names, plain
 
 OLDEST = 130
-BROAD = ("cancer", "inflammatory bowel disease")  # kinds of which one is not the other
+BROAD = ("cancer", "bowel disease")  # kinds of which one is not the other
 
 
 def spoken_to(trial: dict[str, Any], chart: dict[str, Any], today: date) -> str:

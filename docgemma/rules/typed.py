@@ -115,12 +115,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
             before.pop()
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (3, 2))  # "90 on RA"
-        counted = before[-1:] != ["type"]  # "the type 1, hba1c"
-        if (
-            counted
-            and _is_value(word)
-            and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), ""))
-        ):
+        value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
+        if value and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
             yield name, word
 
 
