@@ -140,10 +140,7 @@ def test_an_instruction_in_a_label_loses_no_warning(gullible: Agent, monkeypatch
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_an_instruction_in_an_abstract_is_not_obeyed(gullible: Agent, monkeypatch, text: str) -> None:
     real = gullible.knowledge.literature
-    article = Article(
-        id="DEMO-LIT-999", title="[Demonstration record] A study", authors="", journal="", year=2026, abstract=text,
-        demonstration=True,
-    )  # fmt: skip
+    article = Article(id="INVENTED999", title="A study", authors="", journal="", year=2026, abstract=text)
     monkeypatch.setattr(
         gullible.knowledge, "literature", lambda query, limit=5: replace(real(query, limit), records=[article])
     )

@@ -164,13 +164,13 @@ def test_a_name_from_the_labels_is_suggested_for_a_typo(tmp_path, home):
 
 def test_kinds_without_files_are_kept_from_the_snapshot_that_was_there(tmp_path, home):
     build_from_files(home, ctgov=[zipped(tmp_path / "ctg.zip", {"a.json": json.dumps(study()).encode()})])
-    assert opened(home).literature("heart failure").records[0].demonstration
+    assert opened(home).literature("heart failure").source == "offline collection of published articles"
     assert opened(home).label("warfarin").source == "label snapshot written from knowledge, not verified"
     build_from_files(home, openfda=[label_zip(tmp_path, [label()])])
     assert opened(home).trials("gout").records and opened(home).label("zorvatine").records
 
 
-def test_real_articles_take_the_place_of_the_demonstration_ones(tmp_path, home):
+def test_articles_of_the_files_take_the_place_of_the_shipped_ones(tmp_path, home):
     build_from_files(home, literature=[pubmed_file(tmp_path / "a.xml", [pubmed()])])
     assert info(home)["kinds"]["literature"]["count"] == 1
     assert info(home)["kinds"]["literature"]["demonstration"] == 0
@@ -298,7 +298,7 @@ def test_a_home_that_cannot_be_written_says_so(tmp_path, home):
 
 def test_info_of_a_home_without_a_build_is_of_the_shipped_records(home):
     found = info(home)
-    assert found["shipped"] and found["kinds"]["literature"]["demonstration"] == 6
+    assert found["shipped"] and found["kinds"]["trials"]["demonstration"] == 6
     assert found["kinds"]["drugs"]["bulk_labels"] == 0 and found["kinds"]["drugs"]["age_days"] >= 0
 
 

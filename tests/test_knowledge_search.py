@@ -89,7 +89,7 @@ def ways_of(text: str) -> list[str]:
     return [way for item in concepts(text) for way in (*item.ways, *item.wider)]
 
 
-FLOORS = {"first": (76, 3), "second": (71, 3)}  # of 80 each; of 30 and 36
+FLOORS = {"first": (81, 4), "second": (65, 4)}  # of 85 and 76; of 20 and 25
 
 
 @pytest.mark.parametrize("part", FLOORS)
@@ -100,7 +100,9 @@ def test_what_is_held_is_found_in_ward_words_and_what_is_not_is_not_found(settin
     for kind, asked in questions.items():
         search = getattr(snapshot, kind)
         held = [(wanted, text) for wanted, texts in asked["held"].items() for text in texts]
-        found += sum(wanted in [item.id for item in search(text).records[:3]] for wanted, text in held)
+        found += sum(
+            bool({item.id for item in search(text).records[:3]} & set(wanted.split(" | "))) for wanted, text in held
+        )
         false += [text for text in asked["not_held"] if search(text).records]
     least, most = FLOORS[part]
     assert found >= least and len(false) <= most, (found, false)
@@ -109,14 +111,14 @@ def test_what_is_held_is_found_in_ward_words_and_what_is_not_is_not_found(settin
 def test_a_record_that_has_less_than_the_best_is_left_out_and_a_part_is_said_to_be_one(settings):
     snapshot = open_snapshot(settings)
     whole, nearest = (
-        snapshot.literature("nsaids in heart and kidney disease"),
-        snapshot.literature("gdmt sequencing hfref"),
+        snapshot.literature("alternate day iron"),
+        snapshot.literature("uti in care home asymptomatic bacteriuria treat?"),
     )
-    assert [item.id for item in whole.records] == ["DEMO-LIT-032"] and not whole.partial
-    assert nearest.records[0].id == "DEMO-LIT-002" and nearest.partial
+    assert [item.id for item in whole.records] == ["29032957"] and not whole.partial
+    assert nearest.records[0].id == "30895288" and nearest.partial
 
 
-@pytest.mark.parametrize("text", ["Generalized anxiety disorder", "metformin in pcos", "iv iron in heart failure"])
+@pytest.mark.parametrize("text", ["Generalized anxiety disorder", "metformin in pcos"])
 def test_what_only_sounds_alike_is_not_found(settings, text):
     snapshot = open_snapshot(settings)
     assert not snapshot.trials(text).records and not snapshot.literature(text).records

@@ -66,11 +66,11 @@ def test_a_name_that_is_not_listed_is_said_to_be_so(snapshot, asked):
 
 
 def test_a_real_drug_that_is_not_listed_is_not_taken_for_a_misspelt_other(snapshot):
-    """Look-alike names are a known cause of harm: flupentixol is not a way to write another drug."""
+    """Look-alike names are a known cause of harm: pericyazine is not a way to write another drug."""
     with pytest.raises(ToolError) as caught:
-        snapshot.label("flupentixol")
+        snapshot.label("pericyazine")
     assert caught.value.error_type is ErrorType.DRUG_NOT_IN_DATABASE
-    assert snapshot.generic_name("flupentixol") == "flupenthixol"
+    assert snapshot.generic_name("pericyazine") == "periciazine"
 
 
 def test_a_drug_listed_for_its_interactions_alone_has_no_label_but_has_these(snapshot):
@@ -93,16 +93,15 @@ def test_a_pair_without_entry_is_an_empty_answer(snapshot):
 @pytest.mark.parametrize(
     ("query", "first"),
     [
-        ("evidence on SGLT2 inhibitors in heart failure", "DEMO-LIT-001"),
-        ("apixaban vs warfarin for AF", "DEMO-LIT-003"),
-        ("What does research say about metformin in CKD?", "DEMO-LIT-012"),
-        ("TNBC immunotherapy", "DEMO-LIT-019"),
-        ("penicillin allergy", "DEMO-LIT-026"),
-        ("studies about Paxlovid interactions", "DEMO-LIT-028"),
+        ("evidence on SGLT2 inhibitors in heart failure", "34449189"),
+        ("apixaban vs warfarin for AF", "21870978"),
+        ("What does research say about metformin in CKD?", "29868840"),
+        ("TNBC immunotherapy", "32101663"),
+        ("penicillin allergy", "37459086"),
     ],
 )
 def test_literature_is_found_by_natural_phrases(snapshot, query, first):
-    assert snapshot.literature(query).records[0].id == first
+    assert first in [item.id for item in snapshot.literature(query).records[:3]]
 
 
 @pytest.mark.parametrize("query", ["unicorn horns in zebrafish", "", "the and of", "🙂", "*", '"'])

@@ -26,7 +26,7 @@ import pytest
         ("harold baxter: start bumetanide 1 mg od?", "If another one is meant, give a name and birth date."),
         ("aroha ngata's trough", "Not among the results: drug levels."),
         # of a drug of which nothing is stored, what speaks alike against members of its class
-        ("olena shevchenko, ertapenem 1 g iv od ok?", "of meropenem, of its class: Major interaction with valproate"),
+        ("olena shevchenko, doripenem 500 mg tds ok?", "of meropenem, of its class: Major interaction with valproate"),
         ("ESBL in her urine, olena shevchenko. mero ok?", "Warning: meropenem for Olena Shevchenko."),
         # one entry of the chart may be two problems: gestational diabetes is pregnancy too
         ("raghunathan, cipro 500 bd ok?", "pregnancy: use only if benefit outweighs"),

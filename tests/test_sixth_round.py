@@ -96,9 +96,7 @@ def test_a_dose_of_the_record_is_held_against_its_limit(offline_agent) -> None:
         "Do not exceed atorvastatin 20 mg daily. The record has atorvastatin 40 mg once daily at bedtime."
     )
     stop = offline_agent.ask("metformin & contrast, when do we actually have to stop it")["lead"]
-    assert (
-        stop.startswith("Metformin, contrast imaging (US label") and "): stop at or before iodinated contrast" in stop
-    )
+    assert stop.startswith("Metformin, contrast imaging (label") and "): stop at or before iodinated contrast" in stop
 
 
 @pytest.mark.parametrize(

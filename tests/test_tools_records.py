@@ -49,7 +49,9 @@ def test_several_patients_are_a_question_with_options(call):
 
 def test_no_patient_is_an_empty_answer(call):
     result = call("search_patient", name="Qqq Zzz")
-    assert result["empty"] and result["formatted_result"] == "No patient named Qqq Zzz was found."
+    assert result["empty"]
+    told = "No patient named Qqq Zzz was found. Check the spelling, or give a birth date or an ID."
+    assert result["formatted_result"] == told
 
 
 def test_a_guessed_name_says_so(call):

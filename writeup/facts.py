@@ -355,6 +355,13 @@ def _lines(path: str, heading: int = 0) -> Any:
     return counted
 
 
+def _pairs(root: Path) -> tuple[int, str]:
+    """Of interactions: a line pairs its first drug with each of the others."""
+    path = "data/knowledge/interactions.jsonl"
+    rows = (root / path).read_text(encoding="utf-8").splitlines()[1:]
+    return sum(len(json.loads(row)["drugs"]) - 1 for row in rows), path
+
+
 def _entries(path: str) -> Any:
     def counted(root: Path) -> tuple[int, str]:
         return len(yaml.safe_load((root / path).read_text(encoding="utf-8"))), path
@@ -398,7 +405,8 @@ COUNTS = {
     "development items": _lines("data/edge/dev.jsonl"),
     "definitions": _lines("data/edge/definitions.jsonl"),
     "drugs": _lines("data/knowledge/drugs.jsonl", heading=1),
-    "interaction pairs": _lines("data/knowledge/interactions.jsonl", heading=1),
+    "interaction pairs": _pairs,
+    "published articles": _lines("data/knowledge/literature.jsonl", heading=1),
     "synthetic patients": _patients,
     "scenarios": _entries("docgemma/demo/scenarios.yaml"),
     "planted instructions": _injections,

@@ -83,20 +83,19 @@ class Interaction:
 
 @dataclass(frozen=True)
 class Article:
-    """`demonstration`: an invented record that ships with the package, never to be cited."""
-
-    id: str  # PMID, or DEMO-LIT-001
+    id: str  # PMID, or "doi:10.…" where none is known
     title: str
     authors: str
     journal: str
     year: int | None
     abstract: str
     url: str = ""
-    demonstration: bool = False
 
 
 @dataclass(frozen=True)
 class Trial:
+    """`demonstration`: an invented record that ships with the package."""
+
     id: str  # NCT id, or DEMO-TRIAL-001
     title: str
     status: str

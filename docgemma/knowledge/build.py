@@ -22,7 +22,7 @@ from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSectio
 from docgemma.paths import data_file
 from docgemma.text.quoted import NOT_VERIFIED
 
-VERSION = 6
+VERSION = 7
 DOCUMENT = "id, status, data, title, conditions, interventions, body, keywords"
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -178,9 +178,12 @@ def _records(path: Path, kind: str, lines: Iterable[tuple[int, str]]) -> Iterato
         try:
             data = json.loads(line)
             words = data.pop("synonyms", []) + data.pop("keywords", [])
+            fields = {name: value for name, value in data.items() if name not in ("checked", "doi")}
             if kind == "drugs" and data["boxed_warning"] == "none":  # looked up, and known to have none
-                data["boxed_warning"] = ""
-            yield TYPES[kind](**data), words
+                fields["boxed_warning"] = ""
+            first, *others = data["drugs"] if kind == "interactions" else ["", ""]  # the first with each of the others
+            for other in others:
+                yield TYPES[kind](**fields | ({"drugs": (first, other)} if other else {})), words
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StoreError(f"{path.name}, line {number}: not a record of {kind} ({error}).") from error
 

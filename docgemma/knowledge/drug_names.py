@@ -33,9 +33,10 @@ def _load(folder: Path) -> DrugNames:
     for generic, others in clinical("drug_names")["supplement"].items():
         names |= dict.fromkeys([*([] if " and " in generic else [generic]), *others], generic)
     not_drugs, forms = listed("drug_words", "not_drugs"), listed("drug_words", "forms")
-    names = _labelled(folder, names) | names
-    bare = {generic: without_end(generic, forms) for generic in names.values()}  # "fentanyl patch" holds fentanyl
-    names = {name: bare[generic] if bare[generic] in names else generic for name, generic in names.items()}
+    labelled = _labelled(folder, names)  # magnesium sulfate has a label of its own; "fentanyl patch" holds fentanyl
+    names = labelled | names
+    bare = {generic: without_end(generic, forms) for generic in {*names.values()} - {*labelled.values()}}
+    names = {name: bare[generic] if bare.get(generic) in names else generic for name, generic in names.items()}
     return DrugNames({name: generic for name, generic in names.items() if name not in not_drugs})
 
 

@@ -118,7 +118,7 @@ class Snapshot:
 
     @cached_property
     def _invented(self) -> dict[str, int]:
-        """How many articles and trials are demonstration records; counted once, the file does not change."""
+        """How many records are for demonstration; counted once, the file does not change."""
         return {table: self._count(DEMONSTRATION.format(table)) for table in ("article", "trial")}
 
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:

@@ -18,9 +18,9 @@ from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
-from docgemma.rules.dose_check import WITHIN, check_dose, doses_of_parts
-from docgemma.rules.dose_rows import amount_in, route_of, told_amount
-from docgemma.rules.drug_classes import class_mates, same_class
+from docgemma.rules.dose_check import WITHIN, check_dose, doses_of_parts, reduced_for
+from docgemma.rules.dose_rows import Order, amount_in, route_of, told_amount
+from docgemma.rules.drug_classes import class_mates
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
     CONTRAINDICATED,
@@ -28,6 +28,7 @@ from docgemma.rules.order_check import (
     MODERATE,
     NO_RULES,
     NOTE,
+    OF_CLASS,
     UNCHECKED,
     Finding,
     check_allergy_entry,
@@ -175,7 +176,7 @@ def alternatives(args: dict[str, Any], context: Context) -> list[str]:
         return []
     chart, found = chart_of(args, context), list[tuple[int, str]]()
     drug, bare = args["medication_name"], {**args, "dosage": "", "frequency": ""}
-    known = [name for name in same_class(ingredients(drug, context.drugs)) if doses_of(name)] if chart else []
+    known = [name for name in class_mates(ingredients(drug, context.drugs), alike=True) if chart and doses_of(name)]
     if all(finding.rank > MAJOR for finding in order_findings(bare, chart, context)):
         known = []  # the dose is what is wrong, not the drug
     for name in known[:TRIED]:
@@ -221,9 +222,9 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     findings = check_conditions(drug, _with_basis(rows, context), patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age ({NO_RULES} {drug} are stored)"))
-    if not dose:
-        return findings
     limits = doses_of(names[0])
+    if not dose:
+        return [*findings, *reduced_for(Order(drug, "", "", order, None, None, patient), limits)]
     if several:
         own = limits if names[0].count(" and ") == len(parts) - 1 else []
         rows_of = {part: doses_of(name) for part, name in zip(parts, names[1:], strict=True)}
@@ -242,15 +243,14 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
 
 def _of_class(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
     """What speaks alike against members of its class, where of the drug itself nothing is stored: "ertapenem"."""
-    drug, found = args["medication_name"], list[dict[str, Finding]]()
+    drug = args["medication_name"]
     mates = [name for name in class_mates(ingredients(drug, context.drugs)) if conditions_of(name)][:MATES]
-    for mate in mates:
-        order = {**args, "medication_name": mate, "dosage": "", "frequency": ""}
-        judged = (item for item in order_findings(order, chart, context) if item.rank <= MODERATE)
-        told = {(item.first or item.text).partition(":")[0]: item for item in judged if not item.text.startswith(OWN)}
-        found.append(told)
+    orders = ({**args, "medication_name": mate, "dosage": "", "frequency": ""} for mate in mates)
+    judged = ([item for item in order_findings(order, chart, context) if item.rank <= MODERATE] for order in orders)
+    told = ([item for item in items if not item.text.startswith(OWN)] for items in judged)
+    found = [{(item.first or item.text).partition(":")[0]: item for item in items} for items in told]
     shared = [item for about, item in (found[0] if found else {}).items() if all(about in other for other in found)]
-    says = f"Of {drug} itself nothing is stored; of {mates[0]}, of its class: " if mates else ""
+    says = f"Of {drug}{OF_CLASS}; of {mates[0]}, of its class: " if mates else ""
     return [item._replace(rank=max(item.rank, MAJOR), text=says + item.text, first="") for item in shared]
 
 

@@ -87,9 +87,10 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
             for mine in owned if once else [owned[owner]]:
                 mine[field].append(span)
+    between = [plain(marked.message[name.end : after.start]).split()[-2:] for name, after in pairwise(names)]
     corrected = [  # "azithro 500.. no, doxy 100 bd": nobody gives the dose of a drug that is refused
-        bool(owned[at + 1]["dose"]) and bool(_last_words(marked.message[name.end : names[at + 1].start]))
-        for at, name in enumerate(names[:-1])
+        bool(mine["dose"] and listed("request_words", "correcting") & {*words})
+        for words, mine in zip(between, owned[1:], strict=True)
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
     told = {name for name in names if name in others or told_of(marked.message[: name.start])}
@@ -190,11 +191,6 @@ def _birth_dates(message: str) -> list[tuple[int, int]]:
     return [(birth.start, birth.end) for birth in dated if all(day < past for day in birth.days)]
 
 
-def _last_words(text: str) -> set[str]:
-    """The words just before a drug by which it takes the place of the one before."""
-    return set(plain(text).split()[-2:]) & listed("request_words", "correcting")
-
-
 def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:
     """What an ordered drug is given in, with its amount: "10 units actrapid in 50 ml dextrose" is one order."""
     return [
@@ -291,7 +287,9 @@ def _severity(marked: Marked, reactions: Sequence[str]) -> str:
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     parts = {} if marked.spans("rx.drug") else _details(marked)
-    found = _given(marked.message, parts) | {"dose": " ".join(span.text for span in parts["dose"])} if parts else {}
+    doses = [span.text for span in parts.get("dose", [])]
+    bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
+    found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in _reactions(marked)]
         found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}

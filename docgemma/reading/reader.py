@@ -114,13 +114,12 @@ def _whole_words(text: str, places: Sequence[tuple[int, int]]) -> Words:
 
 def _joined(text: str, at: int) -> bool:
     """Whether no word ends at this place, with no blank there."""
-    before, after = text[at - 1], text[at]
-    if before.isalnum() and after.isalnum():
-        return True
-    following = text[at + 1 : at + 2]
+    earlier, before, after, following = [*f" {text} "[at - 1 : at + 3]]
+    if "." in (before, after):  # "2.5"
+        return (earlier + after if before == "." else before + following).isdigit()
     if after in "-‑":
         return before.isalnum() and following.isalnum()
-    return before in "-‑" and after.isalnum()
+    return after.isalnum() and (before.isalnum() or before in "-‑")
 
 
 def _runs(inside: Array, begins: NDArray[np.bool_], text: str, words: Words) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
-from docgemma.rules.order_check import NO_RULES, Finding, shown
+from docgemma.rules.order_check import NO_RULES, OF_CLASS, Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.plan import unlabelled
@@ -39,7 +39,7 @@ NOTHING_WAITS = "No entry is waiting for a decision."
 NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
 NOBODY_CHECKED = "No patient was named, so this was not checked against a chart."
 OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
-NO_IMAGE = "No image is attached to this message."
+NO_IMAGE = "No image is attached to this message: attach it and ask again."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 Effects = Mapping[str, Sequence[str]]  # patient id -> lines
 MOST_CHARTS = 2  # whose rest is told
@@ -59,7 +59,7 @@ def compose(
         _knowledge(state, request),
         sentences(line for item in written for line in item["formatted_result"].splitlines()),
         sentences([definition] if definition else []),
-        sentences(unavailable(state)),
+        sentences(unavailable(state, checks)),
     ]
     blocks = unique([*blocks, *_rest(state, Answer(None, blocks, []).plain)])
     front, gone = conclusion([fact for block in blocks for fact in block], state, checks)
@@ -246,11 +246,12 @@ def _foods(state: AgentState, request: Request) -> list[str]:
     return lines
 
 
-def unavailable(state: AgentState) -> list[str]:
+def unavailable(state: AgentState, checks: Checks) -> list[str]:
     """What could not be done in this turn, one clear line each, in the order it happened."""
     results = state.get("tool_results") or []
     done = {item["tool_name"] for item in results if not item["error"]}
-    opened = tuple(f"{name} was not found" for name in unlabelled(state))
+    by_class = (drug for (_, drug), found in checks.items() if any(OF_CLASS in item.text for item in found))
+    opened = tuple(f"{name} was not found" for name in (*unlabelled(state), *by_class))
     lines = [line for line in state.get("error_messages") or [] if not line.startswith(opened)]
     named = " ".join(lines)
     for item in results:

@@ -26,16 +26,12 @@ def in_other_unit(line: Line, said: str) -> str:
         mine = (row["measure"], row["from"]) == (measure_named(line.name), item.get("unit"))
         if mine and (any_unit or row["to"] in asked):
             dated = [item, *(item.get("earlier") or [])]
-            told = [_three(float(one["value"]) * row["by"]) + f" ({one['date']})" for one in dated]
+            values = [float(f"{float(one['value']) * row['by']:.3g}") for one in dated]
+            told = [f"{value:g} ({one['date']})" for value, one in zip(values, dated, strict=True)]
             return (
                 f"{line.name} in {row['to']}: about {'; '.join(told)}, worked out from {row['from']} (x {row['by']})."
             )
     return ""
-
-
-def _three(value: float) -> str:
-    """A number to three figures."""
-    return f"{float(f'{value:.3g}'):g}"
 
 
 def _weeks(patient: PatientState) -> str:

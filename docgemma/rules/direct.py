@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.paths import data_file
 from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE
 from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, UNCHANGED, cannot_do, refused
-from docgemma.rules.unanswered import BEYOND, WORDS
+from docgemma.rules.unanswered import BEYOND, UNSEEN, WORDS
 from docgemma.state import Request
 from docgemma.text.words import listed, phrases_in, plain
 
@@ -51,7 +51,7 @@ def direct_reply(request: Request, question: str) -> Reply:
     if asks & {"ok", "cancel"}:
         return Reply(NOTHING_WAITS, settled=True)
     if "img" in asks:
-        return Reply(NO_IMAGE, settled=True, unanswered=[{"ask": WORDS["img"], "reason": "no image is attached"}])
+        return Reply(NO_IMAGE, settled=True, unanswered=[{"ask": WORDS["img"], "reason": UNSEEN}])
     said = plain(question)
     able = phrases_in(said, [(phrase, 1) for phrase in listed("request_words", "abilities")])[0]
     if able and asks <= {"chat", "gk", "oos"}:

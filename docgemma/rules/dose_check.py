@@ -41,6 +41,7 @@ LESS_FOR = {  # keys of `less_for` in words
 WEEK = 7
 PIECES = ("tablet", "capsule")
 MANY = 6  # ingredients; nobody writes the strengths of so many
+REDUCED = " is reduced with "
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
 LOW = Decimal(2)  # times below every single dose of an adult
 SOONER = Decimal("1.2")  # doses in one interval: a day or two early is no overdose
@@ -95,10 +96,10 @@ def check_dose(
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
-        return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit: say which.")]
+        return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit: say which."), *reduced_for(order, mine)]
     if wrong := _wrong_size(order, [row["single"] for row in mine if "single" in row]):
         return [*findings, wrong]
-    findings += [*_too_low(order, mine), *_reduced_for(order, mine)]
+    findings += [*_too_low(order, mine), *reduced_for(order, mine)]
     limits = _limits(fitting, order)
     if order.often is None and any("max_day" in key for row in fitting for key in row):
         said = frequency.strip().removeprefix("not specified")
@@ -212,14 +213,14 @@ def _too_low(order: Order, rows: Rows) -> list[Finding]:
     return []
 
 
-def _reduced_for(order: Order, rows: Rows) -> list[Finding]:
+def reduced_for(order: Order, rows: Rows) -> list[Finding]:
     """For what the dose of the order's indication is reduced, and what of it is known of the patient."""
     for row in (row for row in rows if "less_for" in row and order.is_for(row["for"])):
         said = [(applies(why, order.patient), *why.items()) for why in row["less_for"]]
         told = [(met, LESS_FOR[key].format(value)) for met, (key, value) in said]
         some = f"{row['less_from']} of" if "less_from" in row else "one of"
         mine = "; ".join(text for met, text in told if met) or "none of them, so far as is recorded"
-        text = f"{order.drug} for {row['for']} is reduced with {some}: {'; '.join(text for _, text in told)}"
+        text = f"{order.drug} for {row['for']}{REDUCED}{some}: {'; '.join(text for _, text in told)}"
         return [Finding(NOTE, f"{text[:1].upper()}{text[1:]}. The patient has: {mine}.")]
     return []
 

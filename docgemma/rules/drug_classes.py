@@ -13,18 +13,13 @@ def classes_of(parts: Set[str]) -> set[str]:
     return {name for name, entry in _classes().items() if entry["members"] & {part.casefold() for part in parts}}
 
 
-def same_class(parts: Set[str]) -> list[str]:
-    """The other members of the classes of which two at once are duplicate therapy: those that do the same."""
-    classes = [entry["members"] for entry in clinical("drug_classes")["classes"] if entry["duplicate"]]
+def class_mates(parts: Set[str], alike: bool = False) -> list[str]:
+    """The other members of the classes that one of these ingredients belongs to; `alike`: of those of which two at once
+    are duplicate therapy, since they do the same."""
     mine = {part.casefold() for part in parts}
-    mates = [name for members in classes if mine & set(members) for name in members]
+    kinds = [entry["members"] for entry in clinical("drug_classes")["classes"] if entry["duplicate"] or not alike]
+    mates = (name for members in kinds if mine & set(members) for name in members)
     return [name for name in dict.fromkeys(mates) if name not in mine]
-
-
-def class_mates(parts: Set[str]) -> list[str]:
-    """The other members of the classes that one of these ingredients belongs to, in order."""
-    mates = (name for kind in sorted(classes_of(parts)) for name in sorted(_classes()[kind]["members"]))
-    return [name for name in dict.fromkeys(mates) if name not in parts]
 
 
 def classes_said(text: str, drugs: DrugNames | None) -> list[str]:

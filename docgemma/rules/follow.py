@@ -196,28 +196,27 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
     if asks == {"allergy"} and request["meant"] == "asked" and drugs and about:
         return ["may"]  # "wants rinvoq added, any issue"
-    if "may" in asks and about and not drugs and measures_in(request["said"], sure=True):
-        return unique([*request["asks"], "labs"])  # "thyroid alright?"
     if drugs and "ddi" in asks and listed("request_words", "labelled") & set(plain(request["said"]).split()):
         return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
-    if "may" in asks and about and drugs and any(measures_in(part, sure=True) for part in apart):
-        return unique([*request["asks"], "labs"])  # "z-pak for her? got a qtc"
+    if "may" in asks and about and any(measures_in(part, sure=True) for part in apart):
+        return unique([*request["asks"], "labs"])  # "thyroid alright?", "z-pak for her? got a qtc"
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
     if len(drugs) > 1 and not about and set(request["measures"]) & {drug["said"] for drug in drugs}:
         return unique([*(ask for ask in request["asks"] if ask not in TOPICS), "ddi"])  # "pip taz + vanc + furos"
     told = said_in(request["said"], "label_topics")
-    beside = any(topic.get("beside") or topic.get("timed") for topic in told)
-    loose = "ddi" in asks or asks <= UNSAID
+    fits = said_in(request["said"], "dosing")  # "still the right dose?", "any renal adj?"
+    beside = fits or any(topic.get("beside") or topic.get("timed") for topic in told)
+    loose = "ddi" in asks or asks <= UNSAID | ({"labs"} if fits else set())  # "cefepime renal table?" is of nobody
     if loose and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
-        return unique([*(ask for ask in request["asks"] if ask not in UNSAID), "safe"])
+        return unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"labs"}), "safe"])
     considered = asks == {"rx"} and not request["orders"] and request["meant"] != "ordered"  # "dexa 8 mg, issue?"
     if drugs and about and (considered or asks <= UNSAID | {"chart", "demo"}):
         return ["may"]  # a patient and a drug is an order check
-    dosed = any(topic.get("doses") and not topic.get("alone") for topic in told)
-    if drugs and about and dosed and asks <= UNSAID | {*TOPICS, "safe"}:
-        return unique([*request["asks"], "may"])  # "what does her dose come to per kilo"
+    dosed = [topic for topic in told if topic.get("doses") and not topic.get("alone")]  # "her dose per kilo"
+    if drugs and about and (fits or dosed) and asks <= UNSAID | {*TOPICS, "safe", *(["may"] if fits else [])}:
+        return unique([*request["asks"], "may", *(["safe"] if fits else [])])
     if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
         return unique([*request["asks"], "may"])
     pronoun = listed("request_words", "persons") & set(plain(request["said"]).replace("'s", "").split())

@@ -8,7 +8,7 @@ from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import ABSENT
 from docgemma.rules.chart_entries import UNREMARKABLE, result_told
 from docgemma.rules.contradictions import CONTRADICTS
-from docgemma.rules.dose_check import WITHIN
+from docgemma.rules.dose_check import REDUCED, WITHIN
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
 from docgemma.rules.refusal import UNORDERED, refusals
@@ -23,10 +23,10 @@ SEVERITIES = ("contraindicated", "major", "moderate", "minor")
 NONE_ACTIVE = "No active medication is listed as"
 MAXIMUM = " maximum adult daily dose: "  # of the label, first where it is asked for
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
-SAYS = f"US label and criteria, {NOT_VERIFIED}"  # what is held of a topic that was asked about
+SAYS = f"label and criteria, {NOT_VERIFIED}"  # what is held of a topic that was asked about
 GRAVE = (URGENT, VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR], "Major interaction")
 FIRST = (SAYS, AT_MOST, MAXIMUM, "interaction: ")
-LIMITS = (WITHIN, AT_MOST)  # a dose within its maximum, then a maximum
+LIMITS = (REDUCED, WITHIN, AT_MOST)  # for what a dose is reduced, a dose within its maximum, a maximum
 OPTIONS = "Checked for this patient, "  # drugs of a group that options are asked of
 LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 FEW = 3

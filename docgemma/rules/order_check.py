@@ -24,6 +24,7 @@ RANKS = {"contraindicated": CONTRAINDICATED, "major": MAJOR, "moderate": MODERAT
 RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
 RECORDED_ALLERGIES = "Recorded allergies:"
+OF_CLASS = " itself nothing is stored"  # of a drug that is checked by members of its class
 NO_RULES = "no rules for"  # a drug of which nothing is stored
 GOES_ON = "It stays active until its prescriber stops it in the record system: that cannot be done here."
 UNVERIFIED = f"Interactions, conditions and doses that name no label are {NOT_VERIFIED}."

@@ -45,11 +45,10 @@ class PatientState:
     @property
     def clearance(self) -> float | None:
         """Creatinine clearance in mL/min by Cockcroft and Gault, of adults; None where a part of it is not recorded."""
-        value, unit, _ = self.results.get("creatinine", (0.0, "", ""))
+        value, _, _ = self.results.get("creatinine", (0.0, "", ""))
         if not value or self.age is None or self.weight is None or self.age < 18:
             return None
-        milligrams = value / 88.4 if "mol" in unit else value
-        return (140 - self.age) * self.weight * (0.85 if self.sex == "female" else 1.0) / (72 * milligrams)
+        return (140 - self.age) * self.weight * (0.85 if self.sex == "female" else 1.0) / (72 * value)
 
     def kidneys(self, by_egfr: bool = False) -> tuple[float, str] | None:
         """The kidney function that counts, in words too: what a message states, else the lower one of the recorded eGFR
@@ -77,7 +76,7 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
     results: dict[str, tuple[float, str, str]] = {}
     for item in [*chart["labs"], *chart["vitals"]]:
         if (name := measure_named(item["name"])) and (value := _number(item["value"])) is not None:
-            results.setdefault(name, (value, item["unit"], item["date"]))
+            results.setdefault(name, (*_compared(name, value, item["unit"]), item["date"]))
     weight, unit, _ = results.get("weight", (0.0, "", ""))
     factor = KILOGRAMS.get(unit.casefold(), 0)
     return PatientState(
@@ -89,6 +88,13 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
         pregnancy_weeks=_weeks(chart, today),
         noted=tuple(_noted(chart)),
     )
+
+
+def _compared(name: str, value: float, unit: str) -> tuple[float, str]:
+    """A result in the unit of the rules: glucose 8.5 mmol/L is 153 mg/dL, and not low."""
+    rows = (row for row in clinical("units")["converted"] if row["measure"] == name)
+    row = next((row for row in rows if plain(row["to"]).replace("μ", "u") == plain(unit).replace("μ", "u")), None)
+    return (round(value / row["by"], 2), row["from"]) if row else (value, unit)
 
 
 def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = False) -> list[Any]:

@@ -18,6 +18,7 @@ from docgemma.text.words import listed, plain
 
 NO_SUCH_DRUG = "not recognised as a drug"
 NOT_CHECKED = "{}, so it was not checked: write its full name"
+UNSEEN = "no image is attached"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
 UNMATCHED = "Not answered as such, since no entry has these words (look above for it): {}."
@@ -39,7 +40,7 @@ def unserved(state: AgentState, request: Request, told: str, defined: bool) -> t
     answer so far, `defined` whether a definition that was asked for is told."""
     folded = plain(told)
     missing = unanswered(state, request, defined, folded)
-    left = [item for item in missing if item["reason"] != BEYOND or not cannot_do(request)]  # it was said at once
+    left = [item for item in missing if item["reason"] not in (UNSEEN, BEYOND if cannot_do(request) else UNSEEN)]
     lines = [NOT_ANSWERED.format(**item) for item in left]
     parts = _unmatched(state, request, "\n".join([folded, *lines]))
     lines += [UNMATCHED.format("; ".join(parts))] if parts else []
@@ -55,7 +56,7 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
         "gk": "general medical knowledge is not in the offline sources" if read and not (defined or judged) else "",
         "oos": BEYOND if read else "",
         "cohort": "one chart at a time" if read else "",
-        "img": "no image is attached" if "analyze_medical_image" not in read else "",
+        "img": UNSEEN if "analyze_medical_image" not in read else "",
     }
     if chart and not known.charts(state):
         reasons |= dict.fromkeys(TOPICS, "the chart could not be read")

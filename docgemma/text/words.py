@@ -20,12 +20,12 @@ def plain(text: str) -> str:
 
 
 def fits(fragment: str, name: str) -> int:
-    """Where a fragment begins in a folded name: at the start of a word; -1 if nowhere."""
+    """Where a fragment begins in a folded name, at the start of a word; -1 if nowhere. A lone letter ends whole."""
     at = name.find(fragment)
     while at >= 0:
         end = at + len(fragment)
         begins = at == 0 or not name[at - 1].isalnum()
-        if begins and (len(fragment) > SHORT or end == len(name) or not name[end].isalnum()):
+        if begins and ((len(fragment) > SHORT and fragment[-2] != " ") or not name[end : end + 1].isalnum()):
             return at
         at = name.find(fragment, at + 1)
     return -1

@@ -9,7 +9,8 @@ from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
-SHOWN = 5
+SHOWN, ARTICLES = 5, 3  # trials; articles, each with what it found
+INVENTED = "Demonstration records are invented examples; nobody can enrol in them."
 # of an answer, see `knowledge.base.Answer`
 ABOUT = {"fell_back": str | None, "size": int | None, "invented": int, "partial": bool}
 
@@ -17,12 +18,12 @@ ABOUT = {"fell_back": str | None, "size": int | None, "invented": int, "partial"
 def search_medical_literature(args: LiteratureSearchArgs, context: ToolContext) -> ToolOutput:
     """Published work on a question, the best match first.
 
-    Data (`LITERATURE.data`): `id` is a PMID, or DEMO-LIT-… for an invented record.
+    Data (`LITERATURE.data`): `id` is a PMID, or "doi:…" where none is known.
 
     Raises:
         ToolError: an outage.
     """
-    answer = _found(args.query, lambda text: context.knowledge.literature(text, limit=SHOWN))
+    answer = _found(args.query, lambda text: context.knowledge.literature(text, limit=ARTICLES))
     return _output({"query": args.query}, "articles", answer)
 
 
@@ -44,7 +45,7 @@ def _found(text: str, find: Callable[[str], Answer[Any]]) -> Answer[Any]:
     if not answer.records and (plain := spelt_out(text)) != text:
         answer = find(plain)
     parts = [part for part in text.split(",") if len(part.split()) > 2]
-    if not answer.records and len(parts) > 1:
+    if (answer.partial or not answer.records) and len(parts) > 1:
         records = {item.id: item for part in parts for item in find(part).records}
         answer = replace(answer, records=list(records.values())[:SHOWN], partial=bool(records))
     return answer
@@ -60,14 +61,14 @@ def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[T
 def format_literature(data: dict[str, Any]) -> str:
     if not data["articles"]:
         return f"No articles were found for {data['query']}{_searched(data)}."
-    return _shown(data, data["articles"], _article_line, " and must not be cited")
+    return _shown(data, data["articles"], _article_line)
 
 
 def format_trials(data: dict[str, Any]) -> str:
     if not data["trials"]:
         kind = f"{data['status']} trials" if data["status"] else "trials"
         return f"No {kind} were found for {data['condition']}{_searched(data)}."
-    return _shown(data, data["trials"], _trial_line, "; nobody can enrol in them")
+    return _shown(data, data["trials"], _trial_line)
 
 
 def _searched(data: dict[str, Any]) -> str:
@@ -79,19 +80,19 @@ def _searched(data: dict[str, Any]) -> str:
     return f"{there}, which does not prove that there are none" if there else ""
 
 
-def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str], warning: str) -> str:
+def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str]) -> str:
     each = max(180, 1150 // len(items))
-    invented = any(item["demonstration"] for item in items)
     asked = data.get("query") or data.get("condition")
     partly = f"Nothing matches all of “{asked}”; the nearest:" if data.get("partial") else ""
-    notice = f"Demonstration records are invented examples{warning}." if invented else ""
+    notice = INVENTED if any(item.get("demonstration") for item in items) else ""
     return bound([partly, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
 
 
 def _article_line(item: dict[str, Any], limit: int) -> str:
-    where = ", ".join(str(part) for part in (item["journal"], item["year"], item["id"]) if part)
-    head = f"{sentence(item['title'])} ({where})"
-    return f"{clip(head, 200)} {clip(item['abstract'], max(60, limit - len(head)))}".strip()
+    number = f"PMID {item['id']}" if item["id"].isdecimal() else item["id"]
+    where = ", ".join(str(part) for part in (item["journal"], item["year"], number) if part)
+    head = f"{sentence(clip(item['title'], 150))} ({where})"
+    return f"{head} {clip(item['abstract'], max(60, limit - len(head)))}".strip()
 
 
 def _trial_line(item: dict[str, Any], limit: int) -> str:

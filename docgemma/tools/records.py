@@ -42,7 +42,7 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
 def format_search(data: dict[str, Any]) -> str:
     if not data["patients"]:
         others = f" Of this name: {'; '.join(data['namesakes'])}." if data.get("namesakes") else ""
-        return f"No patient named {data['name']} was found.{others}"
+        return f"No patient named {data['name']} was found.{others} Check the spelling, or give a birth date or an ID."
     lines = []
     for item in data["patients"]:
         numbers = f", MRN {', '.join(item['identifiers'])}" if item.get("identifiers") else ""

@@ -1,0 +1,81 @@
+"""What answers lacked in rounds 14 and 15, and what readers of the new drug records found: asked in other words."""
+
+import pytest
+
+from docgemma.knowledge.drug_names import load_drug_names
+from docgemma.reading.reader import _joined
+from docgemma.rules.patient_state import patient_state
+from docgemma.text.words import names
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # whether a dose suits: for what it is reduced, how the patient stands, and the maxima
+        ("tanaka's apixaban, shouldn't he be on 2.5?", "The patient has: none of them, so far as is recorded"),
+        ("is søndergaard on the right dose of xarelto", "is reduced with one of: kidney function below 51 mL/min"),
+        ("boudreaux gabapentin 300 tds, does it need adjusting for kidneys", "oral, eGFR below 60: 1,400 mg a day"),
+        # what a message tells of the patient chooses the dose, and counts against the drug
+        ("new AF for Schäfer, what dose of apixaban", "The patient has: 80 years or older"),
+        ("haddad has a new DVT, apixaban 10 mg bd?", "the maximum is 20 mg a day (for deep vein"),
+        ("liam andersen query ITP, nurofen ok?", "impairs platelets: more bleeding"),
+        # a label question of nobody asks for no patient
+        ("cefepime renal dosing? its for someone at crcl 35", "Cefepime at most, injection, eGFR below 61"),
+        ("does oral iron affect souza's biktarvy", "Iron binds bictegravir"),
+        # drugs that only British, Irish or Australian clinicians meet
+        ("flucloxacillin with warfarin?", "changes the INR"),
+        ("can rahman have pip-taz", "Allergy to penicillin"),
+        ("start petrova on carbimazole too?", "two antithyroid drugs are a duplicate"),
+        ("max dose of zopiclone", "7.5 mg"),
+        # real articles, with the number by which they are found
+        ("evidence for dapagliflozin in hfref", "PMID 31535829"),
+        ("paper on doacs in triple positive antiphospholipid syndrome", "PMID 30002145"),
+        ("is there a patient called zebedee quux", "Check the spelling, or give a birth date or an ID."),
+    ],
+)  # fmt: skip
+def test_an_answer_tells_it(offline_agent, said, told):
+    assert told in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "untold"),
+    [
+        ("haddad has a new DVT, apixaban 10 mg bd?", "above the maximum"),
+        ("tanaka apixaban 5 bd, should he be on 2.5?", "has no unit"),
+        ("souza, biktarvy and ibuprofen?", "not alone in HIV"),
+        ("mensah's film is attached, nRBCs?", "Not answered: image"),
+        ("olena shevchenko, doripenem 500 mg iv tds ok?", "so nothing about it was checked"),
+    ],
+)
+def test_an_answer_does_not_say_it(offline_agent, said, untold):
+    assert untold not in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "joined"), [("2.5 mg", 1, True), ("2.5 mg", 2, True), ("at 5. 2", 4, False), ("end.5", 3, False)]
+)
+def test_a_decimal_number_is_read_as_one_word(text, at, joined):
+    assert _joined(text, at) == joined
+
+
+def test_a_lone_letter_at_the_end_of_a_fragment_is_a_whole_word():
+    assert names(["child-pugh c"], "cirrhosis, child-pugh c")
+    assert not names(["child-pugh c"], "cirrhosis, child-pugh class a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit", "compared"),
+    [("Glucose", "8.5", "mmol/L", (153.15, "mg/dL")), ("Creatinine", "124", "umol/L", (1.4, "mg/dL")),
+     ("Hemoglobin", "70", "g/L", (7.0, "g/dL")), ("Potassium", "5.6", "mmol/L", (5.6, "mmol/L"))],
+)  # fmt: skip
+def test_a_result_in_si_units_is_held_against_limits_in_their_unit(name, value, unit, compared):
+    day, nobody = "2026-11-01", {"birth_date": "", "sex": "female"}
+    lab = {"name": name, "value": value, "unit": unit, "date": day}
+    chart = {"patient": nobody, "labs": [lab], "vitals": [], "conditions": [], "notes": [], "allergies": []}
+    (found,) = patient_state(chart, None).results.values()
+    assert found == (*compared, day)
+
+
+@pytest.mark.parametrize(("said", "generic"), [("mgso4", "magnesium sulfate"), ("fentanyl patch", "fentanyl")])
+def test_a_salt_with_a_label_of_its_own_keeps_its_name(said, generic):
+    assert load_drug_names().generic(said) == generic
