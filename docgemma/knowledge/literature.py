@@ -3,8 +3,10 @@
 Limited to PubMed's records and without retracted ones. Source: europepmc.org/RestfulWebService.
 """
 
+import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import IO, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -14,6 +16,7 @@ from docgemma.knowledge.base import Article
 from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
+from docgemma.paths import data_file
 
 PAGE = "https://europepmc.org/article"
 HEADING = re.compile(r"\s*<h[1-6]>\s*(.*?)\s*:?\s*</h[1-6]>\s*", re.IGNORECASE)
@@ -49,6 +52,14 @@ class Results(Wire):
     hitCount: int
     resultList: dict[str, Any]
     records: tuple[Record, ...] = at("resultList.result", default=())
+
+
+@lru_cache(maxsize=1)
+def trial_names() -> frozenset[str]:
+    """What the studies of the shipped collection are called: "DAPA-HF". Each summary begins with it."""
+    lines = data_file("knowledge", "literature.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    begun = (json.loads(line)["abstract"].partition(".")[0] for line in lines)
+    return frozenset(name for name in begun if " " not in name and len(name) > 3 and sum(map(str.isupper, name)) > 1)
 
 
 def find_articles(service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:

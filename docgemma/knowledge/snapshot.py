@@ -106,6 +106,7 @@ class Snapshot:
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
         found, partial = self._search("article", query, (), limit)
+        found.sort(key=lambda item: item["abstract"].partition(".")[0] not in query.split())  # "REVISE" names a study
         return self._searched("literature", "article", [Article(**data) for data in found], partial)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:

@@ -86,7 +86,7 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
         found = [item.first.partition(": ")[2].rstrip(".") for item in check_conditions("", rows, patient, "")]
         lines += [f"{medicine}: {text}" for text in found] or _lines(medicine, fragments, context)
     words = [word for entry in told for word in entry.get("noted", [])]
-    lines += [text.rstrip(".") for text in notes_naming(chart, words)[:1]]
+    lines = [*(text.rstrip(".") for text in notes_naming(chart, words)[:1]), *lines]
     what = " and ".join(entry["name"].partition(",")[0] for entry in told)
     return [f"{STATED}{what}): {'; '.join(lines)}. Agree it with the team that does it."] if lines else []
 

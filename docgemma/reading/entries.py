@@ -23,7 +23,7 @@ AS_WRITTEN = "as written in the dose"
 COURSE = 60  # characters of a dose on a card
 TIMES = ("", "hour", "month")  # units of no dose
 LONG_PAST = 365  # days; no order begins so long ago
-EDGES = " ,;:.-"
+EDGES = " ,;:.-/"
 LONGEST = 100  # characters of an order's instructions
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
@@ -135,9 +135,10 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(message, apart)
     often = _pieces(message, found["frequency"])
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
+    at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
     message = masked(message, [(span.start, span.end) for span in known])
     found["dose"] = [(_pieces(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
-    notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known)]
+    notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
     notes += _pieces(free, _places(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else [])
     loose = [(span.start, span.end) for span in notes]

@@ -40,6 +40,13 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     rest = set(plain(message.replace(pasted, "")).split())
     if len(pasted.split()) > PASTED and not listed("request_words", "ordering") & rest:
         return True  # "pasted: 'start allopurinol 100 mg'. ok?"
+    lines = {message[:start].count("\n") for start in drugs}  # "outside fill history, what is new:" and a list
+    around = [line for at, line in enumerate(message.split("\n")) if at not in lines and not line.endswith("?")]
+    if len(lines) > 1 and not listed("request_words", "ordering") & set(plain(" ".join(around)).split()):
+        return True
+    ends = [next(iter(char for char in message[start:].replace(". ", "\n") if char in ";!?\n"), "") for start in drugs]
+    if set(ends) == {"?"} and not (commands or asked_to):
+        return True  # "toradol 15 q6 for the pain? next pemetrexed mon"
     if not asked_to and any(f" {phrase} " in before for phrase in listed("request_words", "considering")):
         return True
     summed = message.rstrip().endswith(("=", "..", "…")) or any(

@@ -149,14 +149,13 @@ def _links(
         _narrowed(text, link, [birth for birth, owner in zip(births, owners, strict=True) if owner is link], store)
         for link in named
     ]
-    keys = tuple(
-        key for span in read_codes(text, (), ()) if len(key := identifier_key(text[slice(*span)])) >= BEGINNING
-    )
+    spelt = [identifier_key(text[slice(*span)]) for span in read_codes(text, (), ())]
+    keys = tuple(key for key in spelt if len(key) >= BEGINNING)
     links = [_begun(link, keys) for link in [*coded, *narrowed]]
     meant = {identifier_key(match.id) for link in links for match in link.candidates}
     begun = tuple(key for key in keys if any(other.startswith(key) for other in meant))
-    left = [link for link in links if link.candidates or identifier_key(link.text) not in begun]
-    return sorted(left, key=lambda link: link.start)
+    gone = {link.text for link in links if meant and (len(link.text) < SHORT or identifier_key(link.text) in begun)}
+    return sorted((link for link in links if link.candidates or link.text not in gone), key=lambda link: link.start)
 
 
 def _by_code(
@@ -255,7 +254,8 @@ def _searched(text: str, mark: Sequence[Word], store: RecordStore, ordinary: Ord
         if spelt := [match for match in found if not match.guessed]:
             return _named(text, mark, said, spelt)
         guesses = guesses or found
-    return _named(text, mark, (), [] if len(mark) == 1 and mark[0].is_plain(ordinary) else guesses)
+    none = mark[0].is_plain(ordinary) or len(mark[0].key) < SHORT  # "SUP" is no Suparman
+    return _named(text, mark, (), [] if len(mark) == 1 and none else guesses)
 
 
 def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: RecordStore) -> PatientLink:
@@ -263,7 +263,7 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
     for birth in births:
         behind = text[link.end : birth.start].strip() in (",", "(") and birth.start >= link.end
         before = text[: birth.start].casefold().split()[-STATED:]
-        told = before[-1:] == ["the"] or not {"born", "b."}.isdisjoint(before)
+        told = before[-1:] == ["the"] or not {"born", "b.", "b"}.isdisjoint(before)
         told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
         told |= birth.start == 0 and text[birth.end : link.start].isspace()  # "1985 wilson: allergies"
         told &= "not" not in before  # "not the 1949 wilson"; and "labs 2001" is no birth

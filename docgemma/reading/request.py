@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
+from docgemma.knowledge.literature import trial_names
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import (
     DETAILS,
@@ -68,7 +69,8 @@ def read_request(
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
-    people = _people(marked, drugs, store, reader)
+    trials = set() if message.isupper() else trial_names() & {word.strip(".,;:?!()") for word in message.split()}
+    people = [link for link in _people(marked, drugs, store, reader) if link.candidates or link.text not in trials]
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
@@ -85,6 +87,8 @@ def read_request(
     orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
+    if trials and not people:  # "REVISE - bleed numbers?"
+        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), "lit"]
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -119,7 +123,7 @@ def read_request(
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
         conditions=[span.text for span in marked.spans("condition")],
         status=_status(marked),
-        query=marked.best("query"),
+        query=" ".join(sorted(trials)) or marked.best("query"),
         trials=_trial_ids(message),
         said=message,
         telling=_telling(message, places, reader),
@@ -162,6 +166,8 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     question, where no word of noting is said."""
     text = next((quoted(message, span.start) for span in reading.spans.get("note.text", [])), "")
     rest = message.replace(text, "") if text else message
+    through = [phrase for phrase in listed("request_words", "putting_through") if phrase in rest.casefold()]
+    rest = rest[: rest.casefold().find(through[0])] if through else rest  # "swop his X to Y. put it thru" notes nothing
     noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
     asking = listed("request_words", "interrogative") | {"any", "anything"}
     said = [plain(part).split() for part in clauses(rest)] or [plain(rest).split()]
@@ -174,7 +180,7 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     asked = rest.rstrip().endswith("?") or begun or (reader.read(rest).polarity["asked"] > SURE if text else beside)
     if told or reading.asks["note"] <= SURE:
         return reading
-    if not asked and reading.asks["rx"] > SURE:  # what is told of the patient beside an order is no note
+    if not asked and (through or reading.asks["rx"] > SURE):  # what is told of the patient beside an order is no note
         return replace(reading, asks={**reading.asks, "note": 0}, spans={**reading.spans, "note.text": []})
     if not asked:
         return reading
@@ -197,7 +203,7 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
 
     short = {*everyday(), *said_for("abbreviations"), *said_for("ambiguous"), *said_for("conditions")}
-    short |= listed("sig", "occasions")
+    short |= listed("sig", "occasions") | listed("request_words", "function_words")
 
     def ordinary(word: str) -> bool:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""

@@ -117,7 +117,7 @@ def _entries(kind: str) -> list[Entry]:
         "measures": list(known.values()), "any measures": [*known.values(), *usual], "topics": topics,
         "label_topics": clinical("label_topics")["topics"], "disturbances": measures["disturbances"],
         "treating": [{"said": clinical("request_words")["treating"]}],
-        **{kind: clinical("questions")[kind] for kind in ("beyond", "judgements", "options", "dosing")},
+        **{kind: items for kind, items in clinical("questions").items() if isinstance(items, list)},
         "uses": clinical("drug_groups")["uses"],
         "stated": clinical("problems")["stated"],
         **{entry["topic"]: entry.get("kinds") or [] for entry in topics},

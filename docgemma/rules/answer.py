@@ -207,6 +207,8 @@ def _knowledge(state: AgentState, request: Request) -> list[Fact]:
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
         for item in known.made(state, "check_drug_interactions"):
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))
+    else:
+        facts += [fact for item in known.made(state, "check_drug_interactions") for fact in _among(item, state)]
     for item in known.made(state, "check_drug_safety"):
         brief = bool(charts) and "safe" not in request["asks"]
         told = label_facts(item, request, brief, charts[0]["result"] if len(charts) == 1 else None, _before(state))
@@ -218,6 +220,15 @@ def _knowledge(state: AgentState, request: Request) -> list[Fact]:
     if len(charts) == 1:
         facts += sentences(spoken_to(trial, charts[0]["result"], date.today()) for trial in trials)
     return [*facts, *sentences([NOT_JUDGED] if charts and trials else [])]
+
+
+def _among(item: ToolResult, state: AgentState) -> list[Fact]:
+    """Interactions between drugs that were named, none of which may be taken yet: "vanc load, and what zosyn dose"."""
+    named = {plain(str(drug.get("generic", drug["name"]))) for drug in known.request(state)["drugs"]}
+    pairs = (pair for pair in item["result"]["interactions"] if {*map(plain, pair["drugs"])} <= named)
+    says = ": {severity} interaction. {mechanism} {management}"
+    told = (" with ".join(pair["drugs"]) + says.format(**pair) for pair in pairs)
+    return sentences((f"{text[:1].upper()}{text[1:]}" for text in told), number(item, state))
 
 
 def _before(state: AgentState) -> str:
@@ -240,7 +251,7 @@ def _foods(state: AgentState, request: Request) -> list[str]:
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"
             proof = "" if listed else ", which does not prove that it does not"
             held = [f": {row['says']}" for row in label["condition_rows"] if row["when"].get("problem") == problem]
-            told = (held or ["; see the label's drug interactions"])[0]
+            told = (held or [foods[food].get("says", "; see the label's drug interactions")])[0]
             if listed or food in marked:
                 lines.append(f"{food.capitalize()} {says} {label['drug']}{proof}{told}.")
     return lines

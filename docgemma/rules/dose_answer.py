@@ -1,6 +1,16 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
-from docgemma.rules.dose_rows import Order, Row, Rows, fitting_rows, limit_of, narrower, route_of, told_amount
+from docgemma.rules.dose_rows import (
+    Order,
+    Row,
+    Rows,
+    fitting_rows,
+    limit_of,
+    narrower,
+    route_of,
+    told_amount,
+    usual_route,
+)
 from docgemma.rules.patient_state import WRITTEN, PatientState, told_of_adults
 
 CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
@@ -20,8 +30,7 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
     known = patient.age is not None or patient.weight is not None or patient.kidneys() or child
     if not known and not any(order.is_for(row["for"]) for row in rows if "for" in row):
         return []
-    routes = dict.fromkeys(row["route"] for row in rows if "route" in row)
-    route = route_of(said) or ("oral" if "oral" in routes else next(iter(routes), ""))
+    route = usual_route(rows, said)
     mine = told_of_adults([row for row in rows if row.get("route", route) == route], patient, child)
     mine = [row for row in mine if LIMITS & set(row)]
     small = child or (patient.weight is not None and patient.weight < CHILD_KG)

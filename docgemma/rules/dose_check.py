@@ -17,8 +17,8 @@ from docgemma.rules.dose_rows import (
     limit_of,
     narrower,
     pieces_in,
-    route_of,
     told_amount,
+    usual_route,
     value_of,
     why_of,
     with_terms,
@@ -87,8 +87,7 @@ def check_dose(
     """Hold daily dose, single dose, unit and interval against the rows that fit the patient, of all routes or of the
     label; the lowest limit warns. `said` is what else the order says: route, form, indication."""
     words = with_terms(f"{medication} {dosage} {frequency} {said}")
-    routes = [row["route"] for row in rows if "route" in row]
-    route = route_of(words) or ("oral" if "oral" in routes else next(iter(routes), ""))
+    route = usual_route(rows, words)
     mine = [row for row in rows if row.get("route", route) == route]
     mine = told_of_adults(mine, patient)
     amount = pieces_in(f"{dosage} {frequency}", mine) or amount_in(dosage)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from docgemma.rules.patient_state import PatientState
 from docgemma.text.numbers import quantities
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import affirmed, clinical, plain
+from docgemma.text.words import affirmed, clinical, listed, plain
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -47,6 +47,14 @@ class Order(NamedTuple):
         told |= {"extended", "release"} if told & LONG_ACTING else set()
         formed = "form" not in row or set(plain(row["form"]).split()) <= told
         return formed and ("for" not in row or self.is_for(row["for"]))
+
+
+def usual_route(rows: Rows, text: str) -> str:
+    """The route that a text names, else by mouth where a row is for that, but for what is injected as a rule
+    ("vancomycin"), else that of the first row."""
+    routes = [row["route"] for row in rows if "route" in row]
+    injected = {row.get("drug") for row in rows} & listed("order_routes", "injected")
+    return route_of(text) or ("oral" if "oral" in routes and not injected else next(iter(routes), ""))
 
 
 def route_of(text: str) -> str:

@@ -19,6 +19,7 @@ AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks tha
 THING = frozenset({"it", "that", "this", "these", "those"})
 UNLIKE = 20  # times another dose: of another unit
 SIDES = ("left", "right")
+HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
@@ -127,8 +128,8 @@ def _changes_order(request: Request) -> bool:
 
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
-    asks, new = set(request["asks"]), dict[str, Any]()
-    same = listed("request_words", "same") & set(plain(request["said"]).split())
+    asks, new, said = set(request["asks"]), dict[str, Any](), request["said"]
+    same = listed("request_words", "same") & set(plain(said).split())
     if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
         given = [{field: text for field, text in one.items() if text} for one in request["allergies"]]
         new["allergies"] = [{**last["allergies"][-1], **one} for one in given]
@@ -144,6 +145,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["drugs"] = last["drugs"] or ordered(last)
     elif asks & {"change", "rx"} and _of_dose(request) and bare and not somebody:
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
+    elif asks <= UNSAID | {"meds"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
+        new |= {"drugs": [*(last["drugs"] or ordered(last)), *request["drugs"]], "asks": ["may", "ddi"]}
     elif "meds" in asks and not somebody and not request["measures"] and THING & set(plain(request["said"]).split()):
         new["measures"] = [one for one in last["measures"] if measures_in(one) and not said_in(one, "medications")]
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
@@ -190,6 +193,13 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
+    words = plain(request["said"])
+    if "trial" in asks and about and any(f"trial {plain(drug['said'])}" in words for drug in drugs):
+        return ["may"]  # "palpitations, trial bisoprolol 2.5?" is no study
+    if said_in(words, "literature") and not asks & {"lit", *WRITES}:
+        return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
+    if drugs and about and ("img" in asks or (asks <= UNSAID | {"meds"} and said_in(words, "explaining"))):
+        return unique([*request["asks"], "may"])  # "versed not touching her, is she on something?"
     nkda = about and asks <= UNSAID and denies_allergies(request) and not drugs  # "is he nkda"
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
@@ -199,7 +209,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if drugs and "ddi" in asks and listed("request_words", "labelled") & set(plain(request["said"]).split()):
         return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
-    if "may" in asks and about and any(measures_in(part, sure=True) for part in apart):
+    if asks & {"may", *(["meds"] if drugs else [])} and about and any(measures_in(part, sure=True) for part in apart):
         return unique([*request["asks"], "labs"])  # "thyroid alright?", "z-pak for her? got a qtc"
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]

@@ -29,6 +29,7 @@ FIRST = (SAYS, AT_MOST, MAXIMUM, "interaction: ")
 LIMITS = (REDUCED, WITHIN, AT_MOST)  # for what a dose is reduced, a dose within its maximum, a maximum
 OPTIONS = "Checked for this patient, "  # drugs of a group that options are asked of
 LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
+AMONG = (": contraindicated interaction. ", ": major interaction. ")
 FEW = 3
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
@@ -57,6 +58,9 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if len(charts) == 1 and charts[0]["result"]["deceased"]:
         return _moved(facts, "This patient is recorded as deceased")
     checked = _of_checks(facts, state, checks) if len(charts) == 1 else (None, None)
+    worst = [fact for mark in AMONG for fact in facts if mark in fact.text]  # of drugs that are named, or asked of
+    if len(charts) == 1 and worst and not (checked[0] and checked[0].text.startswith(GRAVE)):
+        return _moved(worst, "")
     if checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR])):
         return checked
     for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
@@ -71,7 +75,8 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if charts:
         led = checked if checks else _of_chart(facts, request)
         limits = (fact for mark in LIMITS for fact in facts if mark in fact.text)
-        return led if led[0] else next((_moved([fact], "") for fact in limits), led)
+        led = led if led[0] else next((_moved([fact], "") for fact in limits), led)
+        return led if led[0] or not (checks and request["measures"]) else _moved(facts, ABSENT)
     if len(labels) == 1 and not pairs:
         return _moved([fact for fact in facts if fact.cite], "")
     if len(pairs) != 1 or not (listed := pairs[0]["result"]["interactions"]):

@@ -137,7 +137,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
     persons = listed("request_words", "persons") & set(plain(request["said"]).split())
-    of_nobody = drugs and "safe" in asks and not persons
+    of_nobody = drugs and "safe" in asks and (not persons or len(drugs) > 1)
     nobody = searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 
@@ -155,6 +155,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "trial" in asks or request["trials"]:
         steps += _trials(state, request)
+        found = known.made(state, "find_clinical_trials")  # "trial for stopping at 7?": it may be published
+        if found and all(item["empty"] for item in found) and not request["patients"]:
+            steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
     if "img" in asks and state.get("image"):
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps

@@ -21,6 +21,9 @@ ALSO = "Also written, in no field of the entry: {}."
 FOLLOWS = "After this entry follows: {}."
 YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
+WEEKLY = "A weekly medicine taken daily is an overdose (methotrexate: deaths): find out today how much was taken."
+WEIGHED = (["kg"], ["kgs"], ["kilos"], ["lb"], ["lbs"])
+RARE = 0.2  # times a day, of what is weekly
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
 
@@ -79,10 +82,13 @@ def frequency_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames
     said, mine = times_per_day(words) if alone else None, request["drugs"][:1]
     taken = [line for line in lines_of(dict(chart), "meds") if line.item["active"] and said]
     taken = [line for line in taken if ingredients(mine[0]["name"], drugs) & ingredients(line.name, drugs)]
-    often = [times_per_day(line.item["dosage"]) for line in taken]
+    often = [rate for line in taken if (rate := times_per_day(line.item["dosage"])) is not None]
+    if said is None or not often or len(often) < len(taken) or said in often:
+        return []
     told = "; ".join(line.short.rstrip(".") for line in taken)
-    differs = bool(often) and None not in often and said not in often
-    return [f"{YOU_WROTE} another frequency than the record has: {told}. {CHECK}"] if differs else []
+    if min(often) < RARE and said >= 1:
+        return [f"{YOU_WROTE} daily; the record has: {told}. {WEEKLY}"]
+    return [f"{YOU_WROTE} another frequency than the record has: {told}. {CHECK}"]
 
 
 def denies_allergies(request: Request) -> str:
@@ -116,6 +122,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (3, 2))  # "90 on RA"
         value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
+        weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
+        value = value and not weighed  # "leilani k, 104 kg" is no potassium
         if value and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
             yield name, word
 
