@@ -50,7 +50,7 @@ CHART_NAMES = {
     "Digoxin [Mass/volume] in Serum or Plasma": "digoxin level",
     "Vancomycin [Mass/volume] in Serum or Plasma --trough": "vancomycin level",
     "Bacteria identified in Blood by Culture": "blood culture",
-    "Systolic Blood Pressure": "systolic blood pressure",
+    "Systolic Blood Pressure": "blood pressure",
     "Body mass index (BMI) [Ratio]": "bmi",
     "Pain severity - 0-10 verbal numeric rating [Score] - Reported": "pain score",
     "Oxygen saturation in Arterial blood by Pulse oximetry": "oxygen saturation",

@@ -64,11 +64,16 @@ def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
     """Where names and abbreviations stand, of overlapping ones the longest."""
     found: list[tuple[int, int]] = []
     behind = ((item, text[item.end : item.end + DOSED]) for item in _shorthand(True).find(text))
-    dosed = (item for item, dose in behind if dose[:1].isspace() and len(dose.strip()) > 1 and dose.strip().isdecimal())
+    dosed = (item for item, dose in behind if dose[:1].isspace() and _is_amount(dose.strip()))
     named = [*drugs.find(text), *_shorthand().find(text), *dosed]
     for item in sorted(named, key=lambda item: item.start - item.end):
         found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
     return found
+
+
+def _is_amount(text: str) -> bool:
+    """Whether a doubtful abbreviation before it is a drug: "400", "1.2", "x2"."""
+    return len(text) > 1 and text.removeprefix("x").replace(".", "", 1).isdecimal()
 
 
 def _apart(span: Span, drugs: DrugNames) -> list[DrugLink]:

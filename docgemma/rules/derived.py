@@ -7,13 +7,14 @@ from typing import Any
 
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import Line
-from docgemma.rules.patient_state import PatientState, patient_state
+from docgemma.rules.patient_state import ADULT, PatientState, patient_state
 from docgemma.text.words import clinical, plain
 
 
 def derived(measure: str, chart: Mapping[str, Any], today: date) -> str:
     """A sentence on a measure of `data/clinical/measures.yaml` that can be worked out; "" where it cannot."""
-    known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c}
+    known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c,
+             "ideal body weight": _ideal}  # fmt: skip
     return known[measure](patient_state(chart, today)) if measure in known else ""
 
 
@@ -47,9 +48,27 @@ def _clearance(patient: PatientState) -> str:
     return f"Creatinine clearance about {cleared:.0f} mL/min (Cockcroft-Gault: {told})."
 
 
+def ideal_weight(patient: PatientState) -> float | None:
+    """Ideal body weight in kg of an adult taller than 5 feet, by Devine (Drug Intell Clin Pharm 1974;8:650-655)."""
+    over = _metres(patient) / 0.0254 - 60
+    if over < 0 or patient.sex not in ("female", "male") or (patient.age or 0) < ADULT:
+        return None
+    return (45.5 if patient.sex == "female" else 50.0) + 2.3 * over
+
+
+def _ideal(patient: PatientState) -> str:
+    kg = ideal_weight(patient)
+    return f"Ideal body weight about {kg:.0f} kg (Devine: {patient.sex}, {_metres(patient):.2f} m)." if kg else ""
+
+
+def _metres(patient: PatientState) -> float:
+    """Height in m; 0 if it is not recorded."""
+    value, unit, _ = patient.results.get("height", (0.0, "", ""))
+    return value * {"cm": 0.01, "m": 1.0, "in": 0.0254, "[in_i]": 0.0254}.get(unit.casefold(), 0.0)
+
+
 def _bmi(patient: PatientState) -> str:
-    height = patient.results.get("height", (0.0, "", ""))
-    metres = height[0] * {"cm": 0.01, "m": 1.0, "in": 0.0254, "[in_i]": 0.0254}.get(height[1].casefold(), 0.0)
+    metres = _metres(patient)
     if not metres or not patient.weight:
         return ""
     return f"BMI about {patient.weight / metres**2:.1f} kg/m² (weight {patient.weight:g} kg, height {metres:.2f} m)."

@@ -198,7 +198,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
         return ["may"]  # "palpitations, trial bisoprolol 2.5?" is no study
     if said_in(words, "literature") and not asks & {"lit", *WRITES}:
         return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
-    if drugs and about and ("img" in asks or (asks <= UNSAID | {"meds"} and said_in(words, "explaining"))):
+    if drugs and about and ("img" in asks or (asks <= UNSAID | {*TOPICS} and said_in(words, "explaining"))):
         return unique([*request["asks"], "may"])  # "versed not touching her, is she on something?"
     nkda = about and asks <= UNSAID and denies_allergies(request) and not drugs  # "is he nkda"
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])

@@ -53,7 +53,8 @@ def label_facts(
     rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
     lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
     dosed = asked & DOSES or stated.weight or stated.results or lowered
-    own = maxima_for(rows, patient, request["said"], "children" in asked) if dosed else []
+    meant = " ".join([request["said"], *sorted(asked - DOSES)])  # "in hf" is "for heart failure"
+    own = maxima_for(rows, patient, meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)

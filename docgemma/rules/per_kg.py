@@ -7,11 +7,15 @@ from typing import Any
 
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import lines_of, result_told
+from docgemma.rules.derived import ideal_weight
+from docgemma.rules.patient_state import patient_state
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
 
 NO_WEIGHT = "No body weight in kg is recorded, so no dose per kg was worked out."
 NOT_A_DOSE = "A rate per kg and minute or hour is not worked out here."
+OBESE = Decimal("1.2")  # times the ideal body weight
+WHICH = "Which weight a drug is dosed by stands in its label."
 RATES, DAILY = ("min", "minute", "h", "hr", "hour"), ("day", "d", "daily", "24h")
 
 
@@ -40,7 +44,8 @@ def per_kg_lines(said: str, chart: Mapping[str, Any]) -> list[str]:
         dose = rates[0] * kg / (often if daily else 1)
         told = [f"{_mg(dose)} a dose"] if not daily or often > 1 else []
         told += [f"{_mg(dose * often)} a day"] if daily or often > 1 else []
-        return [f"{rates[0]:f} mg/kg{' a day' if daily else ''} is {', '.join(told)} at {at}"]
+        line = f"{rates[0]:f} mg/kg{' a day' if daily else ''} is {', '.join(told)} at {at}"
+        return [line, *_at_ideal_weight(dose / kg, kg, chart)]
     lines: list[str] = []
     for line in (line for line in lines_of(dict(chart), "meds") if line.item["active"] and "mg" in text):
         dosage = str(line.item["dosage"])
@@ -49,6 +54,14 @@ def per_kg_lines(said: str, chart: Mapping[str, Any]) -> list[str]:
             day = f"{_mg(doses[0] * rate)} a day: about {doses[0] * rate / kg:.0f} mg/kg a day"
             lines.append(f"{line.name} {dosage} is {day}, {doses[0] / kg:.1f} mg/kg a dose, at {at}")
     return lines
+
+
+def _at_ideal_weight(rate: Decimal, kg: Decimal, chart: Mapping[str, Any]) -> list[str]:
+    """The same dose by ideal body weight, where the recorded weight lies more than a fifth above it."""
+    ideal = round(ideal_weight(patient_state(chart, date.today())) or 0)
+    if not ideal or kg <= ideal * OBESE:
+        return []
+    return [f"By the ideal body weight, {ideal} kg (Devine), it would be {_mg(rate * ideal)} a dose. {WHICH}"]
 
 
 def _mg(value: Decimal) -> str:
