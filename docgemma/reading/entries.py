@@ -69,6 +69,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     parts = _details(marked)
     others = _beside_orders(marked, drugs, parts["dose"])
     ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
+    ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
     names = sorted([*ordered, *others], key=lambda span: span.start)
     for name, dose in _diluents(marked.message, names, parts["dose"]):
         whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
@@ -77,6 +78,10 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
         }
         parts["notes"] = sorted([*parts["notes"], whole], key=lambda span: span.start)
         names.remove(name)
+    after = names[0].end if len(names) == 1 else len(marked.message)
+    if any(span.start > after and not marked.message[after : span.start].strip() for span in parts["dose"]):
+        for field in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
+            parts[field] = [span for span in parts[field] if span.start > after]
     leading = bool(names and parts["dose"]) and parts["dose"][0].start < names[0].start
     leading = leading and len(parts["dose"]) >= len(names)
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
@@ -234,6 +239,7 @@ def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     """The details of an order as said: the first dose, how often once, every route and instruction."""
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
     dose = mine["dose"][0].text if mine["dose"] else ""
+    dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
     return {"dose": dose, **told, "frequency": _frequency(message, mine["frequency"])}
 
 
@@ -253,10 +259,15 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
     keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
     found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
     leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
+    causes = False
     for place, text in reactions if marks else []:
         behind = sum(span.start < place for span in marks)  # the first mark behind it
-        found[keys[min(behind, len(keys) - 1) if leading else max(behind - 1, 0)]][1].append(text)
-    told = [found[key] for key in dict.fromkeys(keys)]
+        between = marked.message[place + len(text) : marks[behind].start] if behind < len(marks) else ""
+        follows = plain(between) in listed("entries", "causing")  # "warfarin clinic: rash w clarithromycin"
+        causes |= follows and behind > 0
+        owner = behind if follows else min(behind, len(keys) - 1) if leading else max(behind - 1, 0)
+        found[keys[owner]][1].append(text)
+    told = [found[key] for key in dict.fromkeys(keys) if found[key][1] or not causes]
     return [{"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of)} for said, of in told]
 
 

@@ -1,18 +1,27 @@
 """Tell whether an entry is ordered plainly, asked about, refused, or unsure."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.reader import Reader, Reading
 from docgemma.text.clauses import quoted
-from docgemma.text.words import listed, names, plain
+from docgemma.text.said import clauses
+from docgemma.text.words import begun_with, listed, names, plain
 
 SURE = 0.5
 PLAINLY = 0.8  # of a write: below, a person is asked whether it is meant
+FEW = 2  # drugs in one line that are no list yet
 PASTED = 3  # words in quotation marks that are more than a name
 SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
 
 
-def meant(reading: Reading, message: str, reader: Reader) -> str:
-    """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned."""
+def meant(reading: Reading, message: str, reader: Reader, named: Sequence[int]) -> str:
+    """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned.
+
+    Args:
+        named: where the drugs of the message stand.
+    """
     polarity = reading.polarity
     refusing = names(listed("request_words", "refusing"), message)
     if refusing and any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):
@@ -20,9 +29,40 @@ def meant(reading: Reading, message: str, reader: Reader) -> str:
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
         return ""
-    best = "asked" if _asks_back(message, reading, reader) else max(polarity, key=polarity.__getitem__)
+    back = _lists(message, named) or _asks_back(message, reading, reader)
+    if not back and _pleaded(message, reading):
+        return "ordered"
+    best = "asked" if back else max(polarity, key=polarity.__getitem__)
     considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
     return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
+
+
+def _lists(message: str, named: Sequence[int]) -> bool:
+    """Whether drugs are listed and nobody is told to enter them: "outside fill history, what is new:" with a drug on
+    each line; three in one line beside a question; one dose against another, "apixaban 5 mg bd vs 2.5 mg bd"."""
+    parts = clauses(message.replace("?", "?\n"))
+    asking = [part for part in parts if begun_with(plain(part).split()) in listed("request_words", "questioning")]
+    rest = message
+    for part in asking:
+        rest = rest.replace(part, " ")
+    told = pairwise(["", *plain(rest).split()])
+    commands, nouns = listed("request_words", "ordering"), listed("request_words", "persons", "possessive")
+    if any(word in commands and before not in nouns for before, word in told):
+        return False
+    lines, compared = {message[:start].count("\n") for start in named}, {"vs", "versus"} & set(plain(message).split())
+    return bool(named) and bool(compared or len(lines) > 1 or (len(named) > FEW and asking))
+
+
+def _pleaded(message: str, reading: Reading) -> bool:
+    """Whether an order with its dose is asked for where it stands: "no statin yet?? atorva 20 nocte pls"."""
+    names, doses = (reading.spans.get(channel, []) for channel in ("rx.drug", "rx.dose"))
+    if reading.asks["rx"] <= SURE or len(names) != 1 or not any(span.start >= names[0].end for span in doses):
+        return False
+    start, end = names[0].start, max(span.end for span in doses)
+    behind = message[end:].translate(SENTENCES).split("\n")[0]
+    words = plain(message[:start].translate(SENTENCES).replace(" - ", "\n").split("\n")[-1]).split()
+    asking = begun_with(words) in listed("request_words", "questioning") or message[end + len(behind) :][:1] == "?"
+    return not asking and bool({*words, *plain(behind).split()} & listed("request_words", "pleading"))
 
 
 def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
@@ -35,15 +75,12 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
     asked_to = listed("request_words", "requesting") & set(words)
-    before = f" {plain(message[: min(drugs)].translate(SENTENCES).split(chr(10))[-1])} " if drugs else ""
+    start = message[: min(drugs)].translate(SENTENCES).replace(" - ", "\n").split("\n")[-1] if drugs else ""
+    before = f" {plain(start)} "
     pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
     rest = set(plain(message.replace(pasted, "")).split())
     if len(pasted.split()) > PASTED and not listed("request_words", "ordering") & rest:
         return True  # "pasted: 'start allopurinol 100 mg'. ok?"
-    lines = {message[:start].count("\n") for start in drugs}  # "outside fill history, what is new:" and a list
-    around = [line for at, line in enumerate(message.split("\n")) if at not in lines and not line.endswith("?")]
-    if len(lines) > 1 and not listed("request_words", "ordering") & set(plain(" ".join(around)).split()):
-        return True
     ends = [next(iter(char for char in message[start:].replace(". ", "\n") if char in ";!?\n"), "") for start in drugs]
     if set(ends) == {"?"} and not (commands or asked_to):
         return True  # "toradol 15 q6 for the pain? next pemetrexed mon"

@@ -111,7 +111,7 @@ def read_request(
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=meant(reading, message, reader),
+        meant=meant(reading, message, reader, [link.start for link in linked]),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[as_drug(link, drugs) for link in linked],

@@ -44,8 +44,8 @@ def per_kg_lines(said: str, chart: Mapping[str, Any]) -> list[str]:
         dose = rates[0] * kg / (often if daily else 1)
         told = [f"{_mg(dose)} a dose"] if not daily or often > 1 else []
         told += [f"{_mg(dose * often)} a day"] if daily or often > 1 else []
-        line = f"{rates[0]:f} mg/kg{' a day' if daily else ''} is {', '.join(told)} at {at}"
-        return [line, *_at_ideal_weight(dose / kg, kg, chart)]
+        worked = f"{rates[0]:f} mg/kg{' a day' if daily else ''} is {', '.join(told)} at {at}"
+        return [worked, *_at_ideal_weight(dose / kg, kg, chart)]
     lines: list[str] = []
     for line in (line for line in lines_of(dict(chart), "meds") if line.item["active"] and "mg" in text):
         dosage = str(line.item["dosage"])

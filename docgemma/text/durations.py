@@ -22,14 +22,17 @@ def duration(text: str) -> str | None:
 
 
 def durations(text: str) -> list[Place]:
-    """Where the length of a course stands, begun with "x" or "for": "x10 d"; "10 d" alone may be another thing."""
+    """Where the length of a course stands, begun with "x" or "for": "x10 d"; "10 d" alone may be another thing;
+    "8/52" is weeks."""
     words, found, end = list[Place](), list[Place](), 0
     for word in text.split():
         start = text.index(word, end)
         end = start + len(word)
         words.append((start, end))
-    for at, (start, _) in enumerate(words):
+    for at, (start, end) in enumerate(words):
+        weeks = text[start:end].rstrip(MARKS)
         begun = text[start : start + 4].casefold().startswith(("x", "for "))
         ends = [start + len(text[start:end].rstrip(MARKS)) for _, end in words[at : at + LENGTH]] if begun else []
         found += [(start, end) for end in ends if " for " not in text[start:end] and duration(text[start:end])][-1:]
+        found += [(start, start + len(weeks))] if weeks.endswith("/52") and duration(weeks) else []
     return found
