@@ -56,11 +56,13 @@ def _lists(message: str, named: Sequence[int]) -> bool:
 def _pleaded(message: str, reading: Reading) -> bool:
     """Whether an order with its dose is asked for where it stands: "no statin yet?? atorva 20 nocte pls"."""
     names, doses = (reading.spans.get(channel, []) for channel in ("rx.drug", "rx.dose"))
-    if reading.asks["rx"] <= SURE or len(names) != 1 or not any(span.start >= names[0].end for span in doses):
+    plainly = reading.asks["rx"] > SURE > reading.polarity["refused"]
+    if not plainly or len(names) != 1 or not any(span.start >= names[0].end for span in doses):
         return False
     start, end = names[0].start, max(span.end for span in doses)
-    behind = message[end:].translate(SENTENCES).split("\n")[0]
-    words = plain(message[:start].translate(SENTENCES).replace(" - ", "\n").split("\n")[-1]).split()
+    behind = message[end:].translate(SENTENCES).replace(",", "\n").split("\n")[0]
+    before = message[:start].translate(SENTENCES).replace(" - ", "\n").replace(",", "\n")
+    words = plain(before.split("\n")[-1]).split()
     asking = begun_with(words) in listed("request_words", "questioning") or message[end + len(behind) :][:1] == "?"
     return not asking and bool({*words, *plain(behind).split()} & listed("request_words", "pleading"))
 
