@@ -112,6 +112,14 @@ def test_a_salt_with_a_label_of_its_own_keeps_its_name(said, generic):
         ("would you go amlodipine 5 mg od or ramipril 2.5 mg od for dorothy okafor", None),
         ("apixaban 5 mg bd vs 2.5 mg bd in tanaka. weight please", None),
         ("reading back: clarithromycin, rash, moderate, james wilson 1949. Correct?", None),
+        ('ED note re maria garcia: "given prednisone 50 mg, sent home on 40 mg daily". when was she here?', None),
+        ("triage, raghunathan: NPH 12 units nocte, iron 200 od, labetalol 100 mg bd. what were her last bps", None),
+        # what is taken already, in that dose, is not what is ordered
+        ("boudreaux, gabapentin 300 tid on board. add amitriptyline 10 mg qhs", {"medication_name": "amitriptyline"}),
+        ("kamau k 3.4 on chlorthalidone 25. slow-k 600 mg bd", {"medication_name": "slow-k"}),
+        # an order at the end of a story
+        ("UTI. Raghunathan bp 148/96, 146/94, pcr 18. reg phoned w plan, labetalol 100mg bd po. pls get it ready",
+         {"medication_name": "labetalol", "dosage": "100mg"}),
         # what stands beside an order is no part of it
         ("dorothy okafor, 67, still above target?? indapamide 2.5 mg om pls", {"medication_name": "indapamide"}),
         ("thorsson flare, calpro 640. GI say budesonide 9 mg om 8/52, can u chart", {"dosage": "9 mg"}),

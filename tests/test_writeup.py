@@ -104,7 +104,7 @@ BESIDE = {  # what a text must say close to a figure, by the figure's key
     "graded conversations, latest round: A, interval": "went right",
     "graded conversations, latest round: E, interval": "could harm",
     "orders, first run: demanded": "dangers they demanded", "orders, first run: harmless": "harmless orders",
-    "number of experiment suites": "experiment suites",
+    "number of experiment suites": "experiment suites", "number of published articles": "published articles",
     "rows that mislead, last samples": "of the rows misled", "cited: harm_poorer": "low- and middle-income",
     "cited: harm_africa": "African and South-East Asian", "cited: severe": "severe or threatens life",
     "cited: severe, year": "WHO review", "cited: prescribing, year": "BMC Medicine",

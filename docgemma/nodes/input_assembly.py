@@ -1,6 +1,7 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -20,6 +21,7 @@ from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
 from docgemma.text.drugs import ingredients
+from docgemma.text.numbers import quantities
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
@@ -143,19 +145,41 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
     checked = ["may"] if _not_taken(request, active, context) else []
     short = {drug["said"]: drug["name"] for drug in drugs if drug["how"] == "short"}
     meant_by = {said: {"said": name, "drug": name, "how": "short"} for said, name in short.items()}
-    orders = [
-        {**order, **meant_by.get(order["said"], {})} if order["how"] == "unknown" else order
+    orders: list[Any] = [
+        {**order, **meant_by.get(order["said"], {})}
+        if order["how"] == "unknown" or short.get(order["said"], order["drug"]) != order["drug"] else order
         for order in request["orders"]
-    ]
+    ]  # fmt: skip
+    if len(orders) > 1:
+        orders = _not_had(orders, _taken_now(request, active, context), context)
     return known.replaced(request, drugs=drugs, orders=orders, asks=[*request["asks"], *checked])
+
+
+def _not_had(orders: list[Any], taken: list[dict[str, Any]], context: Context) -> list[Any]:
+    """The orders without what is taken already in that dose, or is named without one, beside another that has a dose:
+    "gabapentin 300 tid is on board. i'd add amitriptyline 10 mg qhs"."""
+    had = [(ingredients(item["name"], context.drugs), _amounts(str(item["dosage"]))) for item in taken]
+    new = [
+        order for order in orders
+        if not any(parts & ingredients(order["drug"], context.drugs) and {*_amounts(order["dose"])[:1]} <= {*doses}
+                   for parts, doses in had)
+    ]  # fmt: skip
+    return new if any(order["dose"] for order in new) else orders
+
+
+def _amounts(dosage: str) -> list[Decimal]:
+    return [item.value for item in quantities(dosage)]
 
 
 def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
     """The active medicines of the only patient who is meant, with what is in them; none of several, or of nobody."""
+    return {item["name"]: ingredients(item["name"], context.drugs) for item in _taken_now(request, active, context)}
+
+
+def _taken_now(request: Request, active: ActivePatient | None, context: Context) -> list[dict[str, Any]]:
     who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
     stored = context.store.chart(who[0]) if len(who) == 1 else None
-    taken = [item["name"] for item in chart_data(stored)["medications"] if item["active"]] if stored else []
-    return {name: ingredients(name, context.drugs) for name in taken}
+    return [item for item in chart_data(stored)["medications"] if item["active"]] if stored else []
 
 
 def _not_taken(request: Request, active: ActivePatient | None, context: Context) -> bool:

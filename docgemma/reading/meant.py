@@ -1,6 +1,7 @@
-"""Tell whether an entry is ordered plainly, asked about, refused, or unsure."""
+"""Tell whether an entry is ordered plainly, asked about, refused, or unsure; find the order at the end of a story."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import pairwise
 
 from docgemma.reading.labels import TOPICS, WRITES
@@ -16,7 +17,7 @@ PASTED = 3  # words in quotation marks that are more than a name
 SENTENCES = str.maketrans(dict.fromkeys(".;!?", "\n"))
 
 
-def meant(reading: Reading, message: str, reader: Reader, named: Sequence[int]) -> str:
+def meant(reading: Reading, message: str, reader: Reader, named: Collection[int]) -> str:
     """Whether a write is "ordered" plainly, "asked" about, "refused", or "unsure"; "" where none is mentioned.
 
     Args:
@@ -37,20 +38,27 @@ def meant(reading: Reading, message: str, reader: Reader, named: Sequence[int]) 
     return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
 
 
-def _lists(message: str, named: Sequence[int]) -> bool:
+def _lists(message: str, named: Collection[int]) -> bool:
     """Whether drugs are listed and nobody is told to enter them: "outside fill history, what is new:" with a drug on
     each line; three in one line beside a question; one dose against another, "apixaban 5 mg bd vs 2.5 mg bd"."""
-    parts = clauses(message.replace("?", "?\n"))
-    asking = [part for part in parts if begun_with(plain(part).split()) in listed("request_words", "questioning")]
-    rest = message
+    asking, rest = [part for part in clauses(message.replace("?", "?\n")) if _asking(part, message, named)], message
     for part in asking:
         rest = rest.replace(part, " ")
     told = pairwise(["", *plain(rest).split()])
-    commands, nouns = listed("request_words", "ordering"), listed("request_words", "persons", "possessive")
+    commands, nouns = listed("request_words", "ordering") - {"rx"}, listed("request_words", "persons", "possessive")
     if any(word in commands and before not in nouns for before, word in told):
         return False
     lines, compared = {message[:start].count("\n") for start in named}, {"vs", "versus"} & set(plain(message).split())
     return bool(named) and bool(compared or len(lines) > 1 or (len(named) > FEW and asking))
+
+
+def _asking(part: str, message: str, named: Collection[int]) -> bool:
+    """Whether a clause asks: not "do that", nor "could you do her" with a drug."""
+    words, at = plain(part).split(), message.find(part)
+    asked_to = listed("request_words", "requesting") & {*words} and any(at <= start < at + len(part) for start in named)
+    begun = begun_with(words) in listed("request_words", "questioning") and not asked_to
+    told = words[:2] in (["do", "that"], ["do", "it"])
+    return (begun and not told) or names(listed("request_words", "listing"), part)
 
 
 def _pleaded(message: str, reading: Reading) -> bool:
@@ -102,3 +110,22 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     if drugs and not commands:
         return not set(reader.read(message[at + 1 :].strip()).asked(SURE)) & set(TOPICS)
     return not commands and told.endswith(tuple(f" {phrase} " for phrase in listed("request_words", "asking_back")))
+
+
+def order_of_story(reading: Reading, message: str, reader: Reader) -> Reading:
+    """The reading; of a story that is read as a note, where no word of noting stands, the order that a part of it gives
+    plainly by itself: "bp 148/96, reg phoned w plan. labetalol 100 mg bd"."""
+    told = listed("request_words", "noting_plainly") & set(plain(message).split())
+    if told or "?" in message or reading.asks["note"] <= SURE or reading.asks["rx"] > SURE:
+        return reading
+    for part in message.translate(SENTENCES).split("\n"):
+        alone, at = reader.read(part), message.find(part)
+        if alone.asks["rx"] > PLAINLY < alone.polarity["ordered"] and {"rx.drug", "rx.dose"} <= set(alone.spans):
+            kept = {name: found for name, found in reading.spans.items() if not name.startswith(("rx.", "note."))}
+            moved = {
+                name: [replace(span, start=span.start + at, end=span.end + at) for span in found]
+                for name, found in alone.spans.items() if name.startswith("rx.")
+            }  # fmt: skip
+            asks = {**reading.asks, "note": 0, "rx": alone.asks["rx"]}
+            return replace(reading, asks=asks, polarity=alone.polarity, spans={**kept, **moved})
+    return reading

@@ -20,7 +20,7 @@ from docgemma.reading.entries import (
     told_of,
 )
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.meant import PLAINLY, SURE, meant
+from docgemma.reading.meant import PLAINLY, SURE, meant, order_of_story
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading, Span
@@ -64,7 +64,8 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = _read_back(_without_paste(_in_context(message, before, name, reader), message, reader), message)
+    reading = _without_paste(_in_context(message, before, name, reader), message, reader)
+    reading = _read_back(order_of_story(reading, message, reader), message)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
@@ -78,13 +79,21 @@ def read_request(
     marked = _without_names(marked, [link for link in people if link.candidates], drugs)
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
-    known = {*everyday(), *said_for("conditions")}  # "MRONJ", "coeliac"
-    known |= listed("request_words", "no_drugs")  # "micromol"
-    other = [link for link in linked if measure_said(plain(link.text)) or plain(link.text) in known]
-    linked = [link for link in linked if not (link.how == "unknown" and link in other)]
+    other = (
+        listed("request_words", "no_drugs") | everyday() | {*said_for("conditions")}
+    )  # "micromol", "MRONJ", "coeliac"
+    linked = [
+        link
+        for link in linked
+        if link.how != "unknown" or not (plain(link.text) in other or measure_said(plain(link.text)))
+    ]
+    linked = [link for link in linked if link.how != "near" or not measure_said(plain(link.text))]  # "calpro"
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing
-    orders = [order for order in read if not (order["how"] == "unknown" and measure_said(plain(order["said"])))]
+    orders = [
+        order for order in read if order["how"] not in ("unknown", "near") or not measure_said(plain(order["said"]))
+    ]
+    orders = [order for order in orders if plain(order["said"]) not in listed("request_words", "no_drugs")]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     if trials and not people:  # "REVISE - bleed numbers?"
@@ -101,7 +110,7 @@ def read_request(
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
-    details = loose_details(marked)
+    details, starts = loose_details(marked), [span.start for span in marked.spans("rx.drug")]
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
     alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
     first = known_drugs[0].start if alone else len(message)
@@ -111,7 +120,7 @@ def read_request(
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     request = Request(
         asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=meant(reading, message, reader, [link.start for link in linked]),
+        meant=meant(reading, message, reader, {*(link.start for link in linked), *starts}),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[as_drug(link, drugs) for link in linked],
@@ -174,8 +183,11 @@ def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
     said = [words for words in said if words and words[0] not in asking]  # "anything on her chart to add" adds nothing
     told = any(word in noting and before not in nouns for words in said for before, word in pairwise(["", *words]))
     beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
-    begun = {begun_with(plain(part).split()) for part in clauses(rest) if text}
-    begun &= listed("request_words", "questioning")
+    asks = [words for words in map(str.split, map(plain, clauses(rest))) if text and not noting & {*words}]
+    begun = {begun_with(words) for words in asks} & listed("request_words", "questioning")
+    if begun and not names(listed("request_words", "pleading"), rest):  # "ED note: '...'. when was her last visit?"
+        last = plain(message[: message.find(text)]).split()[-1:]
+        told = any(begun_with(words) in noting for words in said) or bool(noting & {*last})
     begun |= {rest} if text and names(listed("request_words", "considering"), rest) else set()  # "ok to action"
     asked = rest.rstrip().endswith("?") or begun or (reader.read(rest).polarity["asked"] > SURE if text else beside)
     if told or reading.asks["note"] <= SURE:

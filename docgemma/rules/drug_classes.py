@@ -17,7 +17,11 @@ def class_mates(parts: Set[str], alike: bool = False) -> list[str]:
     """The other members of the classes that one of these ingredients belongs to; `alike`: of those of which two at once
     are duplicate therapy, since they do the same."""
     mine = {part.casefold() for part in parts}
-    kinds = [entry["members"] for entry in clinical("drug_classes")["classes"] if entry["duplicate"] or not alike]
+    classes = [entry for entry in clinical("drug_classes")["classes"] if entry["duplicate"] or not alike]
+    kinds = [
+        [name for name in entry["members"] if not (alike and name in entry.get("duplicate_not", []))]
+        for entry in classes
+    ]
     mates = (name for members in kinds if mine & set(members) for name in members)
     return [name for name in dict.fromkeys(mates) if name not in mine]
 
