@@ -156,7 +156,7 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
 
 
 def _not_had(orders: list[Any], taken: list[dict[str, Any]], context: Context) -> list[Any]:
-    """The orders without what is taken already in that dose, or is named without one, beside another that has a dose:
+    """The orders without what is taken already in that dose, or is named without one, beside another:
     "gabapentin 300 tid is on board. i'd add amitriptyline 10 mg qhs"."""
     had = [(ingredients(item["name"], context.drugs), _amounts(str(item["dosage"]))) for item in taken]
     new = [
@@ -164,7 +164,7 @@ def _not_had(orders: list[Any], taken: list[dict[str, Any]], context: Context) -
         if not any(parts & ingredients(order["drug"], context.drugs) and {*_amounts(order["dose"])[:1]} <= {*doses}
                    for parts, doses in had)
     ]  # fmt: skip
-    return new if any(order["dose"] for order in new) else orders
+    return new or orders
 
 
 def _amounts(dosage: str) -> list[Decimal]:
