@@ -36,22 +36,38 @@ RAAS = (
 # What the thesaurus lists and the shipped rows leave out: some drugs, with some others, and why.
 LEFT_OUT = [
     ("azithromycin", "colchicine", "the colchicine label found no change of exposure with azithromycin"),
-    ("erythromycin", "riociguat ticagrelor", "the label names strong CYP3A inhibitors; erythromycin is a moderate one"),
+    ("erythromycin", "mometasone riociguat solifenacin ticagrelor",
+     "the label names strong CYP3A inhibitors; erythromycin is a moderate one"),
     ("bupropion", "ergotamine midodrine", "a rule on indirect sympathomimetics that no US label has"),
-    ("linagliptin sitagliptin", f"{RAAS} linagliptin sirolimus sitagliptin",
+    ("linagliptin saxagliptin sitagliptin", f"{RAAS} linagliptin sirolimus sitagliptin",
      "angioedema of gliptins with these is known of vildagliptin, which is not sold in the US"),
     ("sirolimus", RAAS, "the sirolimus label names ACE inhibitors, which are listed, and no ARBs"),
     ("sulfamethoxazole trimethoprim", "amiodarone chlorpromazine citalopram disopyramide dronedarone droperidol "
      "erythromycin escitalopram haloperidol hydroxychloroquine hydroxyzine methadone moxifloxacin sotalol",
      "co-trimoxazole counts as QT-prolonging in France; its US label has no such warning"),
     ("sulfamethoxazole trimethoprim", "arsenic", "as above"),
-    ("phenytoin", "azathioprine hydroxyurea mercaptopurine", "a rule on all cytotoxics, not in these labels"),
-    ("finasteride", "carbamazepine phenytoin rifampin", "the finasteride label lists no enzyme inducers"),
+    ("sulfamethoxazole trimethoprim", "amisulpride domperidone flupentixol levomepromazine sulpiride zuclopenthixol",
+     "as above"),
+    ("phenytoin", "azathioprine hydroxyurea mercaptopurine oxaliplatin pemetrexed",
+     "a rule on all cytotoxics, not in these labels"),
+    ("dutasteride finasteride", "carbamazepine phenobarbital phenytoin primidone rifampin",
+     "the labels of finasteride and dutasteride list no enzyme inducers"),
     ("imatinib", "dabigatran edoxaban", "a French rule on P-glycoprotein that the anticoagulants' labels do not share"),
-    ("nevirapine", "bictegravir docetaxel estradiol paclitaxel sertraline sofosbuvir tenofovir vincristine",
+    ("nevirapine", "bictegravir cyclophosphamide docetaxel estradiol naloxegol olaparib paclitaxel "
+     "sertraline sofosbuvir tenofovir vincristine",
      "induction by nevirapine, inferred from its class and not on these US labels"),
     ("medroxyprogesterone", "ritonavir", "the injection's label says that changes of the progestin with protease "
      "inhibitors vary and recommends no avoidance"),
+    ("pitolisant", "bictegravir cyclophosphamide docetaxel itraconazole lurasidone naloxegol olaparib oxycodone "
+     "paclitaxel sertraline sofosbuvir tenofovir vincristine", "a weak inducer on its US label"),
+    ("oxcarbazepine", "cyclophosphamide docetaxel itraconazole naloxegol olaparib paclitaxel vincristine",
+     "these labels name strong inducers; oxcarbazepine is a weak one"),
+    ("enzalutamide", "docetaxel drospirenone estradiol ethinyl medroxyprogesterone norethindrone norgestimate "
+     "sofosbuvir",
+     "given to men; its label found no relevant effect on docetaxel"),
+    ("olaparib", "amiodarone azathioprine", "a rule on all inhibitors and on all cytotoxics, not on this label"),
+    ("amitriptyline", "guanfacine", "a rule on central antihypertensives that the guanfacine label does not have"),
+    ("medroxyprogesterone", "perampanel", "the perampanel label names levonorgestrel"),
 ]  # fmt: skip
 
 
@@ -104,7 +120,7 @@ def levels(thesaurus) -> dict[frozenset[str], str]:
 def here() -> set[frozenset[str]]:
     """Pairs of ingredients with a row; a row of a combination speaks for each of its ingredients."""
     rows = [[name.split(" and ") for name in item["drugs"]] for item in lines("interactions.jsonl")]
-    return {frozenset(pair) for a, b in rows for pair in product(a, b)}
+    return {frozenset(pair) for first, *others in rows for other in others for pair in product(first, other)}
 
 
 def listed(pair: frozenset[str], here: set[frozenset[str]]) -> bool:
