@@ -1,6 +1,6 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -115,7 +115,8 @@ def _with_medicine(request: Request, last: Request, active: ActivePatient, conte
     others = [key for key in ("drugs", "orders") if request[key] or last[key]] or request["patients"]
     kinds = [kind for measure in last["measures"] for kind in said_in(measure, "medications")]
     about = not others and not request["unclear"] and len(last["patients"]) < 2 and (kinds or "meds" in last["asks"])
-    taken = _medicines(known.replaced(last, patients=[]), active, context) if about else {}
+    charted = _taken_now(known.replaced(last, patients=[]), active, context) if about else []
+    taken = known.unique(item["name"] for item in charted)
     mine = [name for name in taken if not kinds or any(names(kind["match"], name) for kind in kinds)]
     drugs = [as_drug(link_drug(name, context.drugs), context.drugs) for name in mine]
     return known.replaced(last, drugs=drugs) if len(drugs) == 1 else last
@@ -125,7 +126,8 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
     """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
     member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo"). What is not taken
     though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
-    medicines, drugs = _medicines(request, active, context) if request["drugs"] else {}, []
+    taken = _taken_now(request, active, context) if request["drugs"] or len(request["orders"]) > 1 else []
+    medicines, drugs = {item["name"]: ingredients(item["name"], context.drugs) for item in taken}, []
     parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
     for drug in request["drugs"]:
         group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
@@ -142,7 +144,7 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
         elif (drug["how"] == "unknown" or also) and len(meant) == 1:
             drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
         drugs.append(drug)
-    checked = ["may"] if _not_taken(request, active, context) else []
+    checked = ["may"] if _not_taken(request, active, medicines, context) else []
     short = {drug["said"]: drug["name"] for drug in drugs if drug["how"] == "short"}
     meant_by = {said: {"said": name, "drug": name, "how": "short"} for said, name in short.items()}
     orders: list[Any] = [
@@ -151,7 +153,7 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
         for order in request["orders"]
     ]  # fmt: skip
     if len(orders) > 1:
-        orders = _not_had(orders, _taken_now(request, active, context), context)
+        orders = _not_had(orders, taken, context)
     return known.replaced(request, drugs=drugs, orders=orders, asks=[*request["asks"], *checked])
 
 
@@ -171,18 +173,16 @@ def _amounts(dosage: str) -> list[Decimal]:
     return [item.value for item in quantities(dosage)]
 
 
-def _medicines(request: Request, active: ActivePatient | None, context: Context) -> dict[str, frozenset[str]]:
-    """The active medicines of the only patient who is meant, with what is in them; none of several, or of nobody."""
-    return {item["name"]: ingredients(item["name"], context.drugs) for item in _taken_now(request, active, context)}
-
-
 def _taken_now(request: Request, active: ActivePatient | None, context: Context) -> list[dict[str, Any]]:
+    """The active medicines of the only patient who is meant; none of several, or of nobody."""
     who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
     stored = context.store.chart(who[0]) if len(who) == 1 else None
     return [item for item in chart_data(stored)["medications"] if item["active"]] if stored else []
 
 
-def _not_taken(request: Request, active: ActivePatient | None, context: Context) -> bool:
+def _not_taken(
+    request: Request, active: ActivePatient | None, medicines: Mapping[str, frozenset[str]], context: Context
+) -> bool:
     """Whether medicines are asked for, and one that is named is not taken, where several or a dose are: "gerd -
     omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
@@ -197,7 +197,7 @@ def _not_taken(request: Request, active: ActivePatient | None, context: Context)
     beside = bool(named and asks) and not measured and asks <= {*BESIDE, *(["meds"] if aside else [])}
     if not (beside or (told and several)) or "may" in asks or who != 1:
         return False
-    taken = frozenset[str]().union(*_medicines(request, active, context).values())
+    taken = frozenset[str]().union(*medicines.values())
     return not all(parts & taken for parts in named)
 
 

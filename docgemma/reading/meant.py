@@ -69,10 +69,14 @@ def _pleaded(message: str, reading: Reading) -> bool:
         return False
     start, end = names[0].start, max(span.end for span in doses)
     behind = message[end:].translate(SENTENCES).replace(",", "\n").split("\n")[0]
-    before = message[:start].translate(SENTENCES).replace(" - ", "\n").replace(",", "\n")
-    words = plain(before.split("\n")[-1]).split()
+    words = plain(_sentence_before(message, start).rpartition(",")[2]).split()
     asking = begun_with(words) in listed("request_words", "questioning") or message[end + len(behind) :][:1] == "?"
     return not asking and bool({*words, *plain(behind).split()} & listed("request_words", "pleading"))
+
+
+def _sentence_before(message: str, at: int) -> str:
+    """What stands before a place in its own sentence."""
+    return message[:at].translate(SENTENCES).replace(" - ", "\n").rpartition("\n")[2]
 
 
 def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
@@ -85,8 +89,7 @@ def _asks_back(message: str, reading: Reading, reader: Reader) -> bool:
     words, drugs = told.split(), [span.start for span in reading.spans.get("rx.drug", [])]
     commands = {*words[:1], *(listed("request_words", "commands") & set(words))} & listed("request_words", "ordering")
     asked_to = listed("request_words", "requesting") & set(words)
-    start = message[: min(drugs)].translate(SENTENCES).replace(" - ", "\n").split("\n")[-1] if drugs else ""
-    before = f" {plain(start)} "
+    before = f" {plain(_sentence_before(message, min(drugs)))} " if drugs else ""
     pasted = quoted(message, min(drugs)) if drugs and reading.asks["note"] <= SURE else ""
     rest = set(plain(message.replace(pasted, "")).split())
     if len(pasted.split()) > PASTED and not listed("request_words", "ordering") & rest:
@@ -118,7 +121,7 @@ def order_of_story(reading: Reading, message: str, reader: Reader) -> Reading:
     told = listed("request_words", "noting_plainly") & set(plain(message).split())
     if told or "?" in message or reading.asks["note"] <= SURE or reading.asks["rx"] > SURE:
         return reading
-    for part in message.translate(SENTENCES).split("\n"):
+    for part in filter(str.strip, message.translate(SENTENCES).split("\n")):
         alone, at = reader.read(part), message.find(part)
         if alone.asks["rx"] > PLAINLY < alone.polarity["ordered"] and {"rx.drug", "rx.dose"} <= set(alone.spans):
             kept = {name: found for name, found in reading.spans.items() if not name.startswith(("rx.", "note."))}

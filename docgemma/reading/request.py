@@ -79,21 +79,14 @@ def read_request(
     marked = _without_names(marked, [link for link in people if link.candidates], drugs)
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
-    other = (
-        listed("request_words", "no_drugs") | everyday() | {*said_for("conditions")}
-    )  # "micromol", "MRONJ", "coeliac"
-    linked = [
-        link
-        for link in linked
-        if link.how != "unknown" or not (plain(link.text) in other or measure_said(plain(link.text)))
-    ]
-    linked = [link for link in linked if link.how != "near" or not measure_said(plain(link.text))]  # "calpro"
+    no_drugs = listed("request_words", "no_drugs")  # "micromol"
+    other = no_drugs | everyday() | {*said_for("conditions")}  # "MRONJ", "coeliac"
+    linked = [link for link in linked if not _is_measure(link.text, link.how)]
+    linked = [link for link in linked if link.how != "unknown" or plain(link.text) not in other]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing
-    orders = [
-        order for order in read if order["how"] not in ("unknown", "near") or not measure_said(plain(order["said"]))
-    ]
-    orders = [order for order in orders if plain(order["said"]) not in listed("request_words", "no_drugs")]
+    orders = [order for order in read if not _is_measure(order["said"], order["how"])]
+    orders = [order for order in orders if plain(order["said"]) not in no_drugs]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     if trials and not people:  # "REVISE - bleed numbers?"
@@ -139,6 +132,11 @@ def read_request(
         owners=_owners(marked, clear),
     )
     return _noted(request, reading)
+
+
+def _is_measure(said: str, how: str) -> bool:
+    """Whether what is no drug's own name is a measure: "spo2", "calpro"."""
+    return how in ("unknown", "near") and bool(measure_said(plain(said)))
 
 
 def _noted(request: Request, reading: Reading) -> Request:
