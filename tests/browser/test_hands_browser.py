@@ -157,6 +157,7 @@ def test_a_card_for_another_patient_is_settled_from_the_keyboard(visit) -> None:
     presses(person, "#dg-switch", back=True)
     page.locator("#dg-approve:not([disabled])").wait_for()
     page.locator(".dg-banner", has_text="Aisha Rahman").wait_for()
+    page.wait_for_function("() => document.activeElement?.id === 'dg-card-title'")  # the focus moves there by itself
     tabs_to(person, "#dg-reject")
     person.does(lambda: page.keyboard.press("Enter"))
 
