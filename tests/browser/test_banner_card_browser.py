@@ -108,6 +108,8 @@ def test_a_pronoun_is_stopped_while_chart_and_answer_are_of_two_patients(visit) 
     person = visit()
     opens(person, "john smith")
     person.asks("What are the allergies of Aisha Rahman, ghi-789?")
+    empty = "e => e.getBoundingClientRect().bottom - e.lastElementChild.getBoundingClientRect().bottom"
+    assert person.page.locator("#dg-differs").evaluate(empty) < 20, "it hides no answer behind an empty field"
     line = person.page.locator(".dg-differs").inner_text()
     assert line == "This answer is about Aisha Rahman; the chart beside it is John Smith’s."
     assert "Whom do you mean?" in person.asks("What are her medications?")
