@@ -32,7 +32,7 @@ from docgemma.reading.labels import ASKS, CHANNELS, POLARITY  # noqa: E402
 
 FOLDER = KIT.parent
 NAMES = {"name", "id", "drug", "rx.drug", "alg.subst", "alg.react", "condition"}  # values that may be exchanged
-MAX_TOKENS = 96
+MAX_TOKENS = 128
 RATE, ONWARD = 1.5e-4, 4e-5  # learning rate of the body: from the base model, from a trained reader
 
 
