@@ -3,7 +3,6 @@ orders, allergies and notes. The graph works on this; nothing downstream reads w
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
@@ -11,7 +10,6 @@ from docgemma.knowledge.literature import trial_names
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import (
     DETAILS,
-    UNTYPED_NOTE,
     Marked,
     loose_details,
     read_allergies,
@@ -20,17 +18,16 @@ from docgemma.reading.entries import (
     told_of,
 )
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.meant import PLAINLY, SURE, meant, order_of_story
+from docgemma.reading.meant import PLAINLY, SURE, meant
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
-from docgemma.reading.reader import Reader, Reading, Span
-from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in, topics_in
+from docgemma.reading.reader import Reader, Reading
+from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back
 from docgemma.state import ActivePatient, OrderRef, Request
-from docgemma.text.clauses import fillers, quoted
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import clauses, closed
-from docgemma.text.words import begun_with, listed, names, plain
+from docgemma.text.said import closed
+from docgemma.text.words import listed, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -64,8 +61,7 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = _without_paste(_in_context(message, before, name, reader), message, reader)
-    reading = _read_back(order_of_story(reading, message, reader), message)
+    reading = _in_context(message, before, name, reader)
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
@@ -76,7 +72,6 @@ def read_request(
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
     marked = replace(marked, people=[(link.start, link.end) for link in people])
-    marked = _without_names(marked, [link for link in people if link.candidates], drugs)
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
     no_drugs = listed("request_words", "no_drugs")  # "micromol"
@@ -103,7 +98,7 @@ def read_request(
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
-    details, starts = loose_details(marked), [span.start for span in marked.spans("rx.drug")]
+    details = loose_details(marked)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
     alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
     first = known_drugs[0].start if alone else len(message)
@@ -111,9 +106,9 @@ def read_request(
     if "rx" in asked and not orders and dosed and not told_of(message[:first]):  # "missed his X. restart 150 bd"
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
-    request = Request(
-        asks=_named_too(message, [*asked, *_of_clauses(marked, asked, reader)], bool(linked)),
-        meant=meant(reading, message, reader, {*(link.start for link in linked), *starts}),
+    return Request(
+        asks=asked,
+        meant=meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[as_drug(link, drugs) for link in linked],
@@ -131,26 +126,12 @@ def read_request(
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),
     )
-    return _noted(request, reading)
 
 
 def _is_measure(said: str, how: str) -> bool:
     """Whether what is no drug's own name is a measure: "spo2", "calpro"."""
     return how in ("unknown", "near") and bool(measure_said(plain(said)))
 
-
-def _noted(request: Request, reading: Reading) -> Request:
-    """The request; where it tells a value and then to note it, as that note: "bp 168/94 at home. note it"."""
-    noting, message = listed("request_words", "noting"), request["said"]
-    other = request["drugs"] or {*WRITES, "change"} & set(request["asks"]) or reading.polarity["ordered"] < PLAINLY
-    for clause in [] if other else clauses(message):
-        before, _, after = message.partition(clause)
-        text, words = f"{before.rstrip()} {after.lstrip(' ,;.!')}".strip(" ,;"), set(plain(clause).split())
-        bare = words & noting and words <= noting | fillers() | listed("request_words", "linking")
-        if bare and any(map(str.isdigit, text)):
-            note = {"note_type": UNTYPED_NOTE, "note_text": text}
-            return cast(Request, {**request, "asks": ["note"], "meant": "ordered", "notes": [note], "details": {}})
-    return request
 
 
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
@@ -168,43 +149,6 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
-def _without_paste(reading: Reading, message: str, reader: Reader) -> Reading:
-    """The reading without a note that nobody orders: a referral that is quoted and asked about, a remark beside a
-    question, where no word of noting is said."""
-    text = next((quoted(message, span.start) for span in reading.spans.get("note.text", [])), "")
-    rest = message.replace(text, "") if text else message
-    through = [phrase for phrase in listed("request_words", "putting_through") if phrase in rest.casefold()]
-    rest = rest[: rest.casefold().find(through[0])] if through else rest  # "swop his X to Y. put it thru" notes nothing
-    noting, nouns = listed("request_words", "noting_plainly"), {"the", *listed("request_words", "persons")}
-    asking = listed("request_words", "interrogative") | {"any", "anything"}
-    said = [plain(part).split() for part in clauses(rest)] or [plain(rest).split()]
-    said = [words for words in said if words and words[0] not in asking]  # "anything on her chart to add" adds nothing
-    told = any(word in noting and before not in nouns for words in said for before, word in pairwise(["", *words]))
-    beside = any(reading.asks[ask] > SURE for ask in (*COMPLETE, "img") if ask not in WRITES)
-    asks = [words for words in map(str.split, map(plain, clauses(rest))) if text and not noting & {*words}]
-    begun = {begun_with(words) for words in asks} & listed("request_words", "questioning")
-    if begun and not names(listed("request_words", "pleading"), rest):  # "ED note: '...'. when was her last visit?"
-        last = plain(message[: message.find(text)]).split()[-1:]
-        told = any(begun_with(words) in noting for words in said) or bool(noting & {*last})
-    begun |= {rest} if text and names(listed("request_words", "considering"), rest) else set()  # "ok to action"
-    asked = rest.rstrip().endswith("?") or begun or (reader.read(rest).polarity["asked"] > SURE if text else beside)
-    if told or reading.asks["note"] <= SURE:
-        return reading
-    if not asked and (through or reading.asks["rx"] > SURE):  # what is told of the patient beside an order is no note
-        return replace(reading, asks={**reading.asks, "note": 0}, spans={**reading.spans, "note.text": []})
-    if not asked:
-        return reading
-    spans = {channel: found for channel, found in reading.spans.items() if not channel.startswith(("note.", "rx."))}
-    return replace(reading, asks={**reading.asks, "note": 0, "rx": 0}, spans=spans)
-
-
-def _read_back(reading: Reading, message: str) -> Reading:
-    """The reading; an order that was given by mouth and read back, "TORB dr lin kcl 20 meq po", as plainly ordered."""
-    doubted = "?" in message or listed("request_words", "denying") & set(plain(message).split())
-    whole = {"rx.drug", "rx.dose"} <= set(reading.spans) and reading.asks["note"] <= SURE
-    if doubted or not whole or not names(listed("request_words", "read_back"), message):
-        return reading
-    return replace(reading, asks={**reading.asks, "rx": 1}, polarity={"ordered": 1, "asked": 0, "refused": 0})
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
@@ -227,17 +171,6 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     return found or (born_on(marked.message, store) if about else [])
 
 
-def _without_names(marked: Marked, people: Sequence[PatientLink], drugs: DrugNames) -> Marked:
-    """The marks without an order's drug that is a patient's name, "clexane bridging benali 1 mg/kg"; where no other is
-    left, the one known drug of the message is ordered."""
-    spans, places = marked.reading.spans, [(link.start, link.end) for link in people]
-    left = [span for span in spans.get("rx.drug", []) if span.text in drugs or (span.start, span.end) not in places]
-    if len(left) == len(spans.get("rx.drug", [])):
-        return marked
-    known = [link for link in link_drugs(marked.message, drugs, (), [*marked.quoted, *places]) if link.how != "group"]
-    left = left or [Span(link.text, link.start, link.end, 1) for link in known if len(known) == 1]
-    return replace(marked, reading=replace(marked.reading, spans={**spans, "rx.drug": left}))
-
 
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
     """Words that are neither a name, a drug, a note nor everyday English: the chart is searched for them."""
@@ -257,28 +190,6 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
 
 
-def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
-    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
-    order is a change of another, nor what the whole does not sound like ("he's out of uloric")."""
-    parts = clauses(marked.message)
-    if not 1 < len(parts) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
-        return []
-    unlike = marked.reading.asks["change"] < UNLIKE
-    same = [unlike or any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
-    found = [
-        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (unchanged and ask == "change")}
-        for score, unchanged in zip((reader.read(clause).asks for clause in parts), same, strict=True)
-    ]
-    return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
-
-
-def _named_too(message: str, asks: list[str], drugs: bool) -> list[str]:
-    """The asks, and beside parts of a chart those that are named as a whole: "K and the meds"; no drug is a vaccine."""
-    if drugs and not said_in(message, "immunizations") and "immunizations" not in topics_in(message):
-        asks = ["may" if ask == "imm" else ask for ask in asks]
-    if not set(asks) & set(TOPICS) or set(asks) & {*WRITES, "may", "fix", "cancel", "change"}:
-        return asks
-    return list(dict.fromkeys([*asks, *(WHOLE[topic] for topic in topics_in(message) if topic in WHOLE)]))
 
 
 def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
