@@ -44,7 +44,7 @@ class Request(TypedDict):
     meant: str  # of a write: ordered, asked, refused, unsure; "" where none is mentioned
     patients: list[PatientRef]
     unclear: list[str]  # names and ids that nobody, or more than one, has
-    drugs: list[dict[str, Any]]  # {"said", "name", "how", "members", "taken"}
+    drugs: list[dict[str, Any]]  # {"said", "name", "how", "members", "taken", "details"}
     orders: list[OrderRef]
     allergies: list[dict[str, str]]  # {"substance", "reaction", "severity"}
     notes: list[dict[str, str]]  # {"note_type", "note_text"}

@@ -108,7 +108,8 @@ def test_what_describes_nobody_for_sure_is_asked(offline_agent, message):
 def test_an_answer_that_excludes_asks_or_takes_back_chooses_nobody(offline_agent, answer):
     first = offline_agent.ask("wilson allergies")
     done = offline_agent.ask(answer, thread=first["thread"])
-    assert "James Wilson, male, born 1949-02-11 (" not in done["answer"] and done["status"] != "answered"
+    asked = done["status"] != "answered" or "Which patient?" in done["answer"]
+    assert "James Wilson, male, born 1949-02-11 (" not in done["answer"] and asked
 
 
 def test_an_answer_chooses_and_asks_more(offline_agent):

@@ -188,7 +188,9 @@ def _not_taken(
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
     loaded = listed("request_words", "loading") & set(plain(request["said"]).split())  # "VPA load for Volkov?"
-    several, who = len(named) > 1 or (named and (dosed or loaded)), len(request["patients"]) or bool(active)
+    how_much = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))  # "what dose of apixaban"
+    several = len(named) > 1 or (named and (dosed or loaded or how_much))
+    who = len(request["patients"]) or bool(active)
     asks = set(request["asks"])
     told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
     measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])

@@ -10,7 +10,7 @@ from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.chart_entries import days_since
 from docgemma.rules.lead import OPTIONS, VERDICTS
-from docgemma.rules.order_check import MODERATE, Finding
+from docgemma.rules.order_check import MAJOR, MODERATE, Finding
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, plain
@@ -19,6 +19,7 @@ WORDS = {rank: verdict.casefold() for rank, verdict in VERDICTS.items()}
 NONE = "no finding (which does not prove that it suits)"
 DECISION = "Others were not checked; which one to give is a clinician's decision."
 FEW, TRIED = 8, 16
+REASONS = 4  # of one drug
 LATELY = 60  # days
 
 
@@ -31,11 +32,13 @@ def options_checked(state: AgentState, chart: dict[str, Any], context: Context) 
     for drug in drugs[:TRIED]:
         args = {"patient_id": patient, "medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
         args["told"] = known.request(state)["said"]
-        worst = min(order_findings(args, chart, context), key=lambda item: item.rank, default=Finding(MODERATE + 1, ""))
-        if worst.rank not in WORDS and (given := _given(drug, chart, context)):
-            worst = Finding(MODERATE, given)
-        found[WORDS.get(worst.rank, NONE)].append(drug)
-        reasons += [f"{drug.capitalize()}: {worst.text}{worst.label}"] if worst.rank in WORDS else []
+        judged = [item for item in order_findings(args, chart, context) if item.rank in WORDS]
+        if not judged and (given := _given(drug, chart, context)):
+            judged = [Finding(MODERATE, given)]
+        worst = min((item.rank for item in judged), default=MODERATE + 1)
+        found[WORDS.get(worst, NONE)].append(drug)
+        grave = sorted((item for item in judged if item.rank <= max(worst, MAJOR)), key=lambda item: item.rank)
+        reasons += [f"{drug.capitalize()}: {item.text}{item.label}" for item in grave[:REASONS]]
     told = "; ".join(f"{word}: {', '.join(names)}" for word, names in found.items() if names)
     return [f"{OPTIONS}{name}: {told}. {DECISION}", *reasons] if drugs else []
 

@@ -47,9 +47,13 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> l
     A loose dose is that of the only drug named; one without a unit that is no usual dose is not judged.
     """
     request, names = known.request(state), known.drugs(state)
-    details = request["details"] if len(names) == 1 else {}
+    given = {drug["name"]: drug["details"] for drug in request["drugs"] if drug.get("details")}
+    alone = request["details"] if len(names) == 1 else {}
     said = {order["drug"].casefold(): _told(order["drug"], order, context) for order in request["orders"]}
-    asked = [*said.values(), *(_told(name, details, context) for name in names if name.casefold() not in said)]
+    asked = [
+        *said.values(),
+        *(_told(name, given.get(name, alone), context) for name in names if name.casefold() not in said),
+    ]
     active = active_ingredients(chart, context.drugs)
     fresh = [order for order in asked if not ingredients(order[0], context.drugs) <= active]
     return fresh or [_recorded(order, chart, context) for order in asked]

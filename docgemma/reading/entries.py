@@ -1,7 +1,7 @@
 """The orders, allergies and notes of a message, each with its own details, and whose each one is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import cast
@@ -67,17 +67,11 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     A frequency or instruction that was said once holds for all.
     """
     parts = _details(marked)
-    others = _beside_orders(marked, drugs, parts["dose"])
     ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
-    names = sorted([*ordered, *others], key=lambda span: span.start)
-    for name, dose in _diluents(marked.message, names, parts["dose"]):
-        whole = Span(f"in {marked.message[dose.start : name.end]}", dose.start, name.end, dose.score)
-        parts = {
-            field: [span for span in spans if not dose.start <= span.start < name.end] for field, spans in parts.items()
-        }
-        parts["notes"] = sorted([*parts["notes"], whole], key=lambda span: span.start)
-        names.remove(name)
+    called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
+    ordered = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
+    names = sorted(ordered, key=lambda span: span.start)
     after = names[0].end if len(names) == 1 else len(marked.message)
     if any(span.start > after and not marked.message[after : span.start].strip() for span in parts["dose"]):
         for field in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
@@ -98,22 +92,18 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
         for words, mine in zip(between, owned[1:], strict=True)
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
-    told = {name for name in names if name in others or told_of(marked.message[: name.start])}
-    return [_order(marked, name, mine, drugs) for name, mine in kept if name not in told or told == set(names)]
+    return [_order(marked, name, mine, drugs) for name, mine in kept]
 
 
-def told_of(before: str) -> bool:
-    """Whether what stands before a drug says that it is taken: "he's on warfarin 5 od" orders none."""
-    return plain(before).endswith(tuple(f" {phrase}" for phrase in listed("request_words", "taking")))
-
-
-def _beside_orders(marked: Marked, drugs: DrugNames, doses: Sequence[Span]) -> list[Span]:
-    """Drugs before a dose that no mark of an order is on: what follows is theirs, "augmentin tds, on warfarin 5 od"."""
-    message, held = marked.message, [*marked.quoted, *marked.people, *marked.places("rx.drug")]
-    begun = {message[: span.start].rstrip() for span in doses if marked.spans("rx.drug")}
-    found = [item for item in drugs.find(message) if message[: item.end] in begun]
-    free = [item for item in found if not any(start < item.end and item.start < end for start, end in held)]
-    return [Span(item.text, item.start, item.end, 1) for item in free]
+def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
+    """The details of each of several drugs that are asked about and not ordered: "paracetamol 1 g qds + ibuprofen 400
+    tds, happy?"."""
+    spans = marked.reading.spans
+    if spans.get("rx.drug") or len(spans.get("drug", [])) < 2:
+        return {}
+    reading = replace(marked.reading, spans={**spans, "rx.drug": spans["drug"]})
+    read = read_orders(replace(marked, reading=reading), drugs)
+    return {order["said"]: order for order in read if order["dose"]}
 
 
 def _ordered_by(marked: Marked) -> list[tuple[int, int]]:
@@ -134,7 +124,11 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
-    found["frequency"] = _whole_frequencies(message, found, marked)
+    every = [phrase for phrase in listed("sig", "intervals") if phrase.endswith(" monthly")]  # "6 monthly" is no course
+    months = _places(marked, every) if found["frequency"] else []
+    often = [span for span in found["frequency"] if not any(span.end == whole.end for whole in months)]
+    found["frequency"] = sorted([*often, *months], key=lambda span: span.start)
+    apart = [place for place in apart if not any(place[0] == whole.start for whole in months)]
     held = masked(message, [(span.start, span.end) for span in found["frequency"]])
     found["dose"] = [span for span in found["dose"] if held[span.start : span.end].strip()]  # "6 monthly" is no dose
     message = masked(message, apart)
@@ -151,21 +145,6 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
-
-
-def _whole_frequencies(message: str, found: dict[str, list[Span]], marked: Marked) -> list[Span]:
-    """The frequencies with each "one dose" and "6 monthly" behind the first drug whole, where a mark holds a part of it
-    or none; "10 weekly" without another dose is not one."""
-    often, loose = found["frequency"], 0 if found["dose"] else len(message)
-    first = min((span.start for span in marked.spans("rx.drug")), default=loose)
-    phrases = [phrase for phrase in listed("sig", "once", "intervals") if " " in phrase]
-    for whole in _places(marked, phrases, first):
-        near = [span for span in often if span.start <= whole.end + 1 and whole.start <= span.end + 1]
-        start, end = min(span.start for span in [whole, *near]), max(span.end for span in [whole, *near])
-        dosed = any(span.end <= start or span.start >= end for span in found["dose"])
-        if dosed or whole.text.rpartition(" ")[2] not in listed("sig", "dosed"):
-            often = [*(span for span in often if span not in near), Span(message[start:end], start, end, 1)]
-    return sorted(often, key=lambda span: span.start)
 
 
 def _places(marked: Marked, phrases: Iterable[str], first: int = 0) -> list[Span]:
@@ -195,16 +174,6 @@ def _birth_dates(message: str) -> list[tuple[int, int]]:
     dated = [birth for birth in read_births(message) if birth.kind in ("stated", "date")]
     past = (date.today() - timedelta(days=LONG_PAST)).isoformat()
     return [(birth.start, birth.end) for birth in dated if all(day < past for day in birth.days)]
-
-
-def _diluents(message: str, names: Sequence[Span], doses: Sequence[Span]) -> list[tuple[Span, Span]]:
-    """What an ordered drug is given in, with its amount: "10 units actrapid in 50 ml dextrose" is one order."""
-    return [
-        (name, dose)
-        for before, name in pairwise(names)
-        for dose in doses
-        if before.end < dose.start < name.start and plain(message[before.end : dose.start]) == "in"
-    ]
 
 
 def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:

@@ -58,7 +58,7 @@ class Reader:
         """Read one message."""
         second = "; ".join(part for part in (f"patient {patient}" if patient else "", " ".join(before.split())) if part)
         with self._lock:  # threads would only take the cores from one another
-            sentence, tags, pieces = self.encoder(text, second)
+            sentence, tags, pieces = self.encoder(text.replace("\n", "/"), second)  # a line's end, as in training
         asks = 1 / (1 + np.exp(-sentence[: len(ASKS)]))
         polarity = _softmax(sentence[len(ASKS) :])
         return Reading(

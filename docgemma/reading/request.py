@@ -11,11 +11,11 @@ from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import (
     DETAILS,
     Marked,
+    considered_doses,
     loose_details,
     read_allergies,
     read_note,
     read_orders,
-    told_of,
 )
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.meant import PLAINLY, SURE, meant
@@ -79,7 +79,7 @@ def read_request(
     linked = [link for link in linked if not _is_measure(link.text, link.how)]
     linked = [link for link in linked if link.how != "unknown" or plain(link.text) not in other]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
-    read = read_orders(marked, drugs)  # and "spo2 84% ra" orders nothing
+    read = read_orders(marked, drugs)
     orders = [order for order in read if not _is_measure(order["said"], order["how"])]
     orders = [order for order in orders if plain(order["said"]) not in no_drugs]
     places = [*beside, *((link.start, link.end) for link in linked)]
@@ -98,12 +98,12 @@ def read_request(
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
-    details = loose_details(marked)
+    details, given_of = loose_details(marked), considered_doses(marked, drugs)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
     alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
     first = known_drugs[0].start if alone else len(message)
     dosed = details.get("dose") and message.find(details["dose"].split()[0]) > first
-    if "rx" in asked and not orders and dosed and not told_of(message[:first]):  # "missed his X. restart 150 bd"
+    if "rx" in asked and not orders and dosed:  # "missed his X. restart 150 bd"
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     return Request(
@@ -111,7 +111,7 @@ def read_request(
         meant=meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
-        drugs=[as_drug(link, drugs) for link in linked],
+        drugs=[{**as_drug(link, drugs), "details": given_of.get(link.text, {})} for link in linked],
         orders=orders,
         allergies=read_allergies(marked, drugs),
         notes=[read_note(marked, span) for span in notes[:1]],
@@ -133,7 +133,6 @@ def _is_measure(said: str, how: str) -> bool:
     return how in ("unknown", "near") and bool(measure_said(plain(said)))
 
 
-
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
     """The message read with the one before it; alone where it stands alone, so that what was said before changes
     nothing: "prescribe ibuprofen 400 mg tds" after "stop his metformin"."""
@@ -147,8 +146,6 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
     if given and (agreed or reading.asks["fix"] <= SURE):
         leans = False  # "ok losartan 50 od for her", "doxy 100 bd do it", after it was asked about
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
-
-
 
 
 def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
@@ -171,7 +168,6 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     return found or (born_on(marked.message, store) if about else [])
 
 
-
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
     """Words that are neither a name, a drug, a note nor everyday English: the chart is searched for them."""
     rest = message
@@ -188,8 +184,6 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     starts = {ask: [span.start for span in marked.spans(channel)] for ask, channel in CHANNELS.items()}
     starts["note"] = [start for start, _ in marked.quoted]
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
-
-
 
 
 def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:

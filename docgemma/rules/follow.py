@@ -145,7 +145,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["drugs"] = last["drugs"] or ordered(last)
     elif asks & {"change", "rx"} and _of_dose(request) and bare and not somebody:
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
-    elif asks <= UNSAID | {"meds"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
+    elif asks <= UNSAID | {"meds", "may"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
         new |= {"drugs": [*(last["drugs"] or ordered(last)), *request["drugs"]], "asks": ["may", "ddi"]}
     elif "meds" in asks and not somebody and not request["measures"] and THING & set(plain(request["said"]).split()):
         new["measures"] = [one for one in last["measures"] if measures_in(one) and not said_in(one, "medications")]
@@ -299,7 +299,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
-    return cast(OrderRef, {**order, **changes})
+    other = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
+    return cast(OrderRef, {**order, **({"route": "", "notes": ""} if other else {}), **changes})
 
 
 def _of_same_unit(number: str, dose: str) -> bool:
