@@ -9,11 +9,10 @@ from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, over
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
 from docgemma.reading.terms import everyday, given_names, in_full
 from docgemma.state import PatientRef
-from docgemma.text.births import Birth, fitting, read_births
+from docgemma.text.births import Birth, fitting, is_clock, read_births
 from docgemma.text.words import SHORT, plain
 
-BEGINNING = 6  # letters and digits of an id that tell namesakes apart
-STATED = 6  # words before a year in which "born" may stand
+BEGINNING, STATED = 6, 6  # letters and digits of an id; words before a year in which "born" may stand
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
 BESIDE = frozenset({*LABELS, *JOINERS, *TITLES, *"for of the on about with is born dob named called something".split()})
@@ -154,7 +153,8 @@ def _links(
     links = [_begun(link, keys) for link in [*coded, *narrowed]]
     meant = {identifier_key(match.id) for link in links for match in link.candidates}
     begun = tuple(key for key in keys if any(other.startswith(key) for other in meant))
-    gone = {link.text for link in links if meant and (len(link.text) < SHORT or identifier_key(link.text) in begun)}
+    less = (link.text for link in links if len(link.text) < SHORT or is_clock(link.text))
+    gone = {*less, *(link.text for link in links if identifier_key(link.text) in begun)} if meant else set()
     return sorted((link for link in links if link.candidates or link.text not in gone), key=lambda link: link.start)
 
 

@@ -66,8 +66,10 @@ def read_request(
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
-    trials = set() if message.isupper() else trial_names() & {word.strip(".,;:?!()") for word in message.split()}
-    people = [link for link in _people(marked, drugs, store, reader) if link.candidates or link.text not in trials]
+    trials = _trials_named(message)
+    studies = {name.casefold() for name in trials}
+    people = _people(marked, drugs, store, reader)
+    people = [link for link in people if link.candidates or link.text.casefold() not in studies]
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
@@ -210,6 +212,14 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
             ends.append(len(before) + len(found) - 1)
     rest = message[max(ends) :].strip(" ,;:.-–")
     return rest if max(ends) and len(rest.split()) > 1 else ""
+
+
+def _trials_named(message: str) -> frozenset[str]:
+    """Studies of the collection that are named, in small letters too where no word is spelt so: "giacta"."""
+    words = set() if message.isupper() else {word.strip(".,;:?!()") for word in message.split()}
+    small = {word.casefold() for word in words}
+    odd = {name for name in trial_names() if not (name.isupper() and name.isalpha())}  # "HALT-IT"
+    return (trial_names() & words) | frozenset(name for name in odd if name.casefold() in small)
 
 
 def _trial_ids(message: str) -> list[str]:

@@ -194,8 +194,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
     words = plain(request["said"])
-    if "trial" in asks and about and any(f"trial {plain(drug['said'])}" in words for drug in drugs):
-        return ["may"]  # "palpitations, trial bisoprolol 2.5?" is no study
     if said_in(words, "literature") and not asks & {"lit", *WRITES}:
         return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
     if drugs and about and ("img" in asks or (asks <= UNSAID | {*TOPICS} and said_in(words, "explaining"))):
@@ -204,8 +202,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
-    if asks == {"allergy"} and request["meant"] == "asked" and drugs and about:
-        return ["may"]  # "wants rinvoq added, any issue"
     if drugs and "ddi" in asks and listed("request_words", "labelled") & set(plain(request["said"]).split()):
         return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
@@ -221,8 +217,7 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     loose = "ddi" in asks or asks <= UNSAID | ({"labs"} if fits else set())  # "cefepime renal table?" is of nobody
     if loose and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
         return unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"labs"}), "safe"])
-    considered = asks == {"rx"} and not request["orders"] and request["meant"] != "ordered"  # "dexa 8 mg, issue?"
-    if drugs and about and (considered or asks <= UNSAID | {"chart", "demo"}):
+    if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     dosed = [topic for topic in told if topic.get("doses") and not topic.get("alone")]  # "her dose per kilo"
     if drugs and about and (fits or dosed) and asks <= UNSAID | {*TOPICS, "safe", *(["may"] if fits else [])}:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from docgemma.reading.terms import measure_named, said_in
@@ -17,6 +18,9 @@ KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
 WRITTEN = "as you wrote"  # in place of a result's date
 KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
+# results that have one unit everywhere, and what they lie between: "K 40 meq" is a dose
+ONE_UNIT = {"potassium": ("mmol/L", 1.5, 10), "sodium": ("mmol/L", 95, 190), "inr": ("", 0.6, 20)}
+NEVER = ("", inf, 0)
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
@@ -106,8 +110,8 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
 
 
 def as_told(text: str, patient: PatientState) -> PatientState:
-    """The patient with the weight, age and eGFR that a message gives, "20 kg", "6yo", "eGFR 25", and what it states:
-    "she's 6/40", "missed 4 days"."""
+    """The patient with the weight, age, eGFR and results of one unit everywhere that a message gives, "20 kg", "6yo",
+    "eGFR 25", "K 6.3", and what it states: "she's 6/40", "missed 4 days"."""
     words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
     units = clinical("units")["person"]
     told: dict[str, float] = {}
@@ -122,13 +126,15 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"][unit])
         elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
-    typed = [item for item in typed_values(text) if item[0] in KIDNEYS and "/" not in item[1]]
-    kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed[:1]]
+    typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
+    kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
+    likely = [(name, float(said)) for name, said in typed if ONE_UNIT.get(name, NEVER)[1] <= float(said)]
+    measured = {name: (value, ONE_UNIT[name][0], WRITTEN) for name, value in likely if value <= ONE_UNIT[name][2]}
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
     entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     stated = (f"{name} ({WRITTEN})" for name in entries if not (men and "pregnan" in name))
-    results, problems = {**patient.results, **dict(kidneys)}, (*patient.problems, *stated)
+    results, problems = {**patient.results, **measured, **dict(kidneys[:1])}, (*patient.problems, *stated)
     return replace(patient, results=results, weight=weight, age=age, problems=problems)
 
 

@@ -108,3 +108,8 @@ def _age_until(words: list[str], place: int) -> int | None:
     if after and after[0] in AGE_AFTER:
         return place + 1
     return place if place and words[place - 1] in AGE_BEFORE else None
+
+
+def is_clock(text: str) -> bool:
+    """Whether four digits are a time of day: "bloods 0540"."""
+    return len(text) == 4 and text.isdigit() and int(text[:2]) < 24 and int(text[2:]) < 60

@@ -5,7 +5,8 @@ and first layer: a sentence head for asks and polarity, a token head that tags t
 beginning, inside). Weights are kept as int8, a scale a row.
 
 `--start reader.npz --new gaps_7` goes on from trained weights, with the lines of these files three times each and as
-many as `--others` of the rest: some minutes instead of twenty.
+many as `--others` of the rest: some minutes instead of twenty. `--mean a.npz b.npz` trains nothing: it writes the mean
+weights of readers that began from the same one, which loses less of what that one knew than either does.
 """
 
 import argparse
@@ -193,6 +194,14 @@ def stored(path: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
+def mean_of(paths: list[Path]) -> Model:
+    """The mean weights of exported readers."""
+    weights, model = [stored(path) for path in paths], Model()
+    means = {name: sum(one[name] for one in weights) / len(weights) for name in weights[0]}
+    model.load_state_dict(means, strict=False)
+    return model.eval()
+
+
 def train(data: list[Row], minutes: float, passes: int, seed: int, begin: Path | None = None) -> Model:
     random.seed(seed)
     torch.manual_seed(seed)
@@ -284,6 +293,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="a trained reader to go on from")
     parser.add_argument("--new", nargs="*", default=[], help="with --start: files of requests/ that it does not know")
     parser.add_argument("--others", type=int, default=1500, help="with --start: lines of the other files")
+    parser.add_argument("--mean", nargs="*", type=Path, default=[], help="readers whose weights are averaged")
     args = parser.parse_args()
     heldout = {
         plain(json.loads(line).get("question", "")) for line in (FOLDER / "heldout.jsonl").open(encoding="utf-8")
@@ -298,8 +308,12 @@ def main() -> None:
     print(f"{len(data)} requests", flush=True)
     start = time.time()
     begun = hashlib.sha256(args.start.read_bytes()).hexdigest() if args.start else ""
-    export(train(data, args.minutes, args.passes, args.seed, args.start), args.out)
-    described = card(data, args.out, {name: getattr(args, name) for name in ("minutes", "passes", "seed")})
+    made = mean_of(args.mean) if args.mean else train(data, args.minutes, args.passes, args.seed, args.start)
+    export(made, args.out)
+    recipe = {name: getattr(args, name) for name in ("minutes", "passes", "seed")}
+    described = card(data, args.out, recipe)
+    if args.mean:
+        described["recipe"] |= {"mean_of_sha256": [hashlib.sha256(path.read_bytes()).hexdigest() for path in args.mean]}
     described["recipe"] |= {"start_sha256": begun} if begun else {}
     described["recipe"]["seconds"] = round(time.time() - start)
     args.out.with_name("card.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
