@@ -26,7 +26,7 @@ from docgemma.reading.terms import everyday, measure_said, measures_in, refers_b
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import closed
+from docgemma.text.said import clauses, closed
 from docgemma.text.words import listed, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
@@ -109,7 +109,7 @@ def read_request(
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     return Request(
-        asks=asked,
+        asks=[*asked, *_of_clauses(marked, asked, reader)],
         meant=meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -186,6 +186,21 @@ def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list
     starts = {ask: [span.start for span in marked.spans(channel)] for ask, channel in CHANNELS.items()}
     starts["note"] = [start for start, _ in marked.quoted]
     return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
+
+
+def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
+    """Look-ups that a clause asks for plainly when it is read by itself; entries are read from the whole alone, and no
+    order is a change of another, nor what the whole does not sound like ("he's out of uloric")."""
+    parts = clauses(marked.message)
+    if not 1 < len(parts) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
+        return []
+    unlike = marked.reading.asks["change"] < UNLIKE
+    same = [unlike or any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
+    found = [
+        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (unchanged and ask == "change")}
+        for score, unchanged in zip((reader.read(clause).asks for clause in parts), same, strict=True)
+    ]
+    return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
 
 
 def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
