@@ -275,7 +275,7 @@ class Facts:
         return (capability, difficulty) in self._held_out(run)[0]
 
     def training(self, name: str) -> str:
-        """A figure of the reader's card, `training("requests")`; a recipe's by `training("recipe.seed")`."""
+        """A figure of the reader's card, `training("requests")`; a recipe's by `training("recipe.tokens")`."""
         found: Any = self.card
         for part in name.split("."):
             found = found[part]

@@ -70,8 +70,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
     called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
-    ordered = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
-    names = sorted(ordered, key=lambda span: span.start)
+    names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
     after = names[0].end if len(names) == 1 else len(marked.message)
     if any(span.start > after and not marked.message[after : span.start].strip() for span in parts["dose"]):
         for field in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
@@ -147,10 +146,10 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
 
-def _places(marked: Marked, phrases: Iterable[str], first: int = 0) -> list[Span]:
+def _places(marked: Marked, phrases: Iterable[str]) -> list[Span]:
     """Where phrases stand as whole words outside of quoted text, each once."""
     told = "".join(char if char.isalnum() else " " for char in f" {masked(marked.message, marked.quoted).casefold()} ")
-    found = ((told.find(f" {phrase} ", first), len(phrase)) for phrase in phrases)
+    found = ((told.find(f" {phrase} "), len(phrase)) for phrase in phrases)
     return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at >= 0]
 
 

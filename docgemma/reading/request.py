@@ -37,7 +37,6 @@ CLAUSES = 5
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
-WHOLE = {"labs": "labs", "vitals": "vit", "medications": "meds", "allergies": "alg", "immunizations": "imm"}
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 

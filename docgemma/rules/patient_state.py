@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
-from math import inf
 from typing import Any
 
 from docgemma.reading.terms import measure_named, said_in
@@ -20,7 +19,6 @@ WRITTEN = "as you wrote"  # in place of a result's date
 KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
 # results that have one unit everywhere, and what they lie between: "K 40 meq" is a dose
 ONE_UNIT = {"potassium": ("mmol/L", 1.5, 10), "sodium": ("mmol/L", 95, 190), "inr": ("", 0.6, 20)}
-NEVER = ("", inf, 0)
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
@@ -128,8 +126,10 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
-    likely = [(name, float(said)) for name, said in typed if ONE_UNIT.get(name, NEVER)[1] <= float(said)]
-    measured = {name: (value, ONE_UNIT[name][0], WRITTEN) for name, value in likely if value <= ONE_UNIT[name][2]}
+    measured = {
+        name: (float(said), ONE_UNIT[name][0], WRITTEN) for name, said in typed
+        if name in ONE_UNIT and ONE_UNIT[name][1] <= float(said) <= ONE_UNIT[name][2]
+    }  # fmt: skip
     weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
     entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
     men = patient.sex == "male"  # "VA is 6/40" of him is none

