@@ -207,8 +207,7 @@ def test_another_order_takes_the_place_of_a_card_that_waits(offline_agent) -> No
 
 def test_an_order_that_was_read_as_not_wanted_is_named(offline_agent) -> None:
     told = offline_agent.ask("dr lin said not to give kcl 20 meq po to abc-123")["answer"]
-    said = "potassium chloride was read as not wanted. If it is, say: prescribe potassium chloride, with the dose."
-    assert f"No entry was prepared: {said}" in told
+    assert "No entry was prepared, as you said." in told and "major interaction" in told.lower()
 
 
 def test_a_note_of_somebody_else_asks_whom_it_is_for_and_opens_no_chart(offline_agent) -> None:

@@ -15,7 +15,8 @@ def chart(weight):
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [("mg per kg per day?", "800 mg twice daily is 1,600 mg a day: about 76 mg/kg a day, 38.1 mg/kg a dose, at 21 kg."),
+    [("mg per kg per day?",
+      "800 mg twice daily is 1,600 mg a day: about 76.2 mg/kg a day, 38.1 mg/kg a dose, at 21 kg."),
      ("90/kg/day, what's that per dose bid", "90 mg/kg a day is 945 mg a dose, 1,890 mg a day at 21 kg."),
      ("15 mg/kg tds", "15 mg/kg is 315 mg a dose, 945 mg a day at 21 kg."),
      ("15mg/kg per dose?", "15 mg/kg is 315 mg a dose at 21 kg."),

@@ -1,5 +1,7 @@
 """What strangers' answers lacked in rounds 12 and 13: each asked of the whole agent, in other words than theirs."""
 
+import json
+
 import pytest
 
 
@@ -45,7 +47,7 @@ import pytest
         ("d'angelo's uti is back. what can she have", "Fosfomycin: it was given lately"),
         ("can vincristine go intrathecal with mtx? label wording", "fatal if given by other routes"),
         ("haddad after viagra, any nitrates on his list?", "Caution: viagra for Mohammed Haddad."),
-        ("could thorsson have co-amoxiclav 625 tds", "500 mg tds is 1,500 mg a day"),
+        ("could thorsson have co-amoxiclav 625 tds", "500 mg three times daily is 1,500 mg a day"),
     ],
 )  # fmt: skip
 def test_what_was_left_out_is_told(offline_agent, said: str, told: str) -> None:
@@ -135,8 +137,8 @@ def test_a_conversation_goes_on_with_what_was_said(offline_agent, turns: list[st
 
 
 def test_an_order_warns_of_what_the_message_tells(offline_agent) -> None:
-    card = offline_agent.ask("mahmood missed clozapine 4 days. restart 150 bd, chart it")["pending_write"]
-    assert "restart with 12.5 mg" in " ".join(card["findings"])
+    told = offline_agent.ask("mahmood missed clozapine 4 days. restart 150 bd, chart it")
+    assert "restart with 12.5 mg" in json.dumps([told["answer"], told["pending_write"]])
 
 
 def test_two_doses_of_one_order_stand_as_they_were_written(offline_agent) -> None:

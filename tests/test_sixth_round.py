@@ -301,7 +301,7 @@ def test_an_order_that_asks_back_or_is_only_considered_is_checked_and_gets_no_ca
 @pytest.mark.parametrize(
     ("said", "frequency"),
     [
-        ("rx omeprazole 40mg po one dose only at 10pm, for leilani kahananui", "one dose only"),
+        ("rx omeprazole 40mg po one dose only at 10pm, for leilani kahananui", "one dose only at 10pm"),
         ("rx leilani kahananui lorazepam 1 mg just the one dose tonight", "one dose tonight"),
         ("bridge nadia benali: clexane (enoxaparin) 1mg/kg bd once INR <2. prescribe please", "twice daily"),
         ("prescribe augmentin 625 mg tds for haddad, he's on warfarin 5 mg od", "three times daily"),
@@ -356,7 +356,7 @@ def test_a_reaction_in_a_sentence_of_its_own_is_read(offline_agent) -> None:
     [
         ("moreau's psa?", "finasteride (warning): halves prostate specific antigen"),
         ("#402 call back. what's on for bp and anything i cant give", "lisinopril (angioedema, severe)"),
-        ("mail order wants coreg 12.5 bid refilled for harold baxter. ok w me", "This patient is recorded as deceased"),
+        ("mail order wants coreg 12.5 bid refilled for harold baxter. ok w me", "recorded as deceased"),
         ("if i wanted sando-K for kamau would somebody sign it off?", "written only when a person approves it"),
         ("james wilson the zoloft one not the heart one. when did i want him back", "born 1985-07-30"),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.nodes.context import Context
-from docgemma.nodes.write_card import is_bare, with_unit
+from docgemma.nodes.write_card import expanded, is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding
@@ -73,4 +73,4 @@ def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Con
 def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:
     said = f"{told.get('route', '')} {told.get('notes', '')}"
     dose = with_unit(told.get("dose", ""), drug, context, said)
-    return drug, "" if is_bare(dose) else dose, told.get("frequency", ""), said
+    return drug, "" if is_bare(dose) else dose, expanded(told.get("frequency", ""), "frequencies"), said

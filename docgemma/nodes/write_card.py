@@ -40,9 +40,9 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
-        card["frequency"] = _expanded(args["frequency"], "frequencies")
+        card["frequency"] = expanded(args["frequency"], "frequencies")
         parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
-        told = [duration(part) or _expanded(part, "routes", "frequencies") for part in parts]
+        told = [duration(part) or expanded(part, "routes", "frequencies") for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
@@ -104,7 +104,7 @@ def _shorthand(*kinds: str) -> dict[str, str]:
     return {_undotted(str(said)): entry["plain"] for entry in entries for said in entry["said"]}
 
 
-def _expanded(text: str, *kinds: str) -> str:
+def expanded(text: str, *kinds: str) -> str:
     """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
     known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
     words = [(word, _undotted(word)) for word in text.split()]

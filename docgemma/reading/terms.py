@@ -85,7 +85,8 @@ def said_in(text: str, kind: str) -> list[Entry]:
     Args:
         kind: a list of `_entries`; of "label_topics" and the parts of a chart topic each is {"name", "match"}.
     """
-    words = " ".join(word for word in plain(text).split() if "/kg" not in word)  # "mg/kg/day" is no magnesium
+    of_labels = kind == "label_topics"  # elsewhere "mg/kg/day" is no magnesium
+    words = " ".join(word for word in plain(text).split() if of_labels or "/kg" not in word)
     spellings = words, words.replace("/", " ").replace("+", " "), words.replace("'", "")  # "crp/hb" are two; "lft's"
     found, _ = phrases_in("  ".join(spellings), _phrases(kind))
     return [entry for number, entry in enumerate(found) if entry not in found[:number]]

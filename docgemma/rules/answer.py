@@ -114,7 +114,7 @@ def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Chec
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
     lines = [*typed_lines(request, chart, date.today()), *frequency_lines(request, chart, drugs)]
-    lines += per_kg_lines(request["said"], chart)
+    lines += per_kg_lines(request["said"], chart, [drug.get("generic", drug["name"]) for drug in request["drugs"]])
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:
         day = "" if died == "yes" else f" on {died[:10]}"

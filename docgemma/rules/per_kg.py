@@ -1,6 +1,6 @@
 """Work out doses by body weight: what is taken in mg/kg, and what a rate per kg comes to. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -11,6 +11,7 @@ from docgemma.rules.derived import ideal_weight
 from docgemma.rules.patient_state import patient_state
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
+from docgemma.text.words import names
 
 NO_WEIGHT = "No body weight in kg is recorded, so no dose per kg was worked out."
 NOT_A_DOSE = "A rate per kg and minute or hour is not worked out here."
@@ -24,9 +25,9 @@ def asks_per_kg(said: str) -> bool:
     return "/kg" in said.casefold().replace("per ", "/").replace(" ", "")
 
 
-def per_kg_lines(said: str, chart: Mapping[str, Any]) -> list[str]:
-    """What a rate per kg that is said comes to, else what is taken in mg/kg: "800 mg twice daily is 1,600 mg a day:
-    about 76 mg/kg a day at 21 kg"."""
+def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = ()) -> list[str]:
+    """What a rate per kg that is said comes to, else what is taken, of these `drugs` where some are named, in mg/kg:
+    "800 mg twice daily is 1,600 mg a day: about 76.2 mg/kg a day at 21 kg"."""
     if not asks_per_kg(said):
         return []
     weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"]
@@ -47,11 +48,12 @@ def per_kg_lines(said: str, chart: Mapping[str, Any]) -> list[str]:
         worked = f"{rates[0]:f} mg/kg{' a day' if daily else ''} is {', '.join(told)} at {at}"
         return [worked, *_at_ideal_weight(dose / kg, kg, chart)]
     lines: list[str] = []
-    for line in (line for line in lines_of(dict(chart), "meds") if line.item["active"] and "mg" in text):
+    taken = [line for line in lines_of(dict(chart), "meds") if line.item["active"] and "mg" in text]
+    for line in [line for line in taken if names(drugs, line.name)] or taken:
         dosage = str(line.item["dosage"])
         doses, rate = [item.value for item in quantities(dosage) if item.unit == "mg"], times_per_day(dosage)
         if doses and rate and "mcg" not in dosage:
-            day = f"{_mg(doses[0] * rate)} a day: about {doses[0] * rate / kg:.0f} mg/kg a day"
+            day = f"{_mg(doses[0] * rate)} a day: about {doses[0] * rate / kg:.1f} mg/kg a day"
             lines.append(f"{line.name} {dosage} is {day}, {doses[0] / kg:.1f} mg/kg a dose, at {at}")
     return lines
 
