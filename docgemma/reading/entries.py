@@ -125,7 +125,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
     every = [phrase for phrase in listed("sig", "intervals") if phrase.endswith(" monthly")]  # "6 monthly" is no course
     months = _places(marked, every) if found["frequency"] else []
-    often = [span for span in found["frequency"] if not any(span.end == whole.end for whole in months)]
+    often = [_behind_dose(span, found["dose"]) for span in found["frequency"]]
+    often = [span for span in often if not any(span.end == whole.end for whole in months)]
     found["frequency"] = sorted([*often, *months], key=lambda span: span.start)
     apart = [place for place in apart if not any(place[0] == whole.start for whole in months)]
     held = masked(message, [(span.start, span.end) for span in found["frequency"]])
@@ -144,6 +145,15 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _behind_dose(often: Span, doses: Sequence[Span]) -> Span:
+    """How often without the number of tablets before it: "2 qid" is as often as "qid", "6 monthly" not as "monthly"."""
+    for dose in doses:
+        rest = often.text[dose.end - often.start :].lstrip() if dose.start == often.start else ""
+        if rest and times_per_day(rest) == times_per_day(often.text):
+            return Span(rest, often.end - len(rest), often.end, often.score)
+    return often
 
 
 def _places(marked: Marked, phrases: Iterable[str]) -> list[Span]:
