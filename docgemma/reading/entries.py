@@ -8,6 +8,7 @@ from typing import cast
 
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.reader import Reading, Span
+from docgemma.reading.terms import said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
@@ -189,7 +190,8 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     message, people = marked.message, [*marked.people, *marked.places("name", "id")]
     people += [place for place in marked.places("rx.drug", "drug") if place[0] > name.start]
     link = link_drug(name.text, drugs)
-    typed = name.text.rpartition(" - ")[2] if link.how == "named" else name.text  # "thrush - fluconazole"
+    lead = name.text.casefold().partition(link.name.casefold())[0] if link.how == "named" else ""
+    typed = name.text[len(lead) :] if lead.endswith(" - ") or said_in(lead, "uses") else name.text  # "pain codeine"
     drug = link.name if link.how != "unknown" else name.text
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
     # one entry holds one dose: a course of two stands as it was written

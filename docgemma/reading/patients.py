@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Literal
 
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
@@ -13,6 +14,7 @@ from docgemma.text.births import Birth, fitting, is_clock, read_births
 from docgemma.text.words import SHORT, plain
 
 BEGINNING, STATED = 6, 6  # letters and digits of an id; words before a year in which "born" may stand
+RESULTS = 10  # years; an older date beside a name is a birth's
 JOINERS = frozenset({"and", "or", "vs", "versus"})
 # what a mark that is slightly off takes with it
 BESIDE = frozenset({*LABELS, *JOINERS, *TITLES, *"for of the on about with is born dob named called something".split()})
@@ -273,7 +275,13 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
         if len(everybody) >= NAMED and link.spelt:
             everybody = store.named([link.spelt], birth.days)[0]
         fit = fitting(everybody, birth.days)
-        if fit or birth.kind == "stated" or (birth.kind in ("date", "year") and behind):
+        old = told and all(int(day[:4]) < date.today().year - RESULTS for day in birth.days)  # "schaefer 02/10/1934"
+        if (
+            fit
+            or birth.kind == "stated"
+            or (birth.kind in ("date", "year") and behind)
+            or (birth.kind == "date" and old)
+        ):
             link = replace(link, candidates=tuple(fit), by_birth=True)
     return link
 

@@ -44,6 +44,10 @@ A_JUDGEMENT = (
 REFUSED = "No entry was prepared, as you said."
 FOR_WHOM = f"{REFUSED} Whom is it for? Give a name or an ID."
 NOT_WANTED = "No entry was prepared: {drug} was read as not wanted. If it is, say: prescribe {drug}, with the dose."
+NO_SUBSTANCE = (
+    "No entry was prepared: an allergy entry names a substance, and that none is known cannot be entered here. "
+    "I can prepare a note that says so."
+)
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
@@ -58,6 +62,8 @@ def refusals(request: Request) -> list[str]:
     lines = [WEIGHED if weighed else UNCHANGED] if "change" in asks else []
     lines += list(filter(None, [cannot_do(request)]))
     lines += [NO_COHORT] if "cohort" in asks else []
+    none_known = names(listed("request_words", "no_allergies"), request["said"])  # "put nkda on her allergies"
+    lines += [NO_SUBSTANCE] if none_known and asks == {"alg"} and request["meant"] == "ordered" else []
     treat = "gk" in asks and asks & set(TOPICS) and not asks & {"may", *WRITES}
     lines += [NOT_COVERED] if treat and said_in(request["said"], "treating") else []
     if request["meant"] in ("asked", "refused") and request["allergies"] and "allergy" in asks:
