@@ -38,7 +38,7 @@ WILSONS = question("patient", JAMES, JAMES_A, JAMIE)
         ("number two", "abc-123"), ("option 3 please", UUID), ("second", "abc-123"), ("the second one", "abc-123"),
         ("I meant the third one", UUID), ("1st", "p-1"), ("first", "p-1"), ("one", None), ("last", UUID),
         ("the last one", UUID), ("4", None), ("0", None), ("no one", None), ("the one", None),
-        ("James Wilson", "p-1"), ("james a wilson", "abc-123"), ("Jamie", UUID), ("jamie wilsn", UUID),
+        ("James Wilson", "p-1"), ("james a wilson", "abc-123"), ("Jamie", UUID), ("jamie wilsn", None),
         ("the female one", UUID), ("James", None), ("Wilson", None), ("Maria", None),
         ("1950-03-04", "p-1"), ("born March 4, 1950", "p-1"), ("4 March 1950", "p-1"), ("4.3.1950", "p-1"),
         ("25/12/1971", "abc-123"), ("12/25/1971", "abc-123"), ("the one born in 1971", "abc-123"), ("1988", UUID),
@@ -60,20 +60,11 @@ def test_a_date_that_reads_both_ways_chooses_only_if_one_option_fits():
 
 @pytest.mark.parametrize(
     ("said", "chosen"),
-    [("yes", "metformin"), ("Yes, please", "metformin"), ("that's right", "metformin"), ("metfornin", "metformin"),
+    [("yes", "metformin"), ("Yes, please", "metformin"), ("that's right", "metformin"), ("metfornin", None),
      ("no", None), ("aspirin", None), ("yes but with aspirin", None)],
 )  # fmt: skip
 def test_yes_accepts_a_single_suggestion(said, chosen):
     assert read_answer(said, question("drug", Option(id="metformin", label="metformin"))) == chosen
-
-
-def test_two_names_that_are_both_near_are_not_decided_by_a_typo():
-    drugs = question(
-        "drug", Option(id="prednisone", label="prednisone"), Option(id="prednisolone", label="prednisolone")
-    )
-    assert read_answer("prednisne", drugs) in ("prednisone", None)
-    assert read_answer("prednisolne", drugs) in ("prednisolone", None)
-    assert read_answer("predniso", drugs) is None
 
 
 def test_without_options_nothing_is_chosen():

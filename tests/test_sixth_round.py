@@ -262,7 +262,7 @@ def test_a_dose_above_a_maximum_by_weight_is_told_by_weight_too(offline_agent) -
         ("how do you take doxycycline", "take with water, upright"),
         ("max tylenol a day in cirrhosis", "Acetaminophen at most, oral, for cirrhosis: 2,000 mg a day"),
         ("tramadol max per day over 75", "75 years or older: at most 300 mg a day"),
-        ("starting dose losartan?", "no usual one is stored; the maximum is 100 mg."),
+        ("starting dose losartan?", "no usual one is stored."),
         ("how many days can ketorolac be given", "At most 5 days in adults"),
         ("is xarelto ok with food", "does not mention food."),
         ("john smith abc-123 for contrast CT, what about his metformin", "stop at or before iodinated contrast"),

@@ -27,7 +27,7 @@ from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
-LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "note"])
+LOOKS_UP = frozenset([*TOPICS, "safe", "ddi", "may", "lit", "trial", "note"])
 BESIDE = frozenset({"labs", "vit", "imm"})  # asks beside which a drug that is not taken is considered
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
@@ -75,8 +75,7 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
 
 
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
-    """What a message asks for, completed from the conversation before it; where an entry is `waiting`, a bare detail
-    ("mild", "25 mg") completes that."""
+    """What a message asks for, completed from the conversation before it, where an entry may be `waiting`."""
     history, active, last = state.get("history") or [], state.get("active_patient"), state.get("request")
     if waiting and not active and state["request"]["patients"]:  # the card's
         active = ActivePatient(id=state["request"]["patients"][0]["id"], name=state["request"]["patients"][0]["name"])
@@ -90,9 +89,6 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if names(listed("request_words", "entered"), message) and not (request["orders"] or noted):  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         return known.replaced(request, asks=asked or ["chat"], meant="")
-    bare = request["details"] and not (request["patients"] or request["drugs"] or set(request["asks"]) & LOOKS_UP)
-    if waiting and bare:
-        request = known.replaced(request, asks=["fix"])
     if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = known.ordered(known.request(state))
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
@@ -106,7 +102,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if not waiting and (order := ordered_after_all(request, last)):
         return order
     last = _with_medicine(request, last, active, context) if last and active else last
-    return _as_taken(carried(request, last, bool(active), waiting), active, context)
+    return _as_taken(carried(request, last, bool(active)), active, context)
 
 
 def _with_medicine(request: Request, last: Request, active: ActivePatient, context: Context) -> Request:
@@ -114,7 +110,7 @@ def _with_medicine(request: Request, last: Request, active: ActivePatient, conte
     takes, or takes of a kind that was asked for. "any reason not to leave her on it" goes on with that."""
     others = [key for key in ("drugs", "orders") if request[key] or last[key]] or request["patients"]
     kinds = [kind for measure in last["measures"] for kind in said_in(measure, "medications")]
-    about = not others and not request["unclear"] and len(last["patients"]) < 2 and (kinds or "meds" in last["asks"])
+    about = not others and not request["unclear"] and len(last["patients"]) < 2 and "meds" in last["asks"]
     charted = _taken_now(known.replaced(last, patients=[]), active, context) if about else []
     taken = known.unique(item["name"] for item in charted)
     mine = [name for name in taken if not kinds or any(names(kind["match"], name) for kind in kinds)]
@@ -187,9 +183,8 @@ def _not_taken(
     omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
-    loaded = listed("request_words", "loading") & set(plain(request["said"]).split())  # "VPA load for Volkov?"
     how_much = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))  # "what dose of apixaban"
-    several = len(named) > 1 or (named and (dosed or loaded or how_much))
+    several = len(named) > 1 or (named and (dosed or how_much))
     who = len(request["patients"]) or bool(active)
     asks = set(request["asks"])
     told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
@@ -257,7 +252,7 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         taken = {one: {**chart, "allergies": []} for one, chart in charts.items()}  # "his codeine" is no allergy
         who = who or (described.described(passing, taken, context.drugs) if passing else None)
         one = next((person for person in people if person.id == who), None)
-        if one and (said or not clarify.other_sex(message, one.sex)):
+        if one and not clarify.other_sex(message, one.sex):
             meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
             meant["said"] = name or (asked if question else "")
             left = [item for item in request["unclear"] if item != name]
@@ -299,7 +294,7 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
 def _settled(state: AgentState, question: Clarification, active: ActivePatient, label: str) -> Request:
     """The request, now that a person said who is meant: the name that was unclear is this patient."""
     request, name = known.request(state), active["name"]
-    said = str(question.get("entity") or question["args"].get("name") or name).casefold()
+    said = str(question["args"].get("name") or name).casefold()
     unclear = [item for item in request["unclear"] if item.casefold() not in said]
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
     others = [item for item in request["patients"] if item["id"] not in {one["id"] for one in question["options"]}]
@@ -311,4 +306,4 @@ def _joined(request: Request, more: str | None, active: ActivePatient, context: 
     asked = f"{active['name']}: {more}"  # read as if the name stood there
     new = read_request(asked, reader=context.reader, drugs=context.drugs, store=context.store, active=active)
     new = _as_taken(carried(known.replaced(new, said=more or ""), None, True), active, context)
-    return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} - {"find"} else request
+    return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} else request

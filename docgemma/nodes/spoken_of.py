@@ -15,7 +15,7 @@ from docgemma.text.words import listed, plain
 def of_several(request: Request, last: Request, state: AgentState) -> Request:
     """The request after one about several patients: with the one who is meant, else with all of them: the patient who
     is open is not more meant than another. Whom an entry or "him" is for is then asked."""
-    others = request["patients"] or request["unclear"] or "fix" in request["asks"]
+    others = request["patients"] or request["unclear"]
     if others or len(last["patients"]) < 2 or not patients_meant({**state, "request": request, "tool_results": []}):
         return request
     said = request["said"]
@@ -23,8 +23,7 @@ def of_several(request: Request, last: Request, state: AgentState) -> Request:
         said = said.replace(note["note_text"], "")
     spoken = listed("request_words", *clarify.SEXES) & set(plain(said).split())
     said = "" if spoken and _of_colleague(state, spoken) else said
-    things = any(len(one["drugs"]) > 1 or one["trials"] for one in (request, last))
-    fitting = clarify.among(said, last["patients"], things)
+    fitting = clarify.among(said, last["patients"], bool(request["trials"] or last["trials"]))
     meant = fitting if len(fitting) == 1 else last["patients"]
     return known.replaced(request, patients=[{**one, "said": "", "search": ""} for one in meant])
 

@@ -43,8 +43,7 @@ def link_drugs(
     for span in spans:
         inside = [] if span.text in drugs else _apart(span, drugs)
         link = link_drug(span.text, drugs, span.start)
-        short = len(link.text) < MIN_CHARS and plain(link.text) not in said_for("ambiguous")  # "dex" is asked about
-        unsure = link.how == "unknown" and (span.score <= SURE or short)
+        unsure = link.how == "unknown" and span.score <= SURE
         apart = {drugs.ingredients(other.name) for other in inside}
         several = len(apart) > 1  # "warfarin ibuprofen", "ramip spiro kcl"
         cut = link.how == "named" and len(inside) == 1  # the mark runs on, or ends within the next name

@@ -194,6 +194,8 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     typed = name.text[len(lead) :] if lead.endswith(" - ") or said_in(lead, "uses") else name.text  # "pain codeine"
     drug = link.name if link.how != "unknown" else name.text
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
+    strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
+    told |= {"dose": told["dose"] or strength}
     # one entry holds one dose: a course of two stands as it was written
     if course := _two_doses(masked(message, people)[name.end :]):
         told |= {"dose": course, "frequency": AS_WRITTEN, "notes": ""}
@@ -256,10 +258,7 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
     message, wide = marked.message, list[tuple[int, int]]()
     rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
     marks = marked.spans("alg.react") or _places(marked, listed("entries", "reactions"))
-    cut = masked(message, marked.places("alg.subst"))  # "rash w sulfa"
     for span in marks:
-        inside = _pieces(cut, [span]) if "\n" in cut[span.start : span.end] else []
-        span = inside[0] if inside else span
         start, end = widened(rest, (span.start, span.end), behind=True)
         if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
             start = wide.pop()[0]
@@ -292,10 +291,8 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
     kind = marked.best("note.kind")
     between = quoted(marked.message, span.start)
-    if plain(kind) in ("", "note", "notes", "entry", "of note"):
+    if plain(kind) in ("", "note", "notes", "entry", "of note", "of"):
         kind = UNTYPED_NOTE
-    elif f"{plain(kind)} note" in plain(marked.message):
-        kind = f"{kind} note"
     following = marked.message[span.end :].split("\n")[0]
     following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
     others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
@@ -303,5 +300,5 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
     named = any(start < span.start and end > len(before) for start, end in marked.people)
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
-    edges = ' \t\n"“”‘’:;,-–—' + ("'" if marked.message[: span.start].endswith("'") else "")
+    edges = ' \t\n"“”‘’:;,-–—'
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

@@ -267,7 +267,6 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
         before = text[: birth.start].casefold().split()[-STATED:]
         told = before[-1:] == ["the"] or not {"born", "b.", "b"}.isdisjoint(before)
         told |= behind or text[link.end : birth.start].isspace()  # "wilson 1985"
-        told |= birth.start == 0 and text[birth.end : link.start].isspace()  # "1985 wilson: allergies"
         told &= "not" not in before  # "not the 1949 wilson"; and "labs 2001" is no birth
         if not link.candidates or (birth.kind == "year" and not told):
             continue
@@ -276,12 +275,7 @@ def _narrowed(text: str, link: PatientLink, births: Sequence[Birth], store: Reco
             everybody = store.named([link.spelt], birth.days)[0]
         fit = fitting(everybody, birth.days)
         old = told and all(int(day[:4]) < date.today().year - RESULTS for day in birth.days)  # "schaefer 02/10/1934"
-        if (
-            fit
-            or birth.kind == "stated"
-            or (birth.kind in ("date", "year") and behind)
-            or (birth.kind == "date" and old)
-        ):
+        if fit or birth.kind == "stated" or (birth.kind != "age" and behind) or (birth.kind == "date" and old):
             link = replace(link, candidates=tuple(fit), by_birth=True)
     return link
 
@@ -309,16 +303,10 @@ def _by_surnames(link: PatientLink, store: RecordStore, ordinary: Ordinary) -> l
     words = plain(link.text).replace("/", " ").removesuffix("'s").split()
     if link.candidates or link.kind != "name" or link.by_birth:
         return [link]
-    pieces = [plain(piece).split() for piece in link.text.split(",")] if "," in link.text else []
-    found = [(piece, store.named([piece])[0]) for piece in pieces if len(piece) > 1]
-    if any(people for _, people in found):  # "ESBL pyelo, olena shevchenko"
-        named = [(" ".join(piece), people) for piece, people in found if people or piece[0] in given_names()]
-        return [PatientLink(*link.place, name, "name", tuple(people), bool(people)) for name, people in named]
     people = {part: store.named([[part]])[0] for part in words if len(part) > 2}
     known, rest = [part for part in people if people[part]], {part for part in people if not people[part]}
-    several = "," in link.text and (len(known) > 1 or bool(rest) or len(people) == 1)
     other = rest & given_names() or in_full(rest)
-    if known and (several or (len(known) == 1 and "," not in link.text)) and all(map(ordinary, rest)) and not other:
+    if known and ("," in link.text or len(known) == 1) and all(map(ordinary, rest)) and not other:
         return [PatientLink(*link.place, part, "name", tuple(people[part]), True) for part in known]
     namesakes = people.get(words[-1], []) if len(words) > 1 else []
     alike = [match for match in namesakes if any(part[:2] == words[0][:2] for part in plain(match.name).split()[:-1])]

@@ -159,9 +159,7 @@ def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]
         if "(" in kept and ")" not in kept and text[end : end + 1] == ")":  # "clexane (enoxaparin)"
             return Span(text[start : end + 1], start, end + 1, round(score, 3))
         words = kept.split()
-        if len(words) > 1 and words[-1].casefold() in bare:
-            end -= len(words[-1])
-        elif len(words) > 1 and words[0].casefold() in bare - {"at"}:
+        if len(words) > 1 and words[0].casefold() in bare - {"at"}:
             start += len(words[0])
         else:
             return Span(kept, start, end, round(score, 3)) if kept else None

@@ -65,10 +65,7 @@ def read_request(
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
-    trials = _trials_named(message)
-    studies = {name.casefold() for name in trials}
     people = _people(marked, drugs, store, reader)
-    people = [link for link in people if link.candidates or link.text.casefold() not in studies]
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
     clear = [link for link in people if len(link.candidates) == 1]
@@ -77,14 +74,14 @@ def read_request(
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
     no_drugs = listed("request_words", "no_drugs")  # "micromol"
     other = no_drugs | everyday() | {*said_for("conditions")}  # "MRONJ", "coeliac"
-    linked = [link for link in linked if not _is_measure(link.text, link.how)]
+    linked = [link for link in linked if link.how not in ("unknown", "near") or not measure_said(plain(link.text))]
     linked = [link for link in linked if link.how != "unknown" or plain(link.text) not in other]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)
-    orders = [order for order in read if not _is_measure(order["said"], order["how"])]
-    orders = [order for order in orders if plain(order["said"]) not in no_drugs]
+    orders = [order for order in read if plain(order["said"]) not in no_drugs]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
+    trials = _trials_named(message)
     if trials and not people:  # "REVISE - bleed numbers?"
         asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), "lit"]
     spoken = listed("request_words", "allergy_words", "noting_plainly")
@@ -93,7 +90,7 @@ def read_request(
     rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
     if rest and (not notes or reading.asks["rx"] > SURE):
         again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
-        if again["asks"] or again["measures"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
+        if again["asks"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
             return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
     if instead := _behind_dropped(message, []):  # "binned that. ramipril 2.5 od"
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
@@ -129,11 +126,6 @@ def read_request(
     )
 
 
-def _is_measure(said: str, how: str) -> bool:
-    """Whether what is no drug's own name is a measure: "spo2", "calpro"."""
-    return how in ("unknown", "near") and bool(measure_said(plain(said)))
-
-
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
     """The message read with the one before it; alone where it stands alone, so that what was said before changes
     nothing: "prescribe ibuprofen 400 mg tds" after "stop his metformin"."""
@@ -143,9 +135,8 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
     reading = reader.read(message, before=before, patient=patient)
     leans = refers_back(message) or any(reading.asks[ask] > SURE for ask in ANSWERS)
     given = alone.asks["rx"] > PLAINLY < alone.polarity["ordered"] and {"rx.drug", "rx.dose"} <= set(alone.spans)
-    agreed = listed("request_words", "agreeing") & set(plain(message).split()[:1])
-    if given and (agreed or reading.asks["fix"] <= SURE):
-        leans = False  # "ok losartan 50 od for her", "doxy 100 bd do it", after it was asked about
+    if given and reading.asks["fix"] <= SURE:
+        leans = False  # "doxy 100 bd do it", after it was asked about
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
@@ -194,12 +185,9 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
     if not 1 < len(parts) <= CLAUSES or set(asked) & {"note", "fix", "cancel"}:
         return []
     unlike = marked.reading.asks["change"] < UNLIKE
-    same = [unlike or any(span.text in clause for span in marked.spans("rx.drug")) for clause in parts]
-    found = [
-        {ask for ask in LOOK_UPS if score[ask] > ALONE and not (unchanged and ask == "change")}
-        for score, unchanged in zip((reader.read(clause).asks for clause in parts), same, strict=True)
-    ]
-    return [ask for ask in LOOK_UPS if ask not in asked and any(ask in asks for asks in found)]
+    scores = [reader.read(clause).asks for clause in parts]
+    found = [ask for ask in LOOK_UPS if ask not in asked and any(score[ask] > ALONE for score in scores)]
+    return [ask for ask in found if not (unlike and ask == "change")]
 
 
 def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import chart_lines
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
-from docgemma.rules.chart_rest import ALSO, HEADS, rest_of_chart
+from docgemma.rules.chart_rest import ALSO, rest_of_chart
 from docgemma.rules.clarify import other_sex
 from docgemma.rules.contradictions import contradictions
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
@@ -42,8 +42,6 @@ OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message: attach it and ask again."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 Effects = Mapping[str, Sequence[str]]  # patient id -> lines
-MOST_CHARTS = 2  # whose rest is told
-SHORTENED = "The rest of this chart is not shown here: ask for it by name."
 
 
 def compose(
@@ -72,13 +70,11 @@ def compose(
 
 
 def _rest(state: AgentState, told: str) -> list[list[Fact]]:
-    """What the charts hold beside the answer, each under its heading; of a third the allergies."""
+    """What the charts hold beside the answer, each under its heading."""
     charts, blocks = known.charts(state), []
-    for at, item in enumerate(charts):
+    for item in charts:
         title = f"{ALSO} of {item['result']['patient']['name']}" if len(charts) > 1 else ALSO
         lines = rest_of_chart(known.request(state), item["result"], told)
-        if at >= MOST_CHARTS and lines:
-            lines = [*(line for line in lines if line.startswith((HEADS["alg"], "No "))), SHORTENED]
         blocks.append([Fact(line, title, cite=number(item, state)) for line in lines])
     return blocks
 
@@ -149,11 +145,9 @@ def _of_chart(request: Request, checked: bool) -> Request:
     others = set(request["asks"])
     if asks:
         whole = [ask for ask in SECTIONS if "chart" in asks and SECTIONS[ask][0] in topics_in(request["said"])]
-        asks = known.unique([*(ask for ask in asks if ask != "chart"), *whole]) or asks  # "summarise his notes"
+        asks = known.unique([*(ask for ask in asks if ask != "chart"), *whole])  # "summarise his notes"
     elif "may" in others and not checked:
         asks = ["meds", "alg", "prob"]
-    elif request["measures"] and not checked:
-        return request
     elif "change" in others:
         asks = ["change", "meds", "alg"]
     elif not checked and not others & {"trial", "oos", *WRITES}:
@@ -264,12 +258,11 @@ def unavailable(state: AgentState, checks: Checks) -> list[str]:
     by_class = (drug for (_, drug), found in checks.items() if any(OF_CLASS in item.text for item in found))
     opened = tuple(f"{name} was not found" for name in (*unlabelled(state), *by_class))
     lines = [line for line in state.get("error_messages") or [] if not line.startswith(opened)]
-    named = " ".join(lines)
     for item in results:
         retried = item["tool_name"] in done and item["error_type"] in RETRYABLE
         # a name that was ambiguous, and that a person settled
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
-        said = item["tool_label"] in named or no_answer(item) in lines or item["error"] in lines
+        said = no_answer(item) in lines
         if item["error"] and not (retried or settled or said or item["error"].startswith(opened)):
             lines.append(_final(item))
     return known.unique(lines)

@@ -54,8 +54,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     if "change" in request["asks"] and named:
         asks = [ask for ask in asks if ask not in ("meds", "alg")]
         mentioned = [line for drug in named for line in _of_drug(drug["name"], chart, drugs, "alg", "meds")]
-        lines += mentioned or [line for ask in ("alg", "meds") for line in section(ask, chart, date.today())]
-        lines += _before_change(mentioned, chart)
+        lines += [*mentioned, *_before_change(mentioned, chart)]
         named = []
     for measure in dict.fromkeys([*_measures(request), *(drug["said"] for drug in named if asks)]):
         found, topics = _measure(measure, asks, chart, drugs)
@@ -147,8 +146,6 @@ def _measure(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) 
             return kinds
     if named:
         return _measured(named, chart), set(RESULTS)
-    if "demographics" in topics_in(measure):
-        return section("demo", chart, date.today()), {"demo"}
     if ("alg" in asks or not asks) and (conflict := _conflict(measure, chart, drugs)):
         return conflict, {"alg"}
     said = _anywhere(measure, chart)
@@ -184,10 +181,8 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
             heads = [(line, f"{line.name}. {line.item['text'].partition('. ')[0]}") for line in lines_of(chart, ask)]
             fits = [line for line, head in heads if names(match, head) and not names(["order"], line.name)]
             none = [f"No report of it is recorded: {kind['name']}."]
-        first = fits or written
-        others = [line for line in lines_of(chart, "notes") if line not in first]
-        absent = not (fits if kind.get("report") else first)
-        return [*(none if absent else []), *(line.text for line in [*first, *others][:NOTES_SHOWN])]
+        others = [line for line in lines_of(chart, "notes") if line not in fits]
+        return [*([] if fits else none), *(line.text for line in [*fits, *others][:NOTES_SHOWN])]
     return [line.text for line in [*fits, *written[:2]] or _anywhere(kind["name"], chart)] or none
 
 
@@ -213,8 +208,7 @@ def _measured(wanted: Sequence[str], chart: Chart) -> list[str]:
     told += filter(None, worked_out.values())
     missing = [name for name in missing if not written[name] and not worked_out[name]]
     for score in missing:  # a score is not worked out; what of it is recorded is shown
-        results_of = [text for measure, text in results if measure in parts_of(score)]
-        lines += [*results_of, *(section("prob", chart, date.today()) if results_of else [])]
+        lines += [text for measure, text in results if measure in parts_of(score)]
         lacking = [part for part in parts_of(score) if part not in {measure for measure, _ in results}]
         without = f"; not recorded of it: {', '.join(lacking)}" if lacking else ""
         lines += [NOT_WORKED_OUT.format(score, without)] if parts_of(score) else []
@@ -233,7 +227,7 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
         asked = ingredients(measure, drugs)
         mine = [line.text for line in levels(chart) if asked & ingredients(line.name.split()[0], drugs)] + mine
     none = f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."
-    return mine or [none], {"meds"} if mine or "prob" in asks else set()
+    return mine or [none], {"meds"} if mine else set()
 
 
 def _of_drug(name: str, chart: Chart, drugs: DrugNames, *asks: str) -> list[str]:

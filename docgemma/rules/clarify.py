@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-from rapidfuzz import fuzz
-
 from docgemma.errors import ErrorType
 from docgemma.rules.described import excludes, telling, unsettled
 from docgemma.state import Clarification, Option, PatientRef, Request, ToolResult
@@ -16,8 +14,6 @@ from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import begun_with, listed, names, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
-TYPO_SCORE = 86  # of 100, for a name that is spelt a little differently
-TYPO_LEAD = 8  # points by which it must be nearer to one option than to all others
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
 SHORT = 10  # words by which it is said how often
@@ -61,9 +57,9 @@ def asks_anew(request: Request, clarification: Clarification) -> bool:
 def read_answer(text: str, clarification: Clarification) -> str | None:
     """The id of the option that an answer means, or None if it means none of them, or more than one.
 
-    Understood: the id, a name in full, a part of it that only one option has, a name with a typo, a place in the list
-    ("the second one", "2", "last"), a date or year of birth, "yes" to a single option. "The older one" and
-    "not the 1949 one" are not guessed.
+    Understood: the id, a name in full, a part of it that only one option has, a place in the list ("the second one",
+    "2", "last"), a date or year of birth, "yes" to a single option. "The older one" and "not the 1949 one" are not
+    guessed.
     """
     words, ids = plain(text).split(), [item["id"] for item in clarification["options"]]
     if not words or not ids or len(words) > MAX_WORDS or excludes(text):
@@ -91,7 +87,7 @@ def takes_back(more: str, clarification: Clarification) -> bool:
 
 
 def _by_parts(text: str, labels: dict[str, str]) -> str | None:
-    """By a part of a name, a date or year of birth, or both; else by a name that is nearly one of them."""
+    """By a part of a name, a date or year of birth, or both."""
     births = read_births(text)
     days = {day for birth in births for day in birth.days}
     for birth in reversed(births):
@@ -103,13 +99,7 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
         if set(left) <= {*label.split(), label[-8:-6]}  # "the 71 one"
         and (not days or any(label.split()[-1].startswith(day) for day in days))
     ]
-    if fitting and (left or days):
-        return _only(fitting)
-    said = " ".join(left)
-    scores = sorted(((fuzz.partial_ratio(said, label), option) for option, label in labels.items()), reverse=True)
-    if days or len(said) < 4 or scores[0][0] < TYPO_SCORE:
-        return None
-    return scores[0][1] if len(scores) == 1 or scores[0][0] - scores[1][0] >= TYPO_LEAD else None
+    return _only(fitting) if left or days else None
 
 
 def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:

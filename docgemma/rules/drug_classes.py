@@ -90,5 +90,4 @@ def _phrases() -> list[tuple[str, list[str]]]:
 
 
 def _words(text: str) -> str:
-    kept = "".join(char if char.isalnum() or char == "'" else " " for char in plain(text))
-    return " ".join(kept.replace("'", "").split())
+    return " ".join("".join(char if char.isalnum() else " " for char in plain(text)).split())

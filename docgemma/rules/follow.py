@@ -6,44 +6,27 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
-from docgemma.rules.per_kg import asks_per_kg
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
-from docgemma.text.words import begun_with, listed, names, plain
+from docgemma.text.words import listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
-THING = frozenset({"it", "that", "this", "these", "those"})
 UNLIKE = 20  # times another dose: of another unit
 SIDES = ("left", "right")
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
-def carried(request: Request, last: Request | None, patient_open: bool, waiting: bool = False) -> Request:
-    """The request, completed from the last one; where an entry is `waiting`, "change it to 25 mg" is of that."""
+def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
+    """The request, completed from the last one."""
     somebody = bool(request["unclear"] or any(patient["said"] for patient in request["patients"]))
     asks = set(request["asks"])
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
-    question = request["said"].endswith("?") or not request["orders"]
-    if (somebody or patient_open) and asks_per_kg(request["said"]) and question and asks <= UNSAID | {"rx", "labs"}:
-        given = cast(Any, request["orders"][:1])
-        details = {key: str(one[key]) for one in given for key in ORDER_DETAILS if one.get(key)}
-        named = {"drugs": request["drugs"] or ordered(request), "orders": [], "measures": [], "details": details}
-        return replaced(request, asks=["may" if named["drugs"] else "meds"], meant="asked", **named)
-    if (somebody or patient_open) and _of_stopping(request):
-        return replaced(request, asks=["meds", "alg"], meant="", measures=[])
-    changes = begun_with(plain(request["said"]).split()) in listed("request_words", "changing")
-    if changes and not (waiting or request["orders"]):
-        kept = [ask for ask in request["asks"] if ask in (*TOPICS, "may")]
-        return replaced(request, asks=unique([*kept, "change"]), meant="", allergies=[], details={})
-    if "fix" in asks and last and not set(last["asks"]) & set(WRITES) and (request["drugs"] or request["orders"]):
-        request = replaced(request, asks=[ask for ask in request["asks"] if ask != "fix"] or ["may"])
-        asks = set(request["asks"])  # "swap to fosamax" after a look-up corrects nothing
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)
@@ -75,11 +58,9 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     told = bool(listed("request_words", "ordering") & words) and not listed("request_words", "denying") & words
     told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
     considered = [*last["orders"], *_as_orders(last)]
-    asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
-    asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
     same = others <= {patient["id"] for patient in last["patients"]}
     same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
-    if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
+    if not told or len({order["drug"] for order in considered}) != 1 or not same:
         return None
     said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
     kept = {key: text for key, text in said.items() if plain(text) != "on" and (key != "dose" or text[:1].isdigit())}
@@ -147,8 +128,6 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif asks <= UNSAID | {"meds", "may"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
         new |= {"drugs": [*(last["drugs"] or ordered(last)), *request["drugs"]], "asks": ["may", "ddi"]}
-    elif "meds" in asks and not somebody and not request["measures"] and THING & set(plain(request["said"]).split()):
-        new["measures"] = [one for one in last["measures"] if measures_in(one) and not said_in(one, "medications")]
     elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
@@ -165,16 +144,6 @@ def _own_subject(request: Request) -> bool:
     """Whether a message has a telling word of its own ("sepsis 6"), beside what labels are asked for ("max dose?")."""
     asked = {word for topic in said_in(request["said"], "label_topics") for word in plain(topic["name"]).split()}
     return bool(set(request["telling"]) - asked - listed("request_words", "fillers"))
-
-
-def _of_stopping(request: Request) -> bool:
-    """Whether it is asked if something that is taken is stopped: "so does he stop it", "stop hers 5 days before?"."""
-    words, asks = plain(request["said"]).split(), set(request["asks"])
-    back = {*listed("request_words", "back"), "hers", "his"} & set(words)
-    it = [back, listed("request_words", "halting") & set(words)]
-    other = {"you", "u", "please", "pls"} & set(words) or request["drugs"] or request["orders"] or len(words) > 12
-    whether = begun_with(words) in listed("request_words", "questioning") or request["said"].endswith("?")
-    return bool(all(it) and whether and not other and asks <= UNSAID | {"change", "meds", "may"})
 
 
 def _treatment(request: Request) -> dict[str, Any]:
@@ -202,8 +171,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     unnamed = all(item["substance"] in ("", item["reaction"]) for item in request["allergies"])
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
-    if drugs and "ddi" in asks and listed("request_words", "labelled") & set(plain(request["said"]).split()):
-        return unique([*request["asks"], "safe"])  # "can vincristine go with mtx, label wording"
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
     if asks & {"may", *(["meds"] if drugs else [])} and about and any(measures_in(part, sure=True) for part in apart):
         return unique([*request["asks"], "labs"])  # "thyroid alright?", "z-pak for her? got a qtc"
@@ -222,13 +189,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     dosed = [topic for topic in told if topic.get("doses") and not topic.get("alone")]  # "her dose per kilo"
     if drugs and about and (fits or dosed) and asks <= UNSAID | {*TOPICS, "safe", *(["may"] if fits else [])}:
         return unique([*request["asks"], "may", *(["safe"] if fits else [])])
-    if "ddi" in asks and len(drugs) < 2 and about:  # with, or among, what the patient takes
-        return unique([*request["asks"], "may"])
-    pronoun = listed("request_words", "persons") & set(plain(request["said"]).replace("'s", "").split())
-    if patient_open and not somebody and pronoun and asks <= UNSAID | {"fix"}:
-        return ["chart"]  # somebody who is open is spoken of, and nothing else was understood
-    if "may" in asks and drugs and not about:  # nobody to check it for: what the labels say in general
-        return unique([*request["asks"], "safe", *(["ddi"] if len(drugs) > 1 else [])])
     return request["asks"]
 
 

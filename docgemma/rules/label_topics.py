@@ -40,13 +40,11 @@ def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: 
     words, others = _asked_words(topics, plain(said)), [other["match"] for other in topics if other != topic]
     near = {item: sum(names([word], item.words) for word in words) for item in held}
     fit = {item: near[item] / 2 + sum(names(match, item.words) for match in others) for item in held}
-    numbered = timed or "egfr_below" in about
-    held.sort(key=lambda item: (not item.about, -fit[item], numbered and not any(map(str.isdigit, item.text))))
+    held.sort(key=lambda item: (not item.about, -fit[item], timed and not any(map(str.isdigit, item.text))))
     told = list(dict.fromkeys(item.text for item in held))
     if not topic.get("usual") or not told or set(told) - {item.text for item in ruled}:
         return told
-    most = f"; the maximum is {data['max_daily_dose'] or 'not stored either'}" if "dose" in topic["name"] else ""
-    none = f"no usual one is stored{most}."  # what is held is for some patients only
+    none = "no usual one is stored."  # what is held is for some patients only
     return [*told, none] if near[held[0]] else [none, *told]
 
 
