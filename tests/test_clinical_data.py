@@ -14,6 +14,7 @@ import yaml
 from docgemma.ehr.open import seed_resources
 from docgemma.knowledge.drug_names import DrugNames, load_drug_names
 from docgemma.text.frequency import said_frequencies
+from docgemma.text.words import clinical, names
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = (
@@ -216,3 +217,16 @@ def test_every_condition_is_named_by_charts_and_by_a_label_of_the_snapshot() -> 
     for item in problems:
         assert item["chart"], item["name"]
         assert any(at_word(fragment, text) is not None for fragment in item["label"]), item["name"]
+
+
+def test_every_drug_of_a_group_is_found_among_medicines_of_that_kind() -> None:
+    """Else "any antibiotics?" of somebody who takes rifampin is answered with "none is listed"."""
+    (topic,) = [topic for topic in clinical("topics")["topics"] if topic["topic"] == "medications"]
+    missing = {
+        kind["name"]: lacking
+        for kind in topic["kinds"]
+        for group in clinical("drug_groups")["groups"]
+        if {kind["name"], *kind.get("said", [])} & {group["name"], *group.get("said", [])}
+        and (lacking := [drug for drug in group["drugs"] if not names(kind["match"], drug)])
+    }
+    assert missing == {}

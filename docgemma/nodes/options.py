@@ -14,6 +14,7 @@ from docgemma.rules.order_check import MAJOR, MODERATE, Finding
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import clinical, plain
+from docgemma.tools.records import active_ingredients
 
 WORDS = {rank: verdict.casefold() for rank, verdict in VERDICTS.items()}
 NONE = "no finding (which does not prove that it suits)"
@@ -25,7 +26,7 @@ LATELY = 60  # days
 
 def options_checked(state: AgentState, chart: dict[str, Any], context: Context) -> list[str]:
     """How each drug stands for the patient, those without a finding first, and why; [] where none are asked for."""
-    name, drugs = _asked(state)
+    name, drugs = _asked(state, active_ingredients(chart, context.drugs), context)
     patient = chart["patient"]["id"]
     found: dict[str, list[str]] = {word: [] for word in (NONE, *reversed(WORDS.values()))}
     reasons = []
@@ -55,10 +56,12 @@ def _given(drug: str, chart: dict[str, Any], context: Context) -> str:
     return f"it was given lately ({told[0]}, since {lately[0]['started'][:10]}): it may have failed." if told else ""
 
 
-def _asked(state: AgentState) -> tuple[str, list[str]]:
-    """The group or complaint that options are asked for, and its drugs; ("", []) where none are, or a drug is named."""
+def _asked(state: AgentState, taken: frozenset[str], context: Context) -> tuple[str, list[str]]:
+    """The group or complaint that options are asked for, and its drugs; ("", []) where none are, or a drug is named
+    that is not `taken`: "which ppi, he's on plavix"."""
     request, history = known.request(state), state.get("history") or []
-    named, text = any(drug["how"] not in ("group", "unknown") for drug in request["drugs"]), request["said"]
+    others = [drug["name"] for drug in request["drugs"] if drug["how"] not in ("group", "unknown")]
+    named, text = any(not ingredients(name, context.drugs) <= taken for name in others), request["said"]
     for patient in (patient for patient in request["patients"] if patient["said"]):
         text = text.replace(patient["said"], "he")  # "which painkillers can Volkov have"
     if named or not said_in(text, "options"):

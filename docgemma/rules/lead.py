@@ -61,11 +61,12 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     worst = [fact for mark in AMONG for fact in facts if mark in fact.text]  # of drugs that are named, or asked of
     if len(charts) == 1 and worst and not (checked[0] and checked[0].text.startswith(GRAVE)):
         return _moved(worst, "")
-    if checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR])):
-        return checked
-    for first in (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
+    grave = checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR]))
+    for first in (OPTIONS,) if grave else (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told
+    if grave:
+        return checked
     if checked[0] and "may" in request["asks"]:
         return checked
     if len(charts) > 1 or not all(line.startswith(UNORDERED) for line in refusals(request)):
