@@ -145,7 +145,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
     others = set(request["asks"])
     if asks:
         whole = [ask for ask in SECTIONS if "chart" in asks and SECTIONS[ask][0] in topics_in(request["said"])]
-        asks = known.unique([*(ask for ask in asks if ask != "chart"), *whole])  # "summarise his notes"
+        asks = known.unique([*(ask for ask in asks if ask != "chart"), *whole]) or asks  # "summarise his notes"
     elif "may" in others and not checked:
         asks = ["meds", "alg", "prob"]
     elif "change" in others:
