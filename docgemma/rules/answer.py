@@ -16,7 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
 from docgemma.rules.chart_answer import chart_lines
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
-from docgemma.rules.chart_rest import ALSO, rest_of_chart
+from docgemma.rules.chart_rest import ALSO, HEADS, rest_of_chart
 from docgemma.rules.clarify import other_sex
 from docgemma.rules.contradictions import contradictions
 from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
@@ -42,6 +42,8 @@ OUT_OF_SCOPE = f"I cannot do that. {ABILITIES}"
 NO_IMAGE = "No image is attached to this message: attach it and ask again."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 Effects = Mapping[str, Sequence[str]]  # patient id -> lines
+MOST_CHARTS = 2  # whose rest is told
+SHORTENED = "The rest of this chart is not shown here: ask for it by name."
 
 
 def compose(
@@ -70,11 +72,13 @@ def compose(
 
 
 def _rest(state: AgentState, told: str) -> list[list[Fact]]:
-    """What the charts hold beside the answer, each under its heading."""
+    """What the charts hold beside the answer, each under its heading; of a third the allergies."""
     charts, blocks = known.charts(state), []
-    for item in charts:
+    for at, item in enumerate(charts):
         title = f"{ALSO} of {item['result']['patient']['name']}" if len(charts) > 1 else ALSO
         lines = rest_of_chart(known.request(state), item["result"], told)
+        if at >= MOST_CHARTS and lines:
+            lines = [*(line for line in lines if line.startswith((HEADS["alg"], "No "))), SHORTENED]
         blocks.append([Fact(line, title, cite=number(item, state)) for line in lines])
     return blocks
 

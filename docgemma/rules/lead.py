@@ -83,6 +83,8 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if len(pairs) != 1 or not (listed := pairs[0]["result"]["interactions"]):
         return None, None
     worst = listed[0]["severity"].lower()
+    if labels and worst not in SEVERITIES[:2] and "ddi" not in request["asks"]:
+        return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
     return _says(facts[0], f"{kind}: {gravest}."), None

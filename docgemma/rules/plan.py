@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.terms import said_in
 from docgemma.rules import known
 from docgemma.rules.patients_meant import patients_meant, searched_in_vain
 from docgemma.state import ActivePatient, AgentState, Request, ToolResult
 from docgemma.text.births import read_births
 from docgemma.text.words import SHORT, listed, plain
+from docgemma.text.words import names as named_in
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
@@ -145,6 +147,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
     names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
     checked = "may" in asks or bool(considered)
+    if not names and "safe" in asks:  # "what is she anticoagulated with, and its boxed warning?"
+        kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
+        names = [name for name in known.in_charts(state, "medications") if any(named_in(kind, name) for kind in kinds)]
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     if "lit" in asks:
         steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
