@@ -58,9 +58,11 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     told = bool(listed("request_words", "ordering") & words) and not listed("request_words", "denying") & words
     told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
     considered = [*last["orders"], *_as_orders(last)]
+    asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
+    asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
     same = others <= {patient["id"] for patient in last["patients"]}
     same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
-    if not told or len({order["drug"] for order in considered}) != 1 or not same:
+    if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
         return None
     said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
     kept = {key: text for key, text in said.items() if plain(text) != "on" and (key != "dose" or text[:1].isdigit())}
