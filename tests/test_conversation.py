@@ -220,3 +220,29 @@ def test_a_note_that_says_nkda_gets_the_recorded_allergies(offline_agent) -> Non
     assert card["findings"] == [
         "You wrote NKDA; the chart has: sulfamethoxazole (rash, moderate), recorded 2016-02-08."
     ]
+
+
+def test_an_order_that_was_asked_about_beside_another_drug_is_the_one_with_the_dose(offline_agent) -> None:
+    thread = offline_agent.ask("lindqvist. omeprazole 20mg od alongside the naproxen, ok for her?")["thread"]
+    order = offline_agent.ask("ok do it", thread=thread)["pending_write"]["args"]
+    assert (order["medication_name"], order["dosage"], order["frequency"]) == ("omeprazole", "20mg", "once daily")
+
+
+def test_another_drug_takes_the_place_of_the_one_that_waits_with_its_own_dose(offline_agent) -> None:
+    thread = offline_agent.ask("Okafor dorothy - enalapril 5mg bd")["thread"]
+    order = offline_agent.ask("oh not enalapril, ramipril. 2.5 od", thread=thread)["pending_write"]["args"]
+    assert (order["medication_name"], order["dosage"], order["frequency"]) == ("ramipril", "2.5 mg", "once daily")
+
+
+def test_another_order_after_a_recorded_one_waits_and_the_recorded_one_is_said_to_stay(offline_agent) -> None:
+    thread = offline_agent.ask("cyclizine 50mg tds prn for kavita deshmukh")["thread"]
+    offline_agent.decide(thread, "approve")
+    told = offline_agent.ask("oh onc said ondansetron 4mg tds, give her that instead", thread=thread)
+    assert told["pending_write"]["args"]["medication_name"] == "ondansetron"
+    assert "I cannot remove, stop or change an entry" in told["answer"]
+
+
+def test_what_else_can_be_given_is_told_of_the_drug_asked_about_before(offline_agent) -> None:
+    thread = offline_agent.ask("rebecca goldstein ibuprofen 400 tds for her shoulder - ok?")["thread"]
+    told = offline_agent.ask("so what can i give", thread=thread)["answer"]
+    assert told.startswith("Checked for this patient, analgesics:") and "acetaminophen" in told.split("\n")[0]

@@ -96,7 +96,10 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
     fixes = not waiting and "fix" in request["asks"] and not request["patients"]
     if fixes and (recorded_before(state) or altered):
-        return known.replaced(request, asks=["change"])
+        dosed = any(order["dose"] for order in request["orders"])
+        named = any(item["substance"] for item in request["allergies"])
+        whole = [*(["rx"] if dosed else []), *(["allergy"] if named else [])]  # "ondansetron 4mg tds instead"
+        return known.replaced(request, asks=[*whole, "change"], meant="ordered" if whole else request["meant"])
     if "img" in request["asks"] and not state.get("image") and (request["patients"] or active):
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
     if not waiting and (order := ordered_after_all(request, last)):

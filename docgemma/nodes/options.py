@@ -60,7 +60,9 @@ def _asked(state: AgentState, taken: frozenset[str], context: Context) -> tuple[
     """The group or complaint that options are asked for, and its drugs; ("", []) where none are, or a drug is named
     that is not `taken`: "which ppi, he's on plavix"."""
     request, history = known.request(state), state.get("history") or []
-    others = [drug["name"] for drug in request["drugs"] if drug["how"] not in ("group", "unknown")]
+    known_drugs = [drug for drug in request["drugs"] if drug["how"] not in ("group", "unknown")]
+    before = [drug["generic"] for drug in known_drugs if plain(drug["said"]) not in plain(request["said"])]
+    others = [drug["name"] for drug in known_drugs if drug["generic"] not in before]
     named, text = any(not ingredients(name, context.drugs) <= taken for name in others), request["said"]
     for patient in (patient for patient in request["patients"] if patient["said"]):
         text = text.replace(patient["said"], "he")  # "which painkillers can Volkov have"
@@ -70,6 +72,9 @@ def _asked(state: AgentState, taken: frozenset[str], context: Context) -> tuple[
     groups = [group for phrase, group in said_for("groups").items() if f" {phrase} " in said]
     texts = [request["said"], *(turn["user"] for turn in history[-1:] if not groups)]  # "what else can she have?"
     uses = next((uses for text in texts if (uses := said_in(text, "uses"))), [])
+    if not (uses or groups):  # "ibuprofen ok?", "so what can i give": what else there is of the kind
+        alike = [use for use in clinical("drug_groups")["uses"] if set(before) & set(use["drugs"])]
+        return (alike[0]["of"], alike[0]["drugs"]) if alike else ("", [])
     for use in uses:
         if not groups or any(set(use["drugs"]) & set(group["drugs"]) for group in groups):
             return f"{use['of']} for {use['name']}", use["drugs"]

@@ -58,6 +58,8 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
     told = bool(listed("request_words", "ordering") & words) and not listed("request_words", "denying") & words
     told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
     considered = [*last["orders"], *_as_orders(last)]
+    if not {"or", "vs", "versus"} & set(plain(last["said"]).split()):  # "omeprazole 20 od alongside the naproxen, ok?"
+        considered = [order for order in considered if order["dose"]] or considered
     asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
     asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
     same = others <= {patient["id"] for patient in last["patients"]}
@@ -83,10 +85,16 @@ def both(first: Request, more: Request) -> Request:
 
 
 def _as_orders(request: Request) -> list[OrderRef]:
-    """The drugs of a question as orders, with the loose details beside a single one."""
-    details = request["details"] if len(request["drugs"]) == 1 else {}
-    told: dict[str, Any] = {name: details.get(name, "") for name in ORDER_DETAILS}
-    return [cast(OrderRef, {"said": d["said"], "drug": d["name"], "how": d["how"], **told}) for d in request["drugs"]]
+    """The drugs of a question as orders, each with its details; the loose ones are of the drug before the dose."""
+    said, loose = request["said"], request["details"]
+    at = said.find(loose.get("dose", "") or " ")
+    dosed = [drug for drug in request["drugs"] if len(request["drugs"]) == 1 or 0 <= said.find(drug["said"]) < at]
+    orders = []
+    for drug in request["drugs"]:
+        details = drug.get("details") or (loose if drug in dosed[-1:] else {})
+        told = {name: details.get(name, "") for name in ORDER_DETAILS}
+        orders.append(cast(OrderRef, {"said": drug["said"], "drug": drug["name"], "how": drug["how"], **told}))
+    return orders
 
 
 def _of_somebody_else(request: Request, last: Request) -> bool:
@@ -246,8 +254,9 @@ def _reworded(text: str, said: str) -> str:
 def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     """An order with other details, or another drug."""
     changes: dict[str, Any] = {}
-    if request["orders"]:
-        changes = {name: value for name, value in request["orders"][0].items() if value}
+    if request["orders"]:  # "oh not enalapril, ramipril 2.5"
+        other = [one for one in request["orders"] if one["drug"] != order["drug"]]
+        changes = {name: value for name, value in (other or request["orders"])[0].items() if value}
         if changes["how"] == "unknown":  # "change hers to alternate days" names no drug
             changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
     elif request["drugs"]:
@@ -256,8 +265,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
-    other = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
-    return cast(OrderRef, {**order, **({"route": "", "notes": ""} if other else {}), **changes})
+    new = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
+    return cast(OrderRef, {**order, **({"route": "", "notes": ""} if new else {}), **changes})
 
 
 def _of_same_unit(number: str, dose: str) -> bool:
