@@ -38,6 +38,8 @@ def opens(person, text: str) -> str:
     person.page.keyboard.press("Enter")
     person.page.locator("#dg-found").wait_for(state="hidden")
     person.page.locator(".dg-banner .dg-who strong").wait_for()
+    field = "document.querySelector('#dg-search textarea, #dg-search input')"
+    person.page.wait_for_function(f"{field}.value === ''")  # emptied a moment after the chart is there
     return banner(person)
 
 
