@@ -127,7 +127,6 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
     though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
     taken = _taken_now(request, active, context) if request["drugs"] or len(request["orders"]) > 1 else []
     medicines, drugs = {item["name"]: ingredients(item["name"], context.drugs) for item in taken}, []
-    uses = said_in(request["said"], "uses")
     parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
     for drug in request["drugs"]:
         group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
@@ -137,7 +136,9 @@ def _as_taken(request: Request, active: ActivePatient | None, context: Context) 
         also = said_for("abbreviations").get(said, {}).get("also", "")  # "pred" is prednisone of who takes that
         readings = said_for("ambiguous").get(said, {}).get("readings", [also])
         meant = [name for name in readings if ingredients(name, context.drugs) in medicines.values()]
-        meant = meant or [name for name in readings if not also and any(name in use["drugs"] for use in uses)]
+        if drug["how"] == "unknown" and not meant:  # "?uti. nitro ok?"
+            uses = said_in(request["said"], "uses")
+            meant = [name for name in readings if any(name in use["drugs"] for use in uses)]
         if drug["how"] == "group" and any(parts in group for parts in others):
             drug = {**drug, "members": []}
         elif drug["how"] == "group" and mine and any(parts not in medicines.values() for parts in others):

