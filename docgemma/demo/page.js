@@ -7,9 +7,8 @@
   list?.setAttribute("aria-label", "Conversations");
   list?.setAttribute("title", "Conversations");
   // Gradio calls the examples a list; its children are buttons
-  const chat = document.querySelector("#dg-chat");
-  const grouped = () => chat.querySelector(".examples")?.setAttribute("role", "group");
-  new MutationObserver(grouped).observe(chat, { childList: true, subtree: true });
+  const grouped = () => document.querySelector("#dg-chat .examples")?.setAttribute("role", "group");
+  new MutationObserver(grouped).observe(document.body, { childList: true, subtree: true });
   grouped();
   // arrows walk through the patients that were found
   document.querySelector("#dg-find").addEventListener("keydown", (event) => {

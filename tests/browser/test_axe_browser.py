@@ -15,6 +15,7 @@ IS_DARK = "dark => document.body.classList.contains('dark') === dark"
 
 def violations(person) -> list[str]:
     """What axe finds on the page as it stands, light and dark."""
+    person.page.locator("#dg-chat .examples[role=list]").wait_for(state="detached")  # until page.js has run
     found = []
     for scheme in ("light", "dark"):
         person.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # no colour on its way to another
