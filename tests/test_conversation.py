@@ -246,3 +246,22 @@ def test_what_else_can_be_given_is_told_of_the_drug_asked_about_before(offline_a
     thread = offline_agent.ask("rebecca goldstein ibuprofen 400 tds for her shoulder - ok?")["thread"]
     told = offline_agent.ask("so what can i give", thread=thread)["answer"]
     assert told.startswith("Checked for this patient, analgesics:") and "acetaminophen" in told.split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        # a study that is asked for of what was asked before
+        ("tariq mahmood smoking, clozapine ok?", "evidence for that?", "Impact of smoking behavior on clozapine"),
+        ("Moreau nauseous, prochlorperazine?", "any study about the sudden death", "Domperidone and ventricular"),
+        ("haddad clopidogrel with omeprazole ok?", "any rct", "Clopidogrel with or without Omeprazole"),
+        # another of those who share the name
+        ("bp james wilson 2001-12-05", "and the one on sertraline?", "born 1985-07-30"),
+        ("a1c of the Wilson with coeliac", "sorry meant the namesake with the heart failure, what diuretic", "furosemide"),
+        # one patient is spoken of: the first one is a drug
+        ("kavita deshmukh's meds", "stick with the first one. still on it?", "Patient: Kavita Deshmukh"),
+    ],
+)
+def test_a_message_goes_on_with_the_one_before(offline_agent, first, then, told) -> None:
+    thread = offline_agent.ask(first)["thread"]
+    assert told in offline_agent.ask(then, thread=thread)["answer"]

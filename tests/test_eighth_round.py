@@ -42,6 +42,11 @@ from docgemma.text.words import names
         ("surgery want søndergaard on simva 40 in place of rosuva, ok?", "Do not exceed simvastatin 20 mg daily"),
         ("a chap on isosorbide mononitrate wants sildenafil, can he", "Contraindicated interaction: sildenafil with"),
         ("vanc dosing for aroha ngata", "Vancomycin at most, injection, at 57 kg"),
+        # beside a result, what rules warn of in this patient for what is taken
+        ("schafer na+ pls and when was it done", "older adults: hyponatremia"),
+        ("robert thornton u&es", "digoxin (latest eGFR 50 (2026-11-10)): renally cleared"),
+        # a study is searched with the drug beside it
+        ("schafer on alendronate how long? thinking drug holiday - evidence?", "FLEX"),
         ("is there a patient called zebedee quux", "Check the spelling, or give a birth date or an ID."),
     ],
 )  # fmt: skip
@@ -59,6 +64,9 @@ def test_an_answer_tells_it(offline_agent, said, told):
         ("olena shevchenko, doripenem 500 mg iv tds ok?", "so nothing about it was checked"),
         ("leilani k, 104 kg, rocuronium 1.2 mg/kg?", "potassium 104"),
         ("surgery want søndergaard on simva 40 in place of rosuva, ok?", "planned surgery"),
+        # told in other words
+        ("kavita deshmukh - what did she react to", "Not answered"),
+        ("402 last hb and date taken, was it flagged", "Not answered"),
     ],
 )
 def test_an_answer_does_not_say_it(offline_agent, said, untold):

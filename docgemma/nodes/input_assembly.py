@@ -249,7 +249,8 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     writes = set(request["asks"]) & set(WRITES) or request["orders"] or len(request["unclear"]) > 1
     for name in request["unclear"] or ([] if request["patients"] else [""]):
-        said = described.description(message, name) or described.description(message, "")  # "the warfarin one"
+        said = described.description(message, name)  # "the warfarin wilson", "the warfarin one", "the namesake with AF"
+        said = said or described.description(message.replace("namesake", "one"), "")
         passing = described.in_passing(message, name, request["drugs"]) if not writes and (name or question) else ""
         people = find_people(name or asked, context.store) if (said or passing) and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}

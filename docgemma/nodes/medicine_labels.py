@@ -1,5 +1,6 @@
 """Read the labels of a patient's medicines, and set them beside the results asked for: what may move them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -16,12 +17,12 @@ from docgemma.rules.alarms import STATED, alarm_line, alarms_told
 from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_rows import route_of
-from docgemma.rules.patient_state import UNKNOWN, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
-MAX_LINES = 5
+MAX_LINES = 6
 MAX_PAIRS = 4
 MAX_MEDICINES = 12
 
@@ -37,7 +38,12 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     for item in known.charts(state):
         chart = item["result"]
         active = _active(chart)
-        lines = [line for name in active for line in _lines(name, fragments, context, against)] if fragments else []
+        patient = patient_state(chart, date.today())
+        lines = [
+            f"{name} ({why[:1].lower()}{why[1:]}): {what}" for name in active if fragments
+            for why, what in _of_patient(name, patient, context, lambda row: names(fragments, row["says"]))
+        ]  # fmt: skip
+        lines += [line for name in active if fragments for line in _lines(name, fragments, context, against)]
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
         found[chart["patient"]["id"]] = [
@@ -48,6 +54,12 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
             *standing_interactions(chart, context)[:MAX_PAIRS],
         ]
     return found
+
+
+def _of_patient(medicine: str, patient: PatientState, context: Context, fits: Callable[[Any], Any]) -> list[list[str]]:
+    """[why, what] of each rule that fits and warns of a medicine in this patient."""
+    rows = [row for name in ingredients(medicine, context.drugs) for row in conditions_of(name) if fits(row)]
+    return [one.first.rstrip(".").split(": ", 1) for one in check_conditions("", rows, patient, "") if one.first]
 
 
 def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context: Context) -> list[str]:
@@ -81,10 +93,8 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
     for medicine in active if told else []:
-        rows = [row for name in ingredients(medicine, context.drugs) for row in conditions_of(name)]
-        rows = [row for row in rows if {"problem", "chart_words"} & set(row["when"])]
-        found = [item.first.partition(": ")[2].rstrip(".") for item in check_conditions("", rows, patient, "")]
-        lines += [f"{medicine}: {text}" for text in found] or _lines(medicine, fragments, context)
+        found = _of_patient(medicine, patient, context, lambda row: {"problem", "chart_words"} & set(row["when"]))
+        lines += [f"{medicine}: {text}" for _, text in found] or _lines(medicine, fragments, context)
     words = [word for entry in told for word in entry.get("noted", [])]
     lines = [*(text.rstrip(".") for text in notes_naming(chart, words)[:1]), *lines]
     what = " and ".join(entry["name"].partition(",")[0] for entry in told)

@@ -44,6 +44,7 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
     several = len(people) > 1 and not any(one["said"] for one in request["patients"])  # of the turn before
     sexes = clarify.sexes_in(said)
     people = people if named or not (pointed or sexes) else _spoken_of(state, context)
+    people = people if len(people) > 1 or not active or people[:1] != [context.store.patient(active["id"])] else []
     if people and (pointed or asks & set(WRITES) or len(sexes) == 1 if several else pointed and not named):
         question = f"Whom do you mean? Spoken of before: {'; '.join(one.label for one in people)}. Give a name or ID."
         return _whom(question, people, said)

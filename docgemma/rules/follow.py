@@ -132,6 +132,9 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     bare = not request["drugs"] and not request["orders"]
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
+    elif ("lit" in asks or said_in(said, "literature")) and bare and not somebody and len(request["telling"]) < 2:
+        query = [last["query"], request["query"] or said]  # "the iq study?"
+        new |= {"drugs": last["drugs"] or ordered(last), "query": " ".join(filter(None, query))}
     elif (dosed or asks & {"may", "ddi", "safe"}) and bare and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
     elif asks & {"change", "rx"} and _of_dose(request) and bare and not somebody:

@@ -222,7 +222,12 @@ def _trials(state: AgentState, request: Request) -> list[Step]:
 
 
 def _subject(state: AgentState, request: Request) -> str:
-    return private(request["query"] or request["said"], request, state.get("active_patient"))
+    """What to search for: of "on alendronate, thinking drug holiday, evidence?" the drug beside what is asked."""
+    query, drugs = request["query"], [drug for drug in request["drugs"] if drug["how"] != "unknown"]
+    told = any(plain(drug[key]) in plain(query) for drug in drugs for key in ("said", "name"))
+    beside = [] if told or request["trials"] or not query else [drug["name"] for drug in drugs]
+    subject = " ".join([query or request["said"], *beside])
+    return private(subject, request, state.get("active_patient"))
 
 
 def _writes(request: Request, person: str | None) -> list[Step]:

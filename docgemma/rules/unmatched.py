@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from docgemma.reading.drugs import said_for, spelt_out
+from docgemma.reading.drugs import spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
 from docgemma.state import Request
 from docgemma.text.said import clauses
@@ -26,13 +26,14 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
     found = []
     for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
+        served = served or any(names(entry["told"], told) for entry in said_in(clause, "told_as"))
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
         words = [word for word in _telling(clause) if word not in people]
         if not words or _stands(words, there):
             continue
         spelt = [word for word in _telling(spelt_out(clause)) if word not in people]  # "afib"
-        if not _stands(spelt, there) and not _called_otherwise(clause, told):
+        if not _stands(spelt, there):
             found.append(clause)
     return found
 
@@ -46,14 +47,6 @@ def _asks(clause: str, message: str) -> bool:
     """Whether a clause is a question: by its mark, or by the word that it begins with."""
     marked = message.partition(clause)[2].lstrip().startswith("?")
     return marked or begun_with(_words(clause)) in listed("request_words", "questioning")
-
-
-def _called_otherwise(clause: str, told: str) -> bool:
-    """Whether the answer has a member of a group of drugs that a clause names, or a problem by another of its names."""
-    groups, said = said_for("groups"), f" {plain(clause)} "
-    members = [name for phrase, group in groups.items() if f" {phrase} " in said for name in group["drugs"]]
-    problems = [entry["chart"] for entry in clinical("problems")["problems"] if names(entry.get("chart", []), clause)]
-    return any(names(called, told) for called in [members, *problems])
 
 
 def _telling(clause: str) -> Iterator[str]:
