@@ -45,6 +45,13 @@ from docgemma.text.words import names
         # beside a result, what rules warn of in this patient for what is taken
         ("schafer na+ pls and when was it done", "older adults: hyponatremia"),
         ("robert thornton u&es", "digoxin (latest eGFR 50 (2026-11-10)): renally cleared"),
+        # a list that is pasted is held against the record
+        ("schäfer's list from the home: mirtazapine 15 mg on, lorazepam 1 mg on, zopiclone 7.5 prn. differences to ours?",
+         "You wrote lorazepam 1 mg on; the record has: lorazepam 0.5 mg once daily at bedtime"),
+        ("schäfer's list from the home: mirtazapine 15 mg on, lorazepam 1 mg on. what is missing?",
+         "Recorded, and not in your list: alendronate 70 mg once weekly"),
+        ("sondergaard letter: amiodarone 200mg od, rivaroxaban 15mg od. whats different to your list",
+         "You wrote rivaroxaban 15mg od; the record has: rivaroxaban 20 mg"),
         # a study is searched with the drug beside it
         ("schafer on alendronate how long? thinking drug holiday - evidence?", "FLEX"),
         ("is there a patient called zebedee quux", "Check the spelling, or give a birth date or an ID."),

@@ -156,7 +156,7 @@ def test_falls_of_a_note_are_a_reason_on_the_card_and_in_the_answer(offline_agen
     ("asked", "told"),
     [
         ("liam andersen meds?", "since 2026-11-17 (its 7 days ended on 2026-11-23; still listed as active)."),
-        ("moreaus wife swears the sinemet is 4x a day. what do u have", "You wrote another frequency than the record"),
+        ("moreaus wife swears the sinemet is 4x a day. what do u have", "You wrote sinemet is 4x a day; the record"),
         ("kowalczyk sat last visit? he's 90 on RA", "You wrote oxygen saturation 90; the chart's latest is Oxygen sat"),
         ("is mr kowalczyk nkda", "No allergies are recorded, and it is not documented that there are none"),
         ("clerking tomasz nowak, summarise his notes + allergies", "No opioids, respiratory depression under morphine"),

@@ -23,13 +23,14 @@ from docgemma.rules.errors import ERROR_TEMPLATES, no_answer
 from docgemma.rules.label_answer import label_facts
 from docgemma.rules.layout import Answer, Fact, number, of_chart, sentences, unique
 from docgemma.rules.lead import SHOWN_BELOW, Checks, conclusion
+from docgemma.rules.medicines_told import medicine_lines
 from docgemma.rules.order_check import NO_RULES, OF_CLASS, Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.plan import unlabelled
 from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusals
 from docgemma.rules.trial_fit import spoken_to
-from docgemma.rules.typed import frequency_lines, typed_lines
+from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
@@ -113,7 +114,7 @@ def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Chec
     request, patient, died = known.request(state), chart["patient"], chart["deceased"]
     born = patient["birth_date"]
     years = f" ({age(born, date.today())} years)" if len(born) == 10 and not died else ""
-    lines = [*typed_lines(request, chart, date.today()), *frequency_lines(request, chart, drugs)]
+    lines = [*typed_lines(request, chart, date.today()), *medicine_lines(request, chart, drugs)]
     lines += per_kg_lines(request["said"], chart, [drug.get("generic", drug["name"]) for drug in request["drugs"]])
     lines.append(f"Patient: {patient['label']}{years}, patient ID {patient['id']}.")
     if died:

@@ -5,25 +5,21 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measure_named, measure_said
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.plan import missing
 from docgemma.state import AgentState, Request
 from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers
-from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.frequency import times_per_day
-from docgemma.text.words import clinical, listed, phrases_in, plain
+from docgemma.text.words import listed, phrases_in, plain
 
 ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
 ALSO = "Also written, in no field of the entry: {}."
 FOLLOWS = "After this entry follows: {}."
 YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
-WEEKLY = "A weekly medicine taken daily is an overdose (methotrexate: deaths): find out today how much was taken."
 WEIGHED = (["kg"], ["kgs"], ["kilos"], ["lb"], ["lbs"])
-RARE = 0.2  # times a day, of what is weekly
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
 
@@ -72,23 +68,6 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         elif str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
-
-
-def frequency_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames) -> list[str]:
-    """The one drug that is named, where it is said to be taken more or less often than the record has it."""
-    alone = len(request["drugs"]) == 1 and set(request["asks"]) <= set(TOPICS)
-    weekdays = {day for names in clinical("sig")["weekdays"] for day in names}  # "op on mon" is no weekly dose
-    words = " ".join(word for word in plain(request["said"]).split() if word.strip(EDGES) not in weekdays)
-    said, mine = times_per_day(words) if alone else None, request["drugs"][:1]
-    taken = [line for line in lines_of(dict(chart), "meds") if line.item["active"] and said]
-    taken = [line for line in taken if ingredients(mine[0]["name"], drugs) & ingredients(line.name, drugs)]
-    often = [rate for line in taken if (rate := times_per_day(line.item["dosage"])) is not None]
-    if said is None or not often or len(often) < len(taken) or said in often:
-        return []
-    told = "; ".join(line.short.rstrip(".") for line in taken)
-    if min(often) < RARE and said >= 1:
-        return [f"{YOU_WROTE} daily; the record has: {told}. {WEEKLY}"]
-    return [f"{YOU_WROTE} another frequency than the record has: {told}. {CHECK}"]
 
 
 def denies_allergies(request: Request) -> str:

@@ -14,7 +14,7 @@ from docgemma.state import AgentState, Request
 from docgemma.text.drugs import DOSE_NEXT, WORD
 from docgemma.text.frequency import times_per_day
 from docgemma.text.said import clauses
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 NO_SUCH_DRUG = "not recognised as a drug"
 NOT_CHECKED = "{}, so it was not checked: write its full name"
@@ -66,7 +66,10 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     parts = clauses(request["said"]) if known.charts(state) and not {*WRITES, "change"} & set(request["asks"]) else []
     asked = [(part, kind) for part in parts for kind in said_in(part, "judgements")]
     checked = judged or "gk" in request["asks"]
-    found += [{"ask": f"“{part}”", "reason": JUDGED} for part, kind in asked if kind.get("whole") or not checked]
+    left = [
+        part for part, kind in asked if (kind.get("whole") or not checked) and not names(kind.get("told", []), told)
+    ]
+    found += [{"ask": f"“{part}”", "reason": JUDGED} for part in left]
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
     unknown = [said for said in unknown if f" {plain(said)} " not in f" {told} "]
