@@ -120,6 +120,7 @@ class Agent:
             graph = None if stored.interrupts or stored.values.get("clarification") else self._given_graph
             if (pending := _waiting(stored)[0]) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
+            gone = self._stored(thread).values.get("final_response") if pending and not self.pending(thread) else ""
             turn: dict[str, Any] = {
                 "graph": graph or self._graph(thread), "message": message, "turn_id": uuid.uuid4().hex,
                 "image": None if image is None else keep_image(image, image_folder(self.settings, thread)),
@@ -127,7 +128,8 @@ class Agent:
             }  # fmt: skip
             if patient is not None:
                 turn["active_patient"] = self._known_patient(patient)
-            return self._run(turn, thread, options)
+            done = self._run(turn, thread, options)
+            return {**done, "answer": "{}\n\n{}".format(gone.partition("\n")[0], done["answer"])} if gone else done
 
     def _about_card(
         self, message: str, pending: dict[str, Any], thread: str, options: Options

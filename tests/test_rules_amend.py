@@ -3,7 +3,7 @@
 import pytest
 
 from docgemma.reading.labels import ASKS
-from docgemma.rules.amend import amendment
+from docgemma.rules.amend import NOT_APPROVED, amendment
 from docgemma.rules.follow import carried
 from tests.rules_help import drug, order, person, request
 
@@ -29,7 +29,7 @@ def test_a_cancel_rejects() -> None:
 
 
 def test_a_yes_in_words_shows_the_card_again_unchanged() -> None:
-    assert decided("ok") == {"decision": "amend", "args": {}}
+    assert decided("ok") == {"decision": "amend", "args": {}, "beside": NOT_APPROVED}
 
 
 @pytest.mark.parametrize(

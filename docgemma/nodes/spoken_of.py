@@ -40,6 +40,9 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
         question = f"{people[0].label} is recorded as {sex}, and the message says “{word}”. "
         question += "Is this who is meant? Say yes, or give a name or an ID."
         return _whom(question, people, said) if words else None
+    open_one, somebody = state.get("clarification"), request["patients"] or request["unclear"]
+    if open_one and open_one["kind"] == "patient" and asks & set(WRITES) and clarify.sexes_in(said) and not somebody:
+        return {**open_one, "query": said}  # "1 g for him then": whom the last message meant is still asked
     pointed, named = _points_back(request, state.get("request")), request["patients"] or request["unclear"]
     several = len(people) > 1 and not any(one["said"] for one in request["patients"])  # of the turn before
     sexes = clarify.sexes_in(said)

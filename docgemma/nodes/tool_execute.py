@@ -15,7 +15,7 @@ from docgemma.rules import known
 from docgemma.rules.order_check import Finding, recorded_already, shown
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
-from docgemma.state import RESET, AgentState, Held, ToolResult
+from docgemma.state import RESET, ActivePatient, AgentState, Held, ToolResult
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.writes import write_key
 
@@ -36,10 +36,14 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
         told = known.said_of_one(known.request(state))
-        args, judged, decision, reason = decide_write(tool, card["args"], card["original"], context, beside, told)
+        args, judged, decision, reason, original = decide_write(
+            tool, card["args"], card["original"], context, beside, told
+        )
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
-            return {"held": _held(state, tool, args, card["original"]), "current_tool": None}
+            moved = args.get("patient_id") != card["args"].get("patient_id")  # "sorry, I meant Ewa"
+            held = {"held": _held(state, tool, args, original), "current_tool": None}
+            return held | ({"active_patient": _patient_of(args, context)} if moved else {})
         if decision == "reject":
             text = f"{tool.label}: not recorded. The clinician rejected it."
             rejected = decided(tool, args, {"decision": "rejected", "findings": findings}, text)
@@ -75,7 +79,7 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 def decide_write(
     tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = "", told: str = ""
-) -> tuple[dict[str, Any], list[Finding], str, str]:
+) -> tuple[dict[str, Any], list[Finding], str, str, dict[str, str]]:
     """Ask until a person approves what stands there, rejects it or asks something else first ("hold"); with the reason.
 
     An edit that raises a new finding is shown again, and so is every "amend", a correction in words for instance.
@@ -90,13 +94,13 @@ def decide_write(
         decision = interrupt(dict(pending) | {"beside": beside})
         reason = decision.get("reason", "")
         if decision["decision"] in ("reject", "approve", "hold"):
-            return args, judged, decision["decision"], reason
+            return args, judged, decision["decision"], reason, original
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         told = told if card["args"].get("patient_id") == args.get("patient_id") else ""  # it was of somebody else
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
         judged = judge({**args, "told": told}, context)
-    return args, judged, "approve", reason
+    return args, judged, "approve", reason, original
 
 
 def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
@@ -109,6 +113,11 @@ def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
         return answer_by_code(state, context).text
     chart = chart_of(args, context) if "medication_name" in args else {}
     return "\n".join(above_card(state, request, chart, args) if chart is not None else [])
+
+
+def _patient_of(args: dict[str, Any], context: Context) -> ActivePatient | None:
+    patient = context.store.patient(args["patient_id"])
+    return ActivePatient(id=patient.id, name=patient.name) if patient else None
 
 
 def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:

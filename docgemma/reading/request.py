@@ -68,6 +68,10 @@ def read_request(
     people = _people(marked, drugs, store, reader)
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
         people = _people(Marked(message, reading), drugs, store, reader)[:1]
+    if not people and active:  # "what about the wilson with the warfarin", while another is open
+        people = [
+            link for link in _people(Marked(message, reader.read(message)), drugs, store, reader) if link.candidates
+        ]
     clear = [link for link in people if len(link.candidates) == 1]
     marked = replace(marked, people=[(link.start, link.end) for link in people])
     beside = [*marked.quoted, *marked.people]

@@ -39,7 +39,7 @@ def description(message: str, name: str) -> str:
         told = []  # "not the 1949 one", "the warfarin for wilson"
     if not name and (unsettled(after) or read_births(after)):
         return ""
-    pointed = name or lower[-1:] == ["the"]  # "and the one on sertraline?"
+    pointed = name or "the" in lower  # "and the one on sertraline?"
     clause = next(iter(_clauses(after.lstrip(" ,"))), "").strip() if pointed and found else ""
     one = clause.partition(" not the ")[0]  # "the zoloft one not the heart one"
     clause = one if " one" in one else clause
@@ -48,7 +48,7 @@ def description(message: str, name: str) -> str:
     behind = clause.replace("’", "'").split()
     if aged := _aged(behind):
         return " ".join([*told, *behind[:aged]]).strip(EDGES)
-    said = clause.startswith(("the ", "(")) or (not name and _describes(clause))
+    said = clause.startswith(("the ", "(", "with the ")) or (not name and _describes(clause))
     return " ".join([*told, *(behind if said else [])]).strip(EDGES)
 
 

@@ -236,6 +236,9 @@ def corrected(request: Request, last: Request) -> Request:
 def _reworded(text: str, said: str) -> str:
     """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
     edges, parts = ",.;:!?", text.split(" ")
+    quoted = said.translate(dict.fromkeys(map(ord, "'“”‘’"), '"')).split('"')
+    if len(quoted) > 4 and quoted[1] and text.count(quoted[1]) == 1:  # "change 'this week' to 'until afebrile'"
+        return text.replace(quoted[1], quoted[3])
     for side, other in (SIDES, SIDES[::-1]):
         wrong = [at for at, part in enumerate(parts) if part.strip(edges).casefold() in (other, other[0])]
         if side in plain(said).split() and other not in plain(said).split() and len(wrong) == 1:
@@ -269,7 +272,8 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
     new = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
-    return cast(OrderRef, {**order, **({"route": "", "notes": ""} if new else {}), **changes})
+    often = {"frequency": ""} if "dose" in changes else {}
+    return cast(OrderRef, {**order, **({"route": "", "notes": "", **often} if new else {}), **changes})
 
 
 def _of_same_unit(number: str, dose: str) -> bool:
