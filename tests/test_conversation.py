@@ -257,11 +257,7 @@ def test_what_else_can_be_given_is_told_of_the_drug_asked_about_before(offline_a
         ("haddad clopidogrel with omeprazole ok?", "any rct", "Clopidogrel with or without Omeprazole"),
         # another of those who share the name
         ("bp james wilson 2001-12-05", "and the one on sertraline?", "born 1985-07-30"),
-        (
-            "a1c of the Wilson with coeliac",
-            "sorry meant the namesake with the heart failure, what diuretic",
-            "furosemide",
-        ),
+        ("a1c of the Wilson with coeliac", "sorry, the namesake with the heart failure, what diuretic", "furosemide"),
         # one patient is spoken of: the first one is a drug
         ("kavita deshmukh's meds", "stick with the first one. still on it?", "Patient: Kavita Deshmukh"),
     ],
@@ -275,22 +271,22 @@ def test_a_message_goes_on_with_the_one_before(offline_agent, first, then, told)
     ("messages", "card", "told"),
     [
         # another drug takes the place of the one that waits; the same order said again is the same entry
-        (["haddad add omeprazole 20 od", "no, plavix. change that to famotidine 20 od", "APPROVE"], {}, "Prescribed famo"),
+        (["haddad add omeprazole 20 od", "change that to famotidine 20 od", "APPROVE"], {}, "Prescribed famo"),
         (["amox 500 tds 5 days for tanaka", "500 mg tds for 7 days", "APPROVE"], {}, "Prescribed amoxicillin"),
         # a rejection within a longer message, and a question that rejects nothing
-        (["thornton amiodarone 200 od", "no, reject that. what would it do to his digoxin"], {}, "The clinician rejected it."),
+        (["thornton amiodarone 200 od", "no, reject that. what of his digoxin"], {}, "The clinician rejected it."),
         (["kamau simvastatin 20 nocte", "is anything pending?"], {"medication_name": "simvastatin"}, "waits"),
         # whom it is for after a correction is whom the next message means
         (["apixaban 5 bd for shevchenko", "sorry I meant wisniewska", "whats her hb"], {"dosage": "5 mg"}, "12.9 g/dL"),
         # a rejected order lends another one no frequency, and a correction is shown as it was written
-        (["goldstein ramipril 2.5 nocte", "leave it", "amlodipine 5 instead"], {}, "I need more information: frequency"),
+        (["goldstein ramipril 2.5 nocte", "leave it", "amlodipine 5 instead"], {}, "information: frequency"),
         (["cefalexin 500 tds for raghunathan", "bd not tds", "her hb?"], {"frequency": "twice daily"}, "(written: bd)"),
         # words approve nothing, and say so
         (["goldstein ramipril 2.5 od", "yes approve it"], {"dosage": "2.5 mg"}, "Not approved: words approve nothing."),
         # a note's words
-        (["kim note: mtx held this week", "change 'this week' to 'till friday'"], {"note_text": "mtx held till friday"}, "waits"),
+        (["grace kim note: mtx held this week", "change 'this week' to 'now'"], {"note_text": "mtx held now"}, "waits"),
         # somebody who is described while another is open
-        (["mahmood anc", "what about the wilson with the warfarin, naproxen 500 bd ok?"], {}, "naproxen for James Wilson"),
+        (["mahmood anc", "what about the wilson with the warfarin, naproxen ok?"], {}, "naproxen for James Wil"),
         (["wilson k?", "1 g paracetamol qds for him then"], {}, "Which one did you mean?"),
     ],
 )  # fmt: skip

@@ -46,7 +46,7 @@ from docgemma.text.words import names
         ("schafer na+ pls and when was it done", "older adults: hyponatremia"),
         ("robert thornton u&es", "digoxin (latest eGFR 50 (2026-11-10)): renally cleared"),
         # a list that is pasted is held against the record
-        ("schäfer's list from the home: mirtazapine 15 mg on, lorazepam 1 mg on, zopiclone 7.5 prn. differences to ours?",
+        ("schäfer's list from home: mirtazapine 15 mg on, lorazepam 1 mg on, zopiclone 7.5 prn. differences to ours?",
          "You wrote lorazepam 1 mg on; the record has: lorazepam 0.5 mg once daily at bedtime"),
         ("schäfer's list from the home: mirtazapine 15 mg on, lorazepam 1 mg on. what is missing?",
          "Recorded, and not in your list: alendronate 70 mg once weekly"),
