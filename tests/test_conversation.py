@@ -4,6 +4,7 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.errors import UsageError
+from docgemma.rules.follow import _reworded
 from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import LOOP, intent, rich
 
@@ -283,8 +284,9 @@ def test_a_message_goes_on_with_the_one_before(offline_agent, first, then, told)
         (["cefalexin 500 tds for raghunathan", "bd not tds", "her hb?"], {"frequency": "twice daily"}, "(written: bd)"),
         # words approve nothing, and say so
         (["goldstein ramipril 2.5 od", "yes approve it"], {"dosage": "2.5 mg"}, "Not approved: words approve nothing."),
-        # a note's words
-        (["grace kim note: mtx held this week", "change 'this week' to 'now'"], {"note_text": "mtx held now"}, "waits"),
+        (["james wilson 1985 meds", "start ibuprofen 400 mg tds for the old one"], {"dosage": "400 mg"}, "1949-02-11"),
+        # an order for another patient too
+        (["trimethoprim 200 mg bd d'angelo", "APPROVE", "same for amara diallo"], {"dosage": "200 mg"}, "Amara Diallo"),
         # somebody who is described while another is open
         (["mahmood anc", "what about the wilson with the warfarin, naproxen ok?"], {}, "naproxen for James Wil"),
         (["wilson k?", "1 g paracetamol qds for him then"], {}, "Which one did you mean?"),
@@ -299,3 +301,8 @@ def test_a_conversation_with_a_card_goes_on(offline_agent, messages, card, told)
     waits = (done["pending_write"] or {}).get("args", {})
     assert card.items() <= waits.items() and bool(waits) == bool(card)
     assert told in str([done["answer"], done["pending_write"]])
+
+
+@pytest.mark.parametrize("said", ["change 'this week' to 'until friday'", 'no: "this week" should be "until friday"'])
+def test_words_of_a_waiting_note_are_replaced_by_others_in_quotes(said) -> None:
+    assert _reworded("mtx held this week, URTI", said) == "mtx held until friday, URTI"

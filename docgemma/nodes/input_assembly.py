@@ -255,7 +255,7 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         people = find_people(name or asked, context.store) if (said or passing) and (name or asked) else []
         charts = _charts([person.id for person in people], context) if 1 < len(people) <= MAX_CHARTS else {}
         ordered = any(plain(order["said"]) in plain(said) for order in request["orders"])  # describes nobody
-        who = None if ordered else described.described(said, charts, context.drugs, bool(name))
+        who = None if ordered else described.described(said, charts, context.drugs, bool(name or writes))
         taken = {one: {**chart, "allergies": []} for one, chart in charts.items()}  # "his codeine" is no allergy
         who = who or (described.described(passing, taken, context.drugs) if passing else None)
         one = next((person for person in people if person.id == who), None)

@@ -27,6 +27,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     asks = set(request["asks"])
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
+    if last and somebody and _ordered_alike(request, last):
+        return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"], owners={})
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)
@@ -97,6 +99,13 @@ def _as_orders(request: Request) -> list[OrderRef]:
     return orders
 
 
+def _ordered_alike(request: Request, last: Request) -> bool:
+    """Whether the order before is given to another patient too: "same for garcia", "and for ms benali as well"."""
+    also = names(listed("request_words", "also"), request["said"]) and len(request["said"].split()) <= BRIEF + 1
+    own = any(request[key] for key in ("drugs", "orders", "measures", "allergies", "notes", "details"))
+    return bool(also and not own and last["orders"]) and last["meant"] == "ordered" and "rx" in last["asks"]
+
+
 def _of_somebody_else(request: Request, last: Request) -> bool:
     """Whether a detail is another patient's: "2 units for abc-123" gives the drug of the message before no dose."""
     if names(listed("request_words", "wrong_person"), request["said"]):  # "wrong pt. its tanaka, and tongue swelling"
@@ -133,8 +142,10 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
     elif ("lit" in asks or said_in(said, "literature")) and bare and not somebody and len(request["telling"]) < 2:
-        query = [last["query"], request["query"] or said]  # "the iq study?"
-        new |= {"drugs": last["drugs"] or ordered(last), "query": " ".join(filter(None, query))}
+        drugs = last["drugs"] or ordered(last)
+        own = request["query"] or " ".join(request["telling"])  # "the iq study?"
+        query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
+        new |= {"drugs": drugs, "query": query}
     elif (dosed or asks & {"may", "ddi", "safe"}) and bare and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
     elif asks & {"change", "rx"} and _of_dose(request) and bare and not somebody:
