@@ -1,14 +1,14 @@
 """The orders, allergies and notes of a message, each with its own details, and whose each one is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import cast
 
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.reader import Reading, Span
-from docgemma.reading.terms import said_in
+from docgemma.reading.reader import Reading, Span, unmarked
+from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
@@ -16,7 +16,7 @@ from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
-from docgemma.text.said import bracketed, closed, is_mechanism
+from docgemma.text.said import CLAUSE_ENDS, bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
@@ -65,7 +65,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     """Each ordered drug with its own dose, route, frequency and instructions.
 
     A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
-    A frequency or instruction that was said once holds for all.
+    A frequency or instruction that was said once, and not between two drugs, holds for all.
     """
     parts = _details(marked)
     ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
@@ -81,6 +81,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
     for field, spans in parts.items() if names else ():
         once = field in ("frequency", "notes") and len(spans) == 1
+        once = once and not names[0].start < spans[0].start < names[-1].start
         for span in spans:
             behind = [at for at, name in enumerate(names) if name.start > span.start]
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
@@ -132,6 +133,11 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     apart = [place for place in apart if not any(place[0] == whole.start for whole in months)]
     held = masked(message, [(span.start, span.end) for span in found["frequency"]])
     found["dose"] = [span for span in found["dose"] if held[span.start : span.end].strip()]  # "6 monthly" is no dose
+    whole = [_whole_dose(message, span) for span in found["dose"]]
+    found["dose"] = [span for span in whole if not _within(span, whole)]
+    values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
+    for field in ("route", "notes"):  # "10 U", "weight 70"
+        found[field] = [span for span in found[field] if not _within(span, whole) and span not in values]
     message = masked(message, apart)
     often = _pieces(message, found["frequency"])
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
@@ -146,6 +152,26 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _whole_dose(message: str, dose: Span) -> Span:
+    """A dose with the lower one of a range, "30 to 60 mg", and with the unit behind a bare number, "10 U"."""
+    before, unit = message[: dose.start].split(), "".join(message[dose.end :].split()[:1]).strip(EDGES)
+    start, end, (low, to) = dose.start, dose.end, ["", "", *before][-2:]
+    ends = [item.value for item in quantities(f"{low} ; {dose.text.split()[0]}")]
+    changed = listed("request_words", "altering", "changing") | listed("sig", "from_to")
+    ranged = to.casefold() in listed("sig", "ranging") and low.replace(".", "", 1).isdecimal() and ends == sorted(ends)
+    if ranged and not changed & {*plain(" ".join(before)).split()}:
+        start = message.rindex(low, 0, start)
+    units = {item.unit for item in quantities(f"{dose.text} {unit}")} - {*TIMES}
+    if dose.text.isdecimal() and units and unit.casefold() not in clinical("request_words")["no_dose"]:
+        end = message.index(unit, end) + len(unit)
+    return Span(message[start:end], start, end, dose.score)
+
+
+def _within(span: Span, others: Iterable[Span]) -> bool:
+    """Whether another one of these spans holds this one."""
+    return any(one.start <= span.start and span.end <= one.end and one != span for one in others)
 
 
 def _behind_dose(often: Span, doses: Sequence[Span]) -> Span:
@@ -169,7 +195,7 @@ def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
     pieces, empty = [], listed("request_words", "commands") | listed("request_words", "linking")
     for span in spans:
         for part in message[span.start : span.end].split("\n"):
-            text = part.strip(EDGES)
+            text = unmarked(part, EDGES)
             # "bd once INR <2"
             while text and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
                 text = text[: -len(text.split()[-1])].rstrip(EDGES)
@@ -196,25 +222,37 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
     strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
     told |= {"dose": told["dose"] or strength}
-    # one entry holds one dose: a course of two stands as it was written
-    if course := _two_doses(masked(message, people)[name.end :]):
-        told |= {"dose": course, "frequency": AS_WRITTEN, "notes": ""}
-    return cast(OrderRef, told)
+    starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
+    courses = [_two_doses(masked(message, people)[start:]) for start in starts]
+    return cast(OrderRef, told | next(filter(None, courses), {}))
 
 
-def _two_doses(text: str) -> str:
-    """A course of one dose and then another, as written, "200 mg stat then 100 mg daily"; "" where it is one dose."""
-    clause = text.split(",")[0].split(". ")[0].split("\n")[0]
+def _two_doses(text: str) -> dict[str, str]:
+    """A course of one dose and then another, "200 mg stat then 100 mg daily": one entry holds one dose, so it stands as
+    it was written, a long one in the notes too; {} where it is one dose."""
+    clause = text.replace(", then ", " then ").split(",")[0].split(". ")[0].split("\n")[0]
     first, then, second = clause.partition(" then ")
     dose, behind = [*second.split()[:2], "", ""][:2]
     unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
-    often = behind[:1] == "x" or times_per_day(behind) is not None
+    often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
     course = then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often)
-    words = clause.strip(EDGES).split() if course else []
+    words = unmarked(clause, EDGES).split() if course else []
     while words and words[-1] in listed("request_words", "linking"):
         words.pop()
-    told = " ".join(words)
-    return told if len(told) <= COURSE else ""
+    told, notes = " ".join(words), ""
+    if len(told) > COURSE:
+        told, _, later = told.partition(" then ")
+        notes = f"then {later}"
+    fits = words and len(told) <= COURSE and len(notes) <= LONGEST
+    return {"dose": _pointed(told), "frequency": AS_WRITTEN, "notes": _pointed(notes)} if fits else {}
+
+
+def _pointed(text: str) -> str:
+    """With a zero before each leading point: ".5 mg" is 0.5 mg, and read as 5."""
+    marks = zip(f" {text}", text, f"{text} "[1:], strict=False)
+    return "".join(
+        "0." if (mark, left.isalnum(), right.isdigit()) == (".", False, True) else mark for left, mark, right in marks
+    )
 
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
@@ -222,7 +260,7 @@ def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
     dose = mine["dose"][0].text if mine["dose"] else ""
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
-    return {"dose": dose, **told, "frequency": _frequency(message, mine["frequency"])}
+    return {"dose": _pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -249,8 +287,25 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
         causes |= follows and behind > 0
         owner = behind if follows else min(behind, len(keys) - 1) if leading else max(behind - 1, 0)
         found[keys[owner]][1].append(text)
-    told = [found[key] for key in dict.fromkeys(keys) if found[key][1] or not causes]
-    return [{"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of)} for said, of in told]
+    clauses = _allergy_clauses(marked.message, marks)
+    own = {key: {at for one, places in zip(keys, clauses, strict=True) if one == key for at in places} for key in keys}
+    told = [(key, *found[key]) for key in own if found[key][1] or not causes]
+    return [
+        {"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of, own[key])}
+        for key, said, of in told
+    ]
+
+
+def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:
+    """The clause of each allergy: what stands behind the last mark or "and" before it; "a and b" is one of both."""
+    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n" * len(" and "))
+    edges = [ended.rfind("\n", one.end, after.start) + 1 or after.start for one, after in pairwise(marks)]
+    clauses = [range(*ends) for ends in pairwise([0, *edges, len(message)])]
+    for at in reversed(range(len(edges))):
+        between = {*plain(message[marks[at].end : marks[at + 1].start]).split()}
+        if between and not between - listed("request_words", "joining"):
+            clauses[at] = range(clauses[at].start, clauses[at + 1].stop)
+    return clauses
 
 
 def _reactions(marked: Marked) -> list[tuple[int, str]]:
@@ -258,6 +313,8 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
     message, wide = marked.message, list[tuple[int, int]]()
     rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
     marks = marked.spans("alg.react") or _places(marked, listed("entries", "reactions"))
+    inside = [(one.start, one.end) for one in marked.spans("alg.subst") if _within(one, marks)]
+    marks = _pieces(masked(message, inside), marks) if inside else marks  # "rash, shellfish vomiting"
     for span in marks:
         start, end = widened(rest, (span.start, span.end), behind=True)
         if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
@@ -268,22 +325,29 @@ def _reactions(marked: Marked) -> list[tuple[int, str]]:
     return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
 
 
-def _severity(marked: Marked, reactions: Sequence[str]) -> str:
-    spans = marked.reading.spans.get("severity", [])
+def _severity(marked: Marked, reactions: Sequence[str], own: Collection[int]) -> str:
+    """How severe an allergy is, by its own clauses: their places in the message."""
+    spans = [span for span in marked.reading.spans.get("severity", []) if span.start in own]
     told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
-    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(marked.message)
+    rest = "".join(char for at, char in enumerate(marked.message) if at in own)
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(rest)
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
 
 
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     parts = {} if marked.spans("rx.drug") else _details(marked)
-    doses = [span.text for span in parts.get("dose", [])]
+    doses = [_pointed(span.text) for span in parts.get("dose", [])]
     bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
     found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
+    if doses and not marked.spans("drug"):
+        found |= _two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in _reactions(marked)]
-        found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}
+        found |= {
+            "reaction": ", ".join(reactions),
+            "severity": _severity(marked, reactions, range(len(marked.message))),
+        }
     return {name: value for name, value in found.items() if value}
 
 
