@@ -15,7 +15,6 @@ from docgemma.rules.typed import typed_lines, typed_values
         ("prescribe lorazepam .5 mg nocte for Rebecca Goldstein", {"dosage": "0.5 mg"}),
         ("order levothyroxine .075 mg om for Maria Garcia", {"dosage": "0.075 mg"}),
         # a range, and none
-        ("order oxycodone 5 to 10 mg q4h prn for Lindqvist", {"dosage": "5 to 10 mg"}),
         ("order tramadol 50 to 100 mg qds prn for Lindqvist", {"dosage": "50 to 100 mg"}),
         ("order tramadol 50-100 mg qds prn for Lindqvist", {"dosage": "50-100 mg"}),
         # a course of two doses, whole
@@ -23,14 +22,15 @@ from docgemma.rules.typed import typed_lines, typed_values
          {"dosage": "200 on day one then 100 for 6 days", "frequency": "as written in the dose"}),
         ("order prednisolone for John Smith: 30 mg om for 7 days, then 15 mg om for 7 days",
          {"dosage": "30 mg om for 7 days then 15 mg om for 7 days"}),
-        ("order prednisolone 30 mg daily for 7 days then 20 mg daily for 7 days then 10 mg daily for 7 days, John Smith",
-         {"dosage": "30 mg daily for 7 days", "notes": "then 20 mg daily for 7 days then 10 mg daily for 7 days"}),
+        ("John Smith, order prednisolone 30 mg daily for 7 days then 20 mg daily for 7 days then 10 mg daily",
+         {"dosage": "30 mg daily for 7 days", "notes": "then 20 mg daily for 7 days then 10 mg daily"}),
         # a unit of one letter
         ("heparin 5000 u sc bd for John Smith", {"dosage": "5000 u", "notes": "subcutaneously"}),
         # values and doses are no instructions
-        ("John Smith dalteparin 100 units/kg sc bd, pls order, weight 84", 
+        ("John Smith dalteparin 100 units/kg sc od, order pls, wt 84", 
          {"notes": "subcutaneously; 100 units/kg at 91 kg (2026-10-12)"}),
-        ("Patricia Lindqvist - risedronate 35 mg po weekly, alendronate 70 weekly - prescribe both", {"notes": "by mouth"}),
+        ("Patricia Lindqvist - methotrexate 15 mg po weekly, folic acid 5 weekly - prescribe both",
+         {"notes": "by mouth"}),
     ],
 )  # fmt: skip
 def test_a_card_holds_the_dose_as_it_was_written(offline_agent, said, card):
@@ -55,7 +55,10 @@ def test_a_correction_holds_the_dose_as_it_was_written(offline_agent, correction
 @pytest.mark.parametrize(
     ("said", "second"),
     [
-        ("add allergies for Dorothy Okafor: ibuprofen - angioedema, severe; and latex - itching", {"reaction": "itching"}),
+        (
+            "add allergies for Dorothy Okafor: ibuprofen - angioedema, severe; and latex - itching",
+            {"reaction": "itching"},
+        ),
         ("allergies for Dorothy Okafor: peanut (hives, mild), kiwi (vomiting). add", {"reaction": "vomiting"}),
         ("add allergy for Dorothy Okafor: egg hives mild, severe latex anaphylaxis", {"severity": "severe"}),
         ("add allergy for Dorothy Okafor: egg rash mild, shellfish vomiting", {"reaction": "vomiting"}),
