@@ -27,6 +27,7 @@ from docgemma.rules.typed import typed_lines, typed_values
         # a unit of one letter
         ("heparin 5000 u sc bd for John Smith", {"dosage": "5000 u", "notes": "subcutaneously"}),
         # values and doses are no instructions
+        ("order salbutamol 100 mcg 1 to 2 puffs qds prn for John Smith", {"dosage": "100 mcg 1 to 2 puffs"}),
         ("John Smith dalteparin 100 units/kg sc od, order pls, wt 84", 
          {"notes": "subcutaneously; 100 units/kg at 91 kg (2026-10-12)"}),
         ("Patricia Lindqvist - methotrexate 15 mg po weekly, folic acid 5 weekly - prescribe both",

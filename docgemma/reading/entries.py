@@ -111,6 +111,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
     often = pieces_of(message, found["frequency"])
+    often = [span for span in often if not (span.text.isdecimal() and within(span, whole))]  # "1 to 2 puffs qds"
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
     at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
     message = masked(message, [(span.start, span.end) for span in known])
