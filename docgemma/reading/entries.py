@@ -1,14 +1,16 @@
-"""The orders, allergies and notes of a message, each with its own details, and whose each one is."""
+"""The orders and notes of a message, each with its own details."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import cast
 
+from docgemma.reading.allergies import reactions_of, severity_of
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.reader import Reading, Span
-from docgemma.reading.terms import said_in
+from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
+from docgemma.reading.reader import Span, unmarked
+from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
@@ -16,7 +18,6 @@ from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
-from docgemma.text.said import bracketed, closed, is_mechanism
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
@@ -24,51 +25,19 @@ AS_WRITTEN = "as written in the dose"
 COURSE = 60  # characters of a dose on a card
 TIMES = ("", "hour", "month")  # units of no dose
 LONG_PAST = 365  # days; no order begins so long ago
-EDGES = " ,;:.-/"
 LONGEST = 100  # characters of an order's instructions
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
-
-
-@dataclass(frozen=True)
-class Marked:
-    """A message and what the reader marked in it. `quoted`: the text of a note, in which nothing else is looked for.
-    `people`: where patients are named."""
-
-    message: str
-    reading: Reading
-    quoted: Sequence[tuple[int, int]] = ()
-    people: Sequence[tuple[int, int]] = ()
-
-    def spans(self, *channels: str) -> list[Span]:
-        """Spans of these channels outside of quoted text, in order of appearance."""
-        spans = [span for channel in channels for span in self.reading.spans.get(channel, [])]
-        free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
-        if "rx.dose" in channels:
-            others = tuple(clinical("request_words")["no_dose"])
-            # "5 mg/kg" is a dose
-            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
-        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug
-            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures")]
-        return sorted(free, key=lambda span: span.start)
-
-    def places(self, *channels: str) -> list[tuple[int, int]]:
-        return [(span.start, span.end) for span in self.spans(*channels)]
-
-    def best(self, channel: str) -> str:
-        """The surest span of a channel, quoted or not; "" where there is none."""
-        spans = self.reading.spans.get(channel, [])
-        return max(spans, key=lambda span: span.score).text if spans else ""
 
 
 def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     """Each ordered drug with its own dose, route, frequency and instructions.
 
     A detail belongs to the drug before it; where the first dose stands before the first drug, to the drug behind it.
-    A frequency or instruction that was said once holds for all.
+    A frequency or instruction that was said once, and not between two drugs, holds for all.
     """
     parts = _details(marked)
-    ordered = _pieces(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
+    ordered = pieces_of(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
     called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
     names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
@@ -81,6 +50,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
     for field, spans in parts.items() if names else ():
         once = field in ("frequency", "notes") and len(spans) == 1
+        once = once and not names[0].start < spans[0].start < names[-1].start
         for span in spans:
             behind = [at for at, name in enumerate(names) if name.start > span.start]
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
@@ -108,9 +78,9 @@ def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
 
 def _ordered_by(marked: Marked) -> list[tuple[int, int]]:
     """Where it stands that an order was given by mouth and read back, and by whom: "TORB", "dr patel"."""
-    told = [(span.start, span.end) for span in _places(marked, listed("request_words", "read_back"))]
+    told = [(span.start, span.end) for span in found_at(marked, listed("request_words", "read_back"))]
     held = masked(marked.message, [*marked.people, *marked.places("rx.drug", "drug", "name", "id")])
-    for title in _places(marked, listed("request_words", "prescribers")):
+    for title in found_at(marked, listed("request_words", "prescribers")):
         name = (held[title.end :].lstrip(". ").split("\n")[0].split() or [""])[0].rstrip(EDGES)
         if held[title.start : title.end] == title.text and name.isalpha():
             told.append((title.start, marked.message.index(name, title.end) + len(name)))
@@ -123,29 +93,52 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     given = _ordered_by(marked) if marked.spans("rx.drug") else []
     message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
-    found = {field: _pieces(message, marked.spans(channel)) for field, channel in DETAILS.items()}
+    found = {field: pieces_of(message, marked.spans(channel)) for field, channel in DETAILS.items()}
     every = [phrase for phrase in listed("sig", "intervals") if phrase.endswith(" monthly")]  # "6 monthly" is no course
-    months = _places(marked, every) if found["frequency"] else []
+    months = found_at(marked, every) if found["frequency"] else []
     often = [_behind_dose(span, found["dose"]) for span in found["frequency"]]
     often = [span for span in often if not any(span.end == whole.end for whole in months)]
     found["frequency"] = sorted([*often, *months], key=lambda span: span.start)
     apart = [place for place in apart if not any(place[0] == whole.start for whole in months)]
     held = masked(message, [(span.start, span.end) for span in found["frequency"]])
     found["dose"] = [span for span in found["dose"] if held[span.start : span.end].strip()]  # "6 monthly" is no dose
+    begins = {span.end + 1 for span in marked.spans("rx.drug")}  # "folic acid 5 weekly"
+    numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
+    whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
+    found["dose"] = [span for span in whole if not within(span, whole)]
+    values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
+    for field in ("route", "notes"):  # "10 U", "weight 70"
+        found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
-    often = _pieces(message, found["frequency"])
+    often = pieces_of(message, found["frequency"])
+    often = [span for span in often if not (span.text.isdecimal() and within(span, whole))]  # "1 to 2 puffs qds"
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
     at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
     message = masked(message, [(span.start, span.end) for span in known])
-    found["dose"] = [(_pieces(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
-    notes = [*_pieces(message, found["notes"]), *(span for span in often if span not in known), *at_once]
+    found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
+    notes = [*pieces_of(message, found["notes"]), *(span for span in often if span not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
-    notes += _pieces(free, _places(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else [])
+    notes += pieces_of(free, found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else [])
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _whole_dose(message: str, dose: Span) -> Span:
+    """A dose with the lower one of a range, "30 to 60 mg", and with the unit behind a bare number, "10 U"."""
+    before, unit = message[: dose.start].split(), "".join(message[dose.end :].split()[:1]).strip(EDGES)
+    start, end, (low, to) = dose.start, dose.end, ["", "", *before][-2:]
+    ends = [item.value for item in quantities(f"{low} ; {dose.text.split()[0]}")]
+    changed = listed("request_words", "altering", "changing") | listed("sig", "from_to")
+    ranged = to.casefold() in listed("sig", "ranging") and low.replace(".", "", 1).isdecimal() and ends == sorted(ends)
+    if ranged and not changed & {*plain(" ".join(before)).split()}:
+        start = message.rindex(low, 0, start)
+    units = {item.unit for item in quantities(f"{dose.text} {unit}")} - {*TIMES}
+    if dose.text.isdecimal() and units and unit.casefold() not in clinical("request_words")["no_dose"]:
+        end = message.index(unit, end) + len(unit)
+    return Span(message[start:end], start, end, dose.score)
 
 
 def _behind_dose(often: Span, doses: Sequence[Span]) -> Span:
@@ -155,28 +148,6 @@ def _behind_dose(often: Span, doses: Sequence[Span]) -> Span:
         if rest and times_per_day(rest) == times_per_day(often.text):
             return Span(rest, often.end - len(rest), often.end, often.score)
     return often
-
-
-def _places(marked: Marked, phrases: Iterable[str]) -> list[Span]:
-    """Where phrases stand as whole words outside of quoted text, each once."""
-    told = "".join(char if char.isalnum() else " " for char in f" {masked(marked.message, marked.quoted).casefold()} ")
-    found = ((told.find(f" {phrase} "), len(phrase)) for phrase in phrases)
-    return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at >= 0]
-
-
-def _pieces(message: str, spans: Sequence[Span]) -> list[Span]:
-    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
-    pieces, empty = [], listed("request_words", "commands") | listed("request_words", "linking")
-    for span in spans:
-        for part in message[span.start : span.end].split("\n"):
-            text = part.strip(EDGES)
-            # "bd once INR <2"
-            while text and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
-                text = text[: -len(text.split()[-1])].rstrip(EDGES)
-            if set(plain(text).split()) - listed("request_words", "linking"):
-                start = message.index(text, span.start)
-                pieces.append(Span(text, start, start + len(text), span.score))
-    return pieces
 
 
 def _birth_dates(message: str) -> list[tuple[int, int]]:
@@ -196,25 +167,37 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
     strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
     told |= {"dose": told["dose"] or strength}
-    # one entry holds one dose: a course of two stands as it was written
-    if course := _two_doses(masked(message, people)[name.end :]):
-        told |= {"dose": course, "frequency": AS_WRITTEN, "notes": ""}
-    return cast(OrderRef, told)
+    starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
+    courses = [_two_doses(masked(message, people)[start:]) for start in starts]
+    return cast(OrderRef, told | next(filter(None, courses), {}))
 
 
-def _two_doses(text: str) -> str:
-    """A course of one dose and then another, as written, "200 mg stat then 100 mg daily"; "" where it is one dose."""
-    clause = text.split(",")[0].split(". ")[0].split("\n")[0]
+def _two_doses(text: str) -> dict[str, str]:
+    """A course of one dose and then another, "200 mg stat then 100 mg daily": one entry holds one dose, so it stands as
+    it was written, a long one in the notes too; {} where it is one dose."""
+    clause = text.replace(", then ", " then ").split(",")[0].split(". ")[0].split("\n")[0]
     first, then, second = clause.partition(" then ")
     dose, behind = [*second.split()[:2], "", ""][:2]
     unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
-    often = behind[:1] == "x" or times_per_day(behind) is not None
+    often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
     course = then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often)
-    words = clause.strip(EDGES).split() if course else []
+    words = unmarked(clause, EDGES).split() if course else []
     while words and words[-1] in listed("request_words", "linking"):
         words.pop()
-    told = " ".join(words)
-    return told if len(told) <= COURSE else ""
+    told, notes = " ".join(words), ""
+    if len(told) > COURSE:
+        told, _, later = told.partition(" then ")
+        notes = f"then {later}"
+    fits = words and len(told) <= COURSE and len(notes) <= LONGEST
+    return {"dose": _pointed(told), "frequency": AS_WRITTEN, "notes": _pointed(notes)} if fits else {}
+
+
+def _pointed(text: str) -> str:
+    """With a zero before each leading point: ".5 mg" is 0.5 mg, and read as 5."""
+    marks = zip(f" {text}", text, f"{text} "[1:], strict=False)
+    return "".join(
+        "0." if (mark, left.isalnum(), right.isdigit()) == (".", False, True) else mark for left, mark, right in marks
+    )
 
 
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
@@ -222,7 +205,7 @@ def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
     dose = mine["dose"][0].text if mine["dose"] else ""
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
-    return {"dose": dose, **told, "frequency": _frequency(message, mine["frequency"])}
+    return {"dose": _pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -235,55 +218,20 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
     return ", ".join(told)
 
 
-def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
-    """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
-    reactions, marks = _reactions(marked), marked.spans("alg.subst")
-    keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
-    found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
-    leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
-    causes = False
-    for place, text in reactions if marks else []:
-        behind = sum(span.start < place for span in marks)  # the first mark behind it
-        between = marked.message[place + len(text) : marks[behind].start] if behind < len(marks) else ""
-        follows = plain(between) in listed("entries", "causing")  # "warfarin clinic: rash w clarithromycin"
-        causes |= follows and behind > 0
-        owner = behind if follows else min(behind, len(keys) - 1) if leading else max(behind - 1, 0)
-        found[keys[owner]][1].append(text)
-    told = [found[key] for key in dict.fromkeys(keys) if found[key][1] or not causes]
-    return [{"substance": said, "reaction": ", ".join(of), "severity": _severity(marked, of)} for said, of in told]
-
-
-def _reactions(marked: Marked) -> list[tuple[int, str]]:
-    """Each reaction once, with what completes it: "broke out in hives", "throat swelling 2019 per husband"."""
-    message, wide = marked.message, list[tuple[int, int]]()
-    rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
-    marks = marked.spans("alg.react") or _places(marked, listed("entries", "reactions"))
-    for span in marks:
-        start, end = widened(rest, (span.start, span.end), behind=True)
-        if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
-            start = wide.pop()[0]
-        wide.append((start, end))
-    pieces = [(start, message[start:end].strip(f"{EDGES}+&")) for start, end in wide]
-    told = [(start, text) for start, text in pieces if not is_mechanism(text)]
-    return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
-
-
-def _severity(marked: Marked, reactions: Sequence[str]) -> str:
-    spans = marked.reading.spans.get("severity", [])
-    told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
-    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(marked.message)
-    return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")
-
-
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     parts = {} if marked.spans("rx.drug") else _details(marked)
-    doses = [span.text for span in parts.get("dose", [])]
+    doses = [_pointed(span.text) for span in parts.get("dose", [])]
     bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
     found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
+    if doses and not marked.spans("drug"):
+        found |= _two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
-        reactions = [text for _, text in _reactions(marked)]
-        found |= {"reaction": ", ".join(reactions), "severity": _severity(marked, reactions)}
+        reactions = [text for _, text in reactions_of(marked)]
+        found |= {
+            "reaction": ", ".join(reactions),
+            "severity": severity_of(marked, reactions, range(len(marked.message))),
+        }
     return {name: value for name, value in found.items() if value}
 
 

@@ -115,8 +115,8 @@ def _whole_words(text: str, places: Sequence[tuple[int, int]]) -> Words:
 def _joined(text: str, at: int) -> bool:
     """Whether no word ends at this place, with no blank there."""
     earlier, before, after, following = [*f" {text} "[at - 1 : at + 3]]
-    if "." in (before, after):  # "2.5"
-        return (earlier + after if before == "." else before + following).isdigit()
+    if "." in (before, after):  # "2.5", " .5"
+        return (before + following).isdigit() if after == "." else after.isdigit() and not earlier.isalpha()
     if after in "-‑":
         return before.isalnum() and following.isalnum()
     return after.isalnum() and (before.isalnum() or before in "-‑")
@@ -150,10 +150,16 @@ def _best_run(inside: Array) -> tuple[int, int]:
     return place
 
 
+def unmarked(text: str, edges: str) -> str:
+    """Without marks and blanks at its edges, but with the point of ".5 mg"."""
+    kept = text.strip(edges)
+    return f".{kept}" if kept[:1].isdigit() and text[: text.find(kept)].endswith(".") else kept
+
+
 def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]) -> Span | None:
     """Without marks and blanks at its edges, and without these words; "at first" may begin a value."""
     while True:
-        kept = text[start:end].strip(EDGES)
+        kept = unmarked(text[start:end], EDGES)
         start += text[start:end].find(kept)
         end = start + len(kept)
         if "(" in kept and ")" not in kept and text[end : end + 1] == ")":  # "clexane (enoxaparin)"

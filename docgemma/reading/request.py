@@ -7,17 +7,11 @@ from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.literature import trial_names
+from docgemma.reading.allergies import read_allergies
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import (
-    DETAILS,
-    Marked,
-    considered_doses,
-    loose_details,
-    read_allergies,
-    read_note,
-    read_orders,
-)
+from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.marked import Marked
 from docgemma.reading.meant import PLAINLY, SURE, meant
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people

@@ -6,13 +6,15 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.labels import WRITES
-from docgemma.reading.terms import measure_named, measure_said
+from docgemma.reading.terms import measure_named, measure_said, measures_in
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.plan import missing
 from docgemma.state import AgentState, Request
 from docgemma.text.births import read_births
-from docgemma.text.clauses import fillers
-from docgemma.text.words import listed, phrases_in, plain
+from docgemma.text.clauses import fillers, masked
+from docgemma.text.durations import duration
+from docgemma.text.numbers import quantities
+from docgemma.text.words import clinical, listed, phrases_in, plain
 
 ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
 ALSO = "Also written, in no field of the entry: {}."
@@ -20,6 +22,7 @@ FOLLOWS = "After this entry follows: {}."
 YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
 WEIGHED = (["kg"], ["kgs"], ["kilos"], ["lb"], ["lbs"])
+TIMES, DOSED = ("hour", "month"), frozenset(["hour", "month", "mg"])  # units behind a number that is no such value
 MOST = 3  # words of a measure's name
 EDGES = ",;:.!?()=~%"
 
@@ -63,9 +66,9 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         if typed in ids:  # "pt 555" is no prothrombin time
             continue
         latest = next((line for line in results if measure_named(line.name) == name), None)
-        if latest is None:
+        if latest is None and not _noted(chart, name, typed):
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart has none.")
-        elif str(latest.item["value"]) != typed:
+        elif latest and str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
 
@@ -85,8 +88,19 @@ def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
     return [f"{YOU_WROTE} {said if ' ' in said else said.upper()}; the chart has: {'; '.join(known)}."]
 
 
+def _noted(chart: Mapping[str, Any], name: str, typed: str) -> bool:
+    """Whether a note has the number of a measure that it names."""
+    notes = [str(note["text"]) for note in chart["notes"]]
+    return any(name in measures_in(text) and typed in {word.strip(EDGES) for word in text.split()} for text in notes)
+
+
 def typed_values(said: str) -> Iterator[tuple[str, str]]:
-    """Each measure with the number that stands behind it: "K 6.8", "k6.8", "potassium is 6.8"; (measure, number)."""
+    """Each measure with the number that stands behind it: "K 6.8", "k6.8", "potassium is 6.8"; (measure, number). No
+    birth, no year of a measure that is no thousands, no time, "6 months ago"."""
+    births = [(birth, said[birth.start : birth.end]) for birth in read_births(said)]
+    years = {text for birth, text in births if birth.kind == "year"}
+    dates = [birth for birth, text in births if text not in years and (" " not in text or any(map(str.isalpha, text)))]
+    said = masked(said, [(birth.start, birth.end) for birth in dates])  # "4.2, 88" is none
     words: list[str] = []
     for word in said.split():
         bare = word.strip(EDGES)
@@ -99,12 +113,17 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         while before and before[-1] in listed("request_words", "amounting"):
             before.pop()
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
-        behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (3, 2))  # "90 on RA"
+        unit, following = "".join(words[at + 1 : at + 2]).casefold(), "".join(words[at + 2 : at + 3])
+        dosed = {item.unit for item in quantities(f"1 {unit}")} & DOSED  # "10 mg", "1 hr"
+        behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if dosed else (3, 2)))  # "90 on RA"
         value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
         weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
         value = value and not weighed  # "leilani k, 104 kg" is no potassium
+        timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]
         if value and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
-            yield name, word
+            timed = timed and not _is_value(following) and name not in listed("measures", "in_time")  # "K 5 HR 90"
+            if not timed and (word not in years or name in listed("measures", "in_thousands")):
+                yield name, word
 
 
 def _is_value(word: str) -> bool:

@@ -1,0 +1,73 @@
+"""The allergies of a message, each with the reactions and the severity of its own clause."""
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+from docgemma.reading.drugs import link_drug
+from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
+from docgemma.reading.reader import Span
+from docgemma.text.clauses import masked, widened
+from docgemma.text.drugs import DrugNames
+from docgemma.text.said import CLAUSE_ENDS, bracketed, closed, is_mechanism
+from docgemma.text.words import listed, plain
+
+
+def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
+    """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
+    reactions, marks = reactions_of(marked), marked.spans("alg.subst")
+    keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
+    found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
+    leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
+    causes = False
+    for place, text in reactions if marks else []:
+        behind = sum(span.start < place for span in marks)  # the first mark behind it
+        between = marked.message[place + len(text) : marks[behind].start] if behind < len(marks) else ""
+        follows = plain(between) in listed("entries", "causing")  # "warfarin clinic: rash w clarithromycin"
+        causes |= follows and behind > 0
+        owner = behind if follows else min(behind, len(keys) - 1) if leading else max(behind - 1, 0)
+        found[keys[owner]][1].append(text)
+    clauses = _allergy_clauses(marked.message, marks)
+    own = {key: {at for one, places in zip(keys, clauses, strict=True) if one == key for at in places} for key in keys}
+    told = [(key, *found[key]) for key in own if found[key][1] or not causes]
+    return [
+        {"substance": said, "reaction": ", ".join(of), "severity": severity_of(marked, of, own[key])}
+        for key, said, of in told
+    ]
+
+
+def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:
+    """The clause of each allergy: what stands behind the last mark or "and" before it; "a and b" is one of both."""
+    ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n" * len(" and "))
+    edges = [ended.rfind("\n", one.end, after.start) + 1 or after.start for one, after in pairwise(marks)]
+    clauses = [range(*ends) for ends in pairwise([0, *edges, len(message)])]
+    for at in reversed(range(len(edges))):
+        between = {*plain(message[marks[at].end : marks[at + 1].start]).split()}
+        if between and not between - listed("request_words", "joining"):
+            clauses[at] = range(clauses[at].start, clauses[at + 1].stop)
+    return clauses
+
+
+def reactions_of(marked: Marked) -> list[tuple[int, str]]:
+    """Each reaction once, with what completes it: "broke out in hives", "throat swelling 2019 per husband"."""
+    message, wide = marked.message, list[tuple[int, int]]()
+    rest = masked(message, [*marked.people, *marked.places("alg.subst", "alg.react", "name", "id", "severity")])
+    marks = marked.spans("alg.react") or found_at(marked, listed("entries", "reactions"))
+    inside = [(one.start, one.end) for one in marked.spans("alg.subst") if within(one, marks)]
+    marks = pieces_of(masked(message, inside), marks) if inside else marks  # "rash, shellfish vomiting"
+    for span in marks:
+        start, end = widened(rest, (span.start, span.end), behind=True)
+        if wide and message[wide[-1][1] : start].strip() in listed("request_words", "linking"):
+            start = wide.pop()[0]
+        wide.append((start, end))
+    pieces = [(start, message[start:end].strip(f"{EDGES}+&")) for start, end in wide]
+    told = [(start, text) for start, text in pieces if not is_mechanism(text)]
+    return [item for at, item in enumerate(told) if not any(plain(item[1]) in plain(one) for _, one in told[:at])]
+
+
+def severity_of(marked: Marked, reactions: Sequence[str], own: Collection[int]) -> str:
+    """How severe an allergy is, by its own clauses: their places in the message."""
+    spans = [span for span in marked.reading.spans.get("severity", []) if span.start in own]
+    told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
+    rest = "".join(char for at, char in enumerate(marked.message) if at in own)
+    said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(rest)
+    return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")

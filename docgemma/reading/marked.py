@@ -1,0 +1,68 @@
+"""A message and what the reader marked in it: spans by channel, and what is left of them. No rules."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from docgemma.reading.reader import Reading, Span, unmarked
+from docgemma.text.clauses import masked
+from docgemma.text.words import clinical, listed, plain
+
+EDGES = " ,;:.-/"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A message and what the reader marked in it. `quoted`: the text of a note, in which nothing else is looked for.
+    `people`: where patients are named."""
+
+    message: str
+    reading: Reading
+    quoted: Sequence[tuple[int, int]] = ()
+    people: Sequence[tuple[int, int]] = ()
+
+    def spans(self, *channels: str) -> list[Span]:
+        """Spans of these channels outside of quoted text, in order of appearance."""
+        spans = [span for channel in channels for span in self.reading.spans.get(channel, [])]
+        free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
+        if "rx.dose" in channels:
+            others = tuple(clinical("request_words")["no_dose"])
+            # "5 mg/kg" is a dose
+            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
+        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug
+            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures")]
+        return sorted(free, key=lambda span: span.start)
+
+    def places(self, *channels: str) -> list[tuple[int, int]]:
+        return [(span.start, span.end) for span in self.spans(*channels)]
+
+    def best(self, channel: str) -> str:
+        """The surest span of a channel, quoted or not; "" where there is none."""
+        spans = self.reading.spans.get(channel, [])
+        return max(spans, key=lambda span: span.score).text if spans else ""
+
+
+def found_at(marked: Marked, phrases: Iterable[str]) -> list[Span]:
+    """Where phrases stand as whole words outside of quoted text, each once."""
+    told = "".join(char if char.isalnum() else " " for char in f" {masked(marked.message, marked.quoted).casefold()} ")
+    found = ((told.find(f" {phrase} "), len(phrase)) for phrase in phrases)
+    return [Span(marked.message[at : at + size], at, at + size, 1) for at, size in sorted(found) if at >= 0]
+
+
+def pieces_of(message: str, spans: Sequence[Span]) -> list[Span]:
+    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
+    pieces, empty = [], listed("request_words", "commands") | listed("request_words", "linking")
+    for span in spans:
+        for part in message[span.start : span.end].split("\n"):
+            text = unmarked(part, EDGES)
+            # "bd once INR <2"
+            while text and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
+                text = text[: -len(text.split()[-1])].rstrip(EDGES)
+            if set(plain(text).split()) - listed("request_words", "linking"):
+                start = message.index(text, span.start)
+                pieces.append(Span(text, start, start + len(text), span.score))
+    return pieces
+
+
+def within(span: Span, others: Iterable[Span]) -> bool:
+    """Whether another one of these spans holds this one."""
+    return any(one.start <= span.start and span.end <= one.end and one != span for one in others)
