@@ -129,7 +129,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
         name: (*_compared(name, float(said), unit), WRITTEN) for name, said in typed
         for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
     }  # fmt: skip
-    weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
+    weight = told.get("weight", patient.weight)
+    age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
     entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     entries = [name for name in entries if not (men and names(listed("telling", "of_women"), name))]
