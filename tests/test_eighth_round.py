@@ -230,6 +230,9 @@ def test_what_a_label_says_of_a_food_is_not_denied(offline_agent):
         "GTN spray 400 mcg sl prn for Joseph Begay, his brother takes viagra",
         "Priya Raghunathan ibuprofen 400 mg tid po, she is seen at 2 weeks review",
         "Ewa Wisniewska codeine 30 mg po qid, is she breastfeeding?",
+        "Elena Petrova ramipril 2.5 mg od po, send her pregnancy test",
+        "Elena Petrova ramipril 2.5 mg od po, hx of gestational diabetes",
+        "naproxen 500 mg bd po for Gregory Maddox, worried by his sister's GI bleed",
     ],
 )
 def test_what_is_asked_denied_or_of_somebody_else_is_not_told(offline_agent, said):

@@ -44,12 +44,12 @@ def check_told(drug: str, told: str, chart: dict[str, Any], context: Context) ->
     drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
     named = dict.fromkeys(item.text for span in told_behind(told, "using") for item in drugs.find(span))
     taken = [{"name": name, "dosage": ""} for name in named if not ingredients(name, drugs) & held]
-    allergies = [
-        {"substance": substance, "reaction": word, "severity": WRITTEN}
+    allergies = {
+        substance: {"substance": substance, "reaction": word, "severity": WRITTEN}
         for word, span in told_allergies(told)
         for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
-    ]
-    stated = {"allergies": allergies, "medications": taken, "no_known_allergies": True}
+    }
+    stated = {"allergies": [*allergies.values()], "medications": taken, "no_known_allergies": True}
     judged = check_order(drug, stated, check_interactions(drug, taken, context), drugs)
     marked = f" ({', '.join(item['name'] for item in taken)}: {WRITTEN}.)"
     grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]

@@ -133,12 +133,13 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
     entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
-    entries = [name for name in entries if not (men and names(listed("telling", "of_women"), name))]
+    of_women = listed("telling", "of_women")
+    entries = [name for name in entries if not (men and names(of_women, name))]
     pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))
     weeks = None if men else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
     known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
-    entries += [span for span in told_behind(text, "having") if names(known, span)]
+    entries += [span for span in told_behind(text, "having") if names(known, span) and not names(of_women, span)]
     problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
     return replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)

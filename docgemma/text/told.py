@@ -29,7 +29,8 @@ def told_behind(text: str, kind: str) -> list[str]:
     for words in told_clauses(text):
         for at in (at for at, word in enumerate(words) if word in listed("telling", kind)):
             span = words[at + 1 : at + 1 + REACH]
-            if not {*span, *words[max(at - 1, 0) : at]} & listed("telling", "unsaid", f"not_{kind}"):
+            beside = {word.removesuffix("'s") for word in [*span, *words[max(at - 1, 0) : at]]}
+            if not beside & listed("telling", "unsaid", f"not_{kind}"):
                 found.append(" ".join(span))
     return found
 
