@@ -17,7 +17,7 @@ from docgemma.text.words import names
         ("boudreaux gabapentin 300 tds, does it need adjusting for kidneys", "oral, eGFR below 60: 1,400 mg a day"),
         # what a message tells of the patient chooses the dose, and counts against the drug
         ("new AF for Schäfer, what dose of apixaban", "The patient has: 80 years or older"),
-        ("haddad has a new DVT, apixaban 10 mg bd?", "the maximum is 20 mg a day (for deep vein"),
+        ("haddad has a new DVT, apixaban 10 mg bd?", "the maximum is 20 mg a day (for dvt"),
         ("liam andersen query ITP, nurofen ok?", "impairs platelets: more bleeding"),
         # a label question of nobody asks for no patient
         ("cefepime renal dosing? its for someone at crcl 35", "Cefepime at most, injection, eGFR below 61"),
@@ -159,3 +159,83 @@ def test_a_medicine_that_is_told_later_is_checked_with_what_was_asked_about(offl
     thread = offline_agent.ask("mohammed haddad wants viagra 50, ok?")["thread"]
     answer = offline_agent.ask("his wife says he has a gtn spray at home", thread=thread)["lead"]
     assert answer.startswith("Sildenafil with nitroglycerin: contraindicated interaction.")
+
+
+@pytest.mark.parametrize(
+    ("said", "finding"),
+    [
+        # pregnancy, its weeks and breastfeeding
+        ("Elena Petrova: UPT +ve this am. start ramipril 2.5 mg od po",
+         "fetal injury and death. The patient has: present pregnancy (as you wrote)."),
+        ("candesartan 4 mg od po for elena petrova who is 9 weeks pregnant", "9 weeks of pregnancy (as you wrote)."),
+        ("raghunathan is 34/40 now, naproxen 250 mg bd po", "The patient has: 34 weeks of pregnancy (as you wrote)."),
+        ("ewa wisniewska is breastfeeding her 3 month old. tramadol 50 mg tds po",
+         "infant respiratory depression. The patient has: present breastfeeding (as you wrote)."),
+        # an allergy
+        ("cefalexin 500 mg qds po for gregory maddox, had hives from keflex once", "(hives, as you wrote)"),
+        ("maddox pen allergic, co-amoxiclav 625 mg tid po",
+         "Allergy to penicillins (allergic, as you wrote): co-amoxiclav belongs to the same class (penicillins)."),
+        ("bactrim ds 1 tab bd po for gregory maddox, sulfa allergy", "(allergy, as you wrote): bactrim ds belongs"),
+        # a medicine
+        ("clarithromycin 500 mg bd po for gregory maddox. He's taking simvastatin from abroad",
+         "suspend simvastatin during treatment with clarithromycin. (simvastatin: as you wrote.)"),
+        # a condition
+        ("gregory maddox known cirrhosis, paracetamol 1 g qid po",
+         "4,000 mg a day, above the maximum of 2,000 mg a day (for cirrhosis"),
+        # a maximum for the state of the body, whatever the order is for
+        ("volkov: paracetamol 1 g qds po for headache", "above the maximum of 2,000 mg a day (for cirrhosis"),
+        # a route that the drug has not, and a dose far from what is taken
+        ("patricia lindqvist: glargine 10 units po nocte", "Every stored dose of glargine is injected"),
+        ("james wilson 2001-12-05 glargine 220 units sc at night",
+         "220 units is far from the dose that is taken (insulin"),
+    ],
+)  # fmt: skip
+def test_a_card_weighs_what_the_message_tells(offline_agent, said, finding):
+    assert finding.casefold() in "\n".join(offline_agent.ask(said)["pending_write"]["findings"]).casefold()
+
+
+@pytest.mark.parametrize(
+    ("said", "lead"),
+    [
+        ("can I give naproxen to gregory maddox with his peptic ulcer in 2019",
+         "(as you wrote): ulcer or bleeding history"),
+        ("suparman, ast fine but ALT 340 this morning. does isoniazid go on?",
+         "alt 340 U/L (as you wrote): ALT above 5"),
+        ("petrova's upt was pos. pregnancy test positive i mean. methimazole ok?", "present pregnancy (as you wrote)"),
+        ("maximum dose of eliquis a day for af", "Apixaban at most, oral: 10 mg a day"),
+    ],
+)  # fmt: skip
+def test_an_answer_begins_with_what_the_message_tells(offline_agent, said, lead):
+    assert lead in offline_agent.ask(said)["lead"]
+
+
+def test_what_a_label_says_of_a_food_is_not_denied(offline_agent):
+    answer = offline_agent.ask("carlos souza wants antacids for heartburn, ok with his biktarvy?")["answer"]
+    assert "is listed as affecting" in answer and "not listed in this source as affecting" not in answer
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "lisinopril 10 mg po od for Elena Petrova, she's not pregnant",
+        "Elena Petrova thinks she's pregnant, ramipril 2.5 mg od po",
+        "John Smith's daughter is pregnant. lisinopril 10 mg od po for him",
+        "check whether Elena Petrova is pregnant before lisinopril 10 mg od",
+        "amoxicillin 500 mg tid po for Gregory Maddox, is he allergic to penicillin?",
+        "amoxicillin 500 mg tid po for Gregory Maddox, no penicillin allergy",
+        "naproxen 500 mg bd po Gregory Maddox - has he had a GI bleed?",
+        "naproxen 500 mg bd po for Gregory Maddox, his mother had a GI bleed",
+        "GTN spray 400 mcg sl prn for Joseph Begay, is he on viagra?",
+        "GTN spray 400 mcg sl prn for Joseph Begay, he stopped taking viagra last year",
+        "GTN spray 400 mcg sl prn for Joseph Begay, his brother takes viagra",
+        "Priya Raghunathan ibuprofen 400 mg tid po, she is seen at 2 weeks review",
+        "Ewa Wisniewska codeine 30 mg po qid, is she breastfeeding?",
+        "Elena Petrova ramipril 2.5 mg od po, send her pregnancy test",
+        "Elena Petrova ramipril 2.5 mg od po, hx of gestational diabetes",
+        "naproxen 500 mg bd po for Gregory Maddox, worried by his sister's GI bleed",
+    ],
+)
+def test_what_is_asked_denied_or_of_somebody_else_is_not_told(offline_agent, said):
+    turn = offline_agent.ask(said)
+    told = [turn["answer"], *(turn["pending_write"] or {}).get("findings", [])]
+    assert not any("as you wrote" in line for line in told)

@@ -1,4 +1,4 @@
-"""Look up interactions of an ordered drug with the active medications, and among those that are taken already."""
+"""Look up interactions of an ordered drug with the active medications and those told, and among what is taken."""
 
 from itertools import product
 from typing import Any
@@ -7,9 +7,13 @@ from docgemma.errors import DocGemmaError, ToolError
 from docgemma.knowledge.base import Answer, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
-from docgemma.rules.order_check import Checked
+from docgemma.rules.drug_classes import classes_said
+from docgemma.rules.order_check import MODERATE, UNNAMED, Checked, Finding, check_order
+from docgemma.rules.patient_state import WRITTEN
 from docgemma.text.drugs import ingredients
+from docgemma.text.told import told_allergies, told_behind
 from docgemma.tools.drugs import between, interactions_of_known
+from docgemma.tools.records import active_ingredients
 
 GRAVE = ("contraindicated", "major")
 MAX_MEDICINES = 20
@@ -33,6 +37,23 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
         elif not found:
             checked.none_listed[name] = str(source)
     return checked
+
+
+def check_told(drug: str, told: str, chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What allergies and medicines that the message tells, and the chart does not hold, say against an order."""
+    drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
+    named = dict.fromkeys(item.text for span in told_behind(told, "using") for item in drugs.find(span))
+    taken = [{"name": name, "dosage": ""} for name in named if not ingredients(name, drugs) & held]
+    allergies = {
+        substance: {"substance": substance, "reaction": word, "severity": WRITTEN}
+        for word, span in told_allergies(told)
+        for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
+    }
+    stated = {"allergies": [*allergies.values()], "medications": taken, "no_known_allergies": True}
+    judged = check_order(drug, stated, check_interactions(drug, taken, context), drugs)
+    marked = f" ({', '.join(item['name'] for item in taken)}: {WRITTEN}.)"
+    grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]
+    return [item if WRITTEN in item.text else item._replace(text=item.text + marked) for item in grave]
 
 
 def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:

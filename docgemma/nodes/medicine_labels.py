@@ -17,9 +17,10 @@ from docgemma.rules.alarms import STATED, alarm_line, alarms_told
 from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_rows import route_of
-from docgemma.rules.patient_state import UNKNOWN, PatientState, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
+from docgemma.text.told import told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 MAX_LINES = 6
@@ -38,7 +39,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     for item in known.charts(state):
         chart = item["result"]
         active = _active(chart)
-        patient = patient_state(chart, date.today())
+        patient = as_told(known.said_of_one(request), patient_state(chart, date.today()))
         lines = [
             f"{name} ({why[:1].lower()}{why[1:]}): {what}" for name in active if fragments
             for why, what in _of_patient(name, patient, context, lambda row: names(fragments, row["says"]))
@@ -89,6 +90,7 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     texts = [request["said"]]
     if listed("request_words", "halting") & set(plain(texts[0]).split()):
         texts += [*(turn["user"] for turn in state.get("history", [])), *(["surgery"] * names(["before"], texts[0]))]
+    texts += ["is pregnant"] * bool(told_weeks(texts[0], pregnant=False))
     told = [] if entered else said_in(affirmed("\n".join(texts)), "stated")
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []

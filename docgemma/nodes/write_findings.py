@@ -11,7 +11,7 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import check_interactions, standing_interactions
+from docgemma.nodes.interactions import check_interactions, check_told, standing_interactions
 from docgemma.nodes.medicine_labels import label_of
 from docgemma.reading.entries import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
@@ -51,6 +51,7 @@ BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
 MATES = 3  # members of a class that have to agree
 OWN = ("Allergy", "Duplicate", "Possible duplicate", "The dose")  # findings on the drug itself, by its class too
+FAR = 5  # times another dose of the same drug
 BOX = 600  # characters of a boxed warning
 OFFERED = 3  # alternatives
 TRIED = 8  # drugs that are judged to find them
@@ -143,7 +144,7 @@ def _labels(args: dict[str, Any], context: Context) -> list[DrugLabel]:
 def maxima(args: dict[str, Any], context: Context) -> list[Finding]:
     """The most of a drug for the patient, where a dose is still to be said: of a child by weight."""
     chart = chart_of(args, context)
-    patient = patient_state(chart, date.today()) if chart else UNKNOWN
+    patient = as_told(args.get("told") or "", patient_state(chart, date.today()) if chart else UNKNOWN)
     parts = ingredients_in_order(args["medication_name"], context.drugs)
     told = maxima_for(doses_of(parts[0]), patient, "", child=False) if len(parts) == 1 and not args["dosage"] else []
     return [Finding(NOTE, f"{parts[0].capitalize()} at most, {line}.", basis=NOT_VERIFIED) for line in told]
@@ -198,14 +199,27 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         parts = ingredients(drug, context.drugs)
-        findings += of_notes(parts, chart)
+        findings += [*check_told(drug, told, chart, context), *of_notes(parts, chart)]
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
+        findings += _unlike(drug, args["dosage"], [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
         findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
     never = any(finding.text.startswith("Contraindicated (") for finding in findings)  # no dose is within a maximum
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
+
+
+def _unlike(drug: str, dosage: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
+    """That a dose is many times, or a small part, of every recorded one of the same drug: "60 units" beside 6 units."""
+    mine, parts = amount_in(dosage), ingredients(drug, context.drugs)
+    same = [item for item in taken if ingredients(item["name"], context.drugs) == parts]
+    amounts = [(mine, amount) for item in same if mine and (amount := amount_in(item["dosage"] or ""))]
+    far = [one for one, other in amounts if one[1] == other[1] and max(one, other)[0] >= FAR * min(one, other)[0]]
+    if not same or len(far) < len(same):
+        return []
+    held = "; ".join(f"{item['name']} {item['dosage']}" for item in same)
+    return [Finding(MAJOR, f"{dosage} is far from the dose that is taken ({held}): check the amount and the unit.")]
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
@@ -256,7 +270,8 @@ def _of_class(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
 
 def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
     """Each ingredient of which an order and active medicines come to more than the maximum of a day."""
-    drug, found, patient = args["medication_name"], list[Finding](), patient_state(chart, date.today())
+    drug, found = args["medication_name"], list[Finding]()
+    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
     active = ((item["name"], item["dosage"] or "") for item in chart["medications"] if item["active"])
     given = [(drug, args["dosage"], args["frequency"]), *((name, dose, dose) for name, dose in active)]
     for part in ingredients_in_order(drug, context.drugs):

@@ -34,7 +34,7 @@ from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
-from docgemma.text.words import phrases_in, plain
+from docgemma.text.words import names, phrases_in, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
 NO_DRUG = "No drug was recognised in this request, so none was checked: write its full name."
@@ -246,11 +246,13 @@ def _foods(state: AgentState, request: Request) -> list[str]:
     for food in dict.fromkeys([*marked, *said]):
         matters, problem = {plain(name) for name in foods[food]["drugs"]}, foods[food].get("problem", "")
         for label in (item["result"] for item in known.made(state, "check_drug_safety")):
-            listed = plain(label["drug"]) in matters
+            texts = [*label["warnings"], *label["contraindications"], label["interactions"]]
+            own = [f": {text.rstrip('.')}" for text in texts if names([food], text)]
+            listed = plain(label["drug"]) in matters or bool(own)
             says = "is listed as affecting" if listed else "is not listed in this source as affecting"
             proof = "" if listed else ", which does not prove that it does not"
             held = [f": {row['says']}" for row in label["condition_rows"] if row["when"].get("problem") == problem]
-            told = (held or [foods[food].get("says", "; see the label's drug interactions")])[0]
+            told = (held or own or [foods[food].get("says", "; see the label's drug interactions")])[0]
             if listed or food in marked:
                 lines.append(f"{food.capitalize()} {says} {label['drug']}{proof}{told}.")
     return lines

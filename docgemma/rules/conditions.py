@@ -27,7 +27,7 @@ def check_conditions(
     """Tell which rows of `data/knowledge/conditions.jsonl` fit this patient; the route is "" if none is said."""
     found: dict[tuple[str, str], Finding] = {}
     unknown: list[str] = []
-    rows = list(rows)
+    rows = sorted(rows, key=lambda row: -row["when"].get("pregnancy_weeks_from", 0))  # of one rank the later one counts
     for row in [*rows, *_unasked(rows, patient)]:
         told = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
         reasons = [reason for reason in told if reason is not None]
@@ -105,7 +105,8 @@ def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
         return [(patient.weight, f"weight {patient.weight:.0f} kg")] if patient.weight else []
     if name == "pregnancy_weeks":
         weeks, problem = patient.pregnancy_weeks, patient.has("pregnancy")
-        told = f"{weeks} weeks of pregnancy" if weeks else f"the patient has: {problem} (the week is not recorded)"
+        told = f"the patient has: {problem}{'' if weeks else ' (the week is not recorded)'}"
+        told = f"{weeks} weeks of pregnancy" if weeks and WRITTEN not in problem else told
         return [(weeks or inf, told)] if problem else []
     known = patient.results.get(name)
     return [(known[0], f"latest {name}: {known[0]:g} {known[1]} ({known[2]})")] if known else []

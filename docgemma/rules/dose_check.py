@@ -96,6 +96,9 @@ def check_dose(
     findings = _too_often(order, fitting)
     if any(map(str.isdigit, dosage)) and not any(map(str.isalpha, dosage)) and "%" not in dosage:
         return [*findings, Finding(MAJOR, f"The dose {dosage} has no unit: say which."), *reduced_for(order, mine)]
+    if rows and route == "oral" and all(row.get("route") == "injection" for row in rows):
+        text = f"Every stored dose of {medication} is injected; by mouth is no route of it: check."
+        return [*findings, Rule(MAJOR, text)]
     if wrong := _wrong_size(order, [row["single"] for row in mine if "single" in row]):
         return [*findings, wrong]
     findings += [*_too_low(order, mine), *reduced_for(order, mine)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from docgemma.rules.patient_state import PatientState
 from docgemma.text.numbers import quantities
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import affirmed, clinical, listed, plain
+from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -36,7 +36,8 @@ class Order(NamedTuple):
     def is_for(self, indication: str) -> bool:
         """Whether the order or the patient's problems name an indication."""
         reasons = plain(self.words).split(" for ")[1:] if self.drug else []  # what is ordered says what it is for
-        problems = () if any(not reason[0].isdigit() for reason in reasons) else self.patient.problems
+        bodily = names(listed("problems", "bodily"), indication)
+        problems = () if any(not why[0].isdigit() for why in reasons) and not bodily else self.patient.problems
         told = f" {plain(' '.join([affirmed(self.words, ASKED), *problems]))}"
         telling = [word for word in plain(indication).split() if len(word) > 2]
         return bool(telling) and all(f" {word}" in told for word in telling)

@@ -48,12 +48,13 @@ def label_facts(
         more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    stated = replace(as_told(f"{before} ; {request['said']}", UNKNOWN), problems=())  # those are topics of the label
+    stating = as_told(f"{before} ; {request['said']}", UNKNOWN)
+    stated = replace(stating, problems=())  # those are topics of the label
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
     rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
     lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
-    dosed = asked & DOSES or stated.weight or stated.results or lowered
-    meant = " ".join([request["said"], *sorted(asked - DOSES)])  # "in hf" is "for heart failure"
+    dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered
+    meant = " ".join([request["said"], *sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
     own = maxima_for(rows, patient, meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]

@@ -25,6 +25,7 @@ RAAS = frozenset({"ACE inhibitors", "angiotensin receptor blockers"})
 DUAL_RAAS = "an ACE inhibitor with an angiotensin receptor blocker raises the risk of hyperkalaemia and kidney injury"
 RECORDED_ALLERGIES = "Recorded allergies:"
 OF_CLASS = " itself nothing is stored"  # of a drug that is checked by members of its class
+UNNAMED = " is not a known drug name"
 NO_RULES = "no rules for"  # a drug of which nothing is stored
 GOES_ON = "It stays active until its prescriber stops it in the record system: that cannot be done here."
 UNVERIFIED = f"Interactions, conditions and doses that name no label are {NOT_VERIFIED}."
@@ -79,7 +80,7 @@ def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: Dru
     if not drugs.find(medication) and medication not in drugs:  # without class, ingredients and interactions
         near = drugs.suggest(medication)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        text = f"{medication} is not a known drug name, so its class and ingredients could not be checked.{hint}"
+        text = f"{medication}{UNNAMED}, so its class and ingredients could not be checked.{hint}"
         findings.append(Finding(MAJOR, text))
     if chart is None:
         findings.append(Finding(UNCHECKED, "allergies (the patient's record could not be read)"))

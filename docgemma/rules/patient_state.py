@@ -11,14 +11,13 @@ from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
+from docgemma.text.told import told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
 ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
 WRITTEN = "as you wrote"  # in place of a result's date
 KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
-# results that have one unit everywhere, and what they lie between: "K 40 meq" is a dose
-ONE_UNIT = {"potassium": ("mmol/L", 1.5, 10), "sodium": ("mmol/L", 95, 190), "inr": ("", 0.6, 20)}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
 
 
@@ -127,15 +126,23 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
     measured = {
-        name: (float(said), ONE_UNIT[name][0], WRITTEN) for name, said in typed
-        if name in ONE_UNIT and ONE_UNIT[name][1] <= float(said) <= ONE_UNIT[name][2]
+        name: (*_compared(name, float(said), unit), WRITTEN) for name, said in typed
+        for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
     }  # fmt: skip
-    weight, age = told.get("weight", patient.weight), told.get("age", patient.age)
+    weight = told.get("weight", patient.weight)
+    age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
     entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
-    stated = (f"{name} ({WRITTEN})" for name in entries if not (men and "pregnan" in name))
-    results, problems = {**patient.results, **measured, **dict(kidneys[:1])}, (*patient.problems, *stated)
-    return replace(patient, results=results, weight=weight, age=age, problems=problems)
+    of_women = listed("telling", "of_women")
+    entries = [name for name in entries if not (men and names(of_women, name))]
+    pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))
+    weeks = None if men else told_weeks(_apart(text), bool(pregnant))
+    entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
+    known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
+    entries += [span for span in told_behind(text, "having") if names(known, span) and not names(of_women, span)]
+    problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
+    results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
+    return replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
 
 
 def _bare(text: str) -> str:

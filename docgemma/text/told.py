@@ -1,0 +1,58 @@
+"""What a message tells of a patient, "he had a GI bleed", "takes viagra", by clauses. No I/O."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from docgemma.text.words import affirmed, listed, plain
+
+REACH = 6  # words behind the one that tells
+LONGEST = 43  # weeks of pregnancy
+
+
+def told_clauses(text: str) -> Iterator[list[str]]:
+    """The words of each clause that neither denies nor asks, as "is he on warfarin" does."""
+    asking, persons = listed("telling", "asking"), listed("request_words", "persons")
+    marked = [""]
+    for word in affirmed(text).split():
+        begins = plain(word) in listed("telling", "subjects") | persons and plain(marked[-1]) not in asking
+        marked += [*(["|"] if begins else []), word, *(["|"] if word[-1] in ",.;:!?)" else [])]
+    for clause in " ".join(marked).split("|"):
+        words = plain(clause).split()
+        turned = any(one in asking and other in persons for one, other in pairwise(words))
+        if words and not turned and words[0] not in asking - listed("telling", "having"):
+            yield words
+
+
+def told_behind(text: str, kind: str) -> list[str]:
+    """The words behind those of a list of `data/clinical/telling.yaml`, but what is of somebody else or only feared."""
+    found = []
+    for words in told_clauses(text):
+        for at in (at for at, word in enumerate(words) if word in listed("telling", kind)):
+            span = words[at + 1 : at + 1 + REACH]
+            beside = {word.removesuffix("'s") for word in [*span, *words[max(at - 1, 0) : at]]}
+            if not beside & listed("telling", "unsaid", f"not_{kind}"):
+                found.append(" ".join(span))
+    return found
+
+
+def told_allergies(text: str) -> Iterator[tuple[str, str]]:
+    """(word, substance and what stands beside it) of "had anaphylaxis to penicillin", "penicillin allergy"."""
+    for words in told_clauses(text):
+        for at, word in enumerate(words):
+            if word in listed("telling", "allergic") and not {*words} & listed("telling", "unsaid"):
+                behind = words[at + 1 : at + 2] and words[at + 1] in listed("entries", "causing")
+                yield word, " ".join(words[at + 2 : at + 5] if behind else words[max(at - 2, 0) : at + 1])
+
+
+def told_weeks(text: str, pregnant: bool) -> int | None:
+    """Weeks of pregnancy, "12 weeks pregnant", "is 37/40"; of somebody known to be `pregnant` "now 37 weeks" too."""
+    for clause in told_clauses(text):
+        words = ["", *" ".join(clause).replace("/40", " fortieths").split(), ""]
+        for lead, count, unit, behind in zip(words, words[1:], words[2:], [*words[3:], ""], strict=False):
+            number = count.partition("+")[0]
+            counted = number.isdecimal() and 0 < int(number) <= LONGEST and unit in listed("telling", "weeks")
+            known = (pregnant or unit == "fortieths") and lead in listed("telling", "weeks_now")
+            stated = {lead, behind} & listed("telling", "weeks_of")
+            if counted and (stated or known) and behind not in listed("telling", "weeks_not"):
+                return int(number)
+    return None
