@@ -54,6 +54,24 @@ from docgemma.text.words import names
          "You wrote rivaroxaban 15mg od; the record has: rivaroxaban 20 mg"),
         # a study is searched with the drug beside it
         ("schafer on alendronate how long? thinking drug holiday - evidence?", "FLEX"),
+        # what the collection holds is nobody's name, and is found by its number
+        ("demo-trial-023: who can join?", "(DEMO-TRIAL-023, recruiting, Phase 3)"),
+        ("what did 34449189 find", "EMPEROR-Preserved."),
+        ("death rate PARADIGM-HF enalapril vs entresto?", "PMID 25176015"),
+        ("acr guideline recommends what for HLA-B*5801 in gout", "PMID 15743917"),
+        # a birth date, a first name, a drug beside a name
+        ("lady born 1971-09-03 what is she allergic to", "Patient: Maria Garcia"),
+        ("born 12 april 1958 what meds", "Patient: John Smith"),
+        ("patient born 1903-07-21 which meds", "No patient named"),
+        ("is there any trial for ngozi", "Patient: Ngozi Adeyemi"),
+        ("Liam augmentin? weight please", "Patient: Liam Andersen"),
+        ("Thorntan k and creat", "Thorntan was read as Robert Thornton."),
+        ("what reverses dabigatran, antidote?", "idarucizumab"),
+        ("is anything thornton takes raising his digoxin level", "Carvedilol can raise digoxin levels"),
+        ("402: date of her angioedema?", "lisinopril (angioedema, severe), recorded 2020-07-29"),
+        ("why is nowak not on any opioid meds", "No opioids, respiratory depression under morphine in 2022."),
+        ("aisha rahman temp in fahrenheit", "about 101"),
+        ("how heavy is thornton in stone", "about 13.1"),
         ("is there a patient called zebedee quux", "Check the spelling, or give a birth date or an ID."),
     ],
 )  # fmt: skip
@@ -71,6 +89,11 @@ def test_an_answer_tells_it(offline_agent, said, told):
         ("olena shevchenko, doripenem 500 mg iv tds ok?", "so nothing about it was checked"),
         ("leilani k, 104 kg, rocuronium 1.2 mg/kg?", "potassium 104"),
         ("surgery want søndergaard on simva 40 in place of rosuva, ok?", "planned surgery"),
+        ("becky goldstein allergies", "was read as"),
+        ("walter k allergies", "was read as"),
+        ("DAPA-HF dapagliflozin deaths?", "No patient named"),
+        ("any trials for leilani's condition", "trials were found for leilani"),
+        ("Sofia Allegra born 1988-05-02, meds", "No patient named"),
         # told in other words
         ("kavita deshmukh - what did she react to", "Not answered"),
         ("402 last hb and date taken, was it flagged", "Not answered"),
@@ -143,6 +166,10 @@ def test_a_salt_with_a_label_of_its_own_keeps_its_name(said, generic):
         ("warfarin clinic: james wilson 1949-02-11 had a rash w clarithromycin, moderate. please put it on",
          {"substance": "clarithromycin", "reaction": "rash"}),
         ("haldol 5 mg iv now + q4 prn for tariq mahmood, enter pls", {"notes": "intravenously"}),
+        # a bare question at the end asks what is recorded
+        ("Kavita Deshmukh - mum says cefalexin gave her hives, mild. on file?", None),
+        ("Walter K: discharge letter says never drank, ECG normal in 2020. record?", None),
+        ("Kavita Deshmukh - mum says cefalexin gave her hives, mild. record it?", {"substance": "cefalexin"}),
         ("note for James Wilson b 1949: bp 118/70, no oedema", {"birth_date": "1949-02-11"}),
     ],
 )  # fmt: skip
