@@ -83,8 +83,9 @@ def read_request(
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     trials = _trials_named(message)
-    if trials and not people:  # "REVISE - bleed numbers?"
-        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), "lit"]
+    published = "lit" if trials else "trial" if _trial_ids(message) and not active else ""
+    if published and not people:  # "REVISE - bleed numbers?"
+        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), published]
     if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
         asked = [ask for ask in asked if ask != "notes"]
     if asks_of_record(message):

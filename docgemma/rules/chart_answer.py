@@ -98,7 +98,9 @@ def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
 
 
 def _measures(request: Request) -> list[str]:
-    return [measure for measure in request["measures"] if plain(measure) not in listed("questions", "no_measure")]
+    reaction = request["details"].get("reaction", "") if "prob" in request["asks"] else ""  # "when was her angioedema"
+    said = [*request["measures"], *([reaction] if reaction else [])]
+    return [measure for measure in said if plain(measure) not in listed("questions", "no_measure")]
 
 
 def _before_change(mentioned: Sequence[str], chart: Chart) -> list[str]:

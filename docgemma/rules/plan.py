@@ -227,7 +227,8 @@ def _subject(state: AgentState, request: Request) -> str:
     """What to search for: of "on alendronate, thinking drug holiday, evidence?" the drug beside what is asked."""
     query, drugs = request["query"], [drug for drug in request["drugs"] if drug["how"] != "unknown"]
     told = any(plain(drug[key]) in plain(query) for drug in drugs for key in ("said", "name"))
-    beside = [] if told or request["trials"] or not query else [drug["name"] for drug in drugs]
+    alone = told or request["trials"] or not query or query.isupper()  # the name of a study tells all
+    beside = [] if alone else [drug["name"] for drug in drugs]
     subject = " ".join([query or request["said"], *beside])
     return private(subject, request, state.get("active_patient"))
 
