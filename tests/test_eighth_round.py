@@ -54,6 +54,22 @@ from docgemma.text.words import names
          "You wrote rivaroxaban 15mg od; the record has: rivaroxaban 20 mg"),
         # a study is searched with the drug beside it
         ("schafer on alendronate how long? thinking drug holiday - evidence?", "FLEX"),
+        # what the collection holds is nobody's name, and is found by its number
+        ("demo-trial-023: who can join?", "(DEMO-TRIAL-023, recruiting, Phase 3)"),
+        ("NCT01035255 results?", "No trials were found for NCT01035255"),
+        ("what did 34449189 find", "EMPEROR-Preserved."),
+        ("bleeding rate AUGUSTUS apixaban vs warfarin?", "AUGUSTUS."),
+        ("acr guideline recommends what for HLA-B*5801 in gout", "PMID 15743917"),
+        # a birth date, a first name, a drug beside a name
+        ("patient born 1903-07-21 which meds", "No patient named"),
+        ("is there any trial for ngozi", "Patient: Ngozi Adeyemi"),
+        ("Liam pred: mg/kg please", "Patient: Liam Andersen"),
+        ("Thorntan k and creat", "Thorntan was read as Robert Thornton."),
+        ("what reverses dabigatran, antidote?", "idarucizumab"),
+        ("thornton: which tablets push up dig levels", "Carvedilol can raise digoxin levels"),
+        ("why isn't Mr Nowak on an opioid", "No active medication is listed as: opioids."),
+        ("aisha rahman temp in fahrenheit", "about 101"),
+        ("how heavy is thornton in stone", "about 13.1"),
         ("is there a patient called zebedee quux", "Check the spelling, or give a birth date or an ID."),
     ],
 )  # fmt: skip
@@ -71,6 +87,11 @@ def test_an_answer_tells_it(offline_agent, said, told):
         ("olena shevchenko, doripenem 500 mg iv tds ok?", "so nothing about it was checked"),
         ("leilani k, 104 kg, rocuronium 1.2 mg/kg?", "potassium 104"),
         ("surgery want søndergaard on simva 40 in place of rosuva, ok?", "planned surgery"),
+        ("becky goldstein allergies", "was read as"),
+        ("walter k allergies", "was read as"),
+        ("EMPEROR-Preserved, PMID 34449189?", "No patient named"),
+        ("any trials for leilani's condition", "trials were found for leilani"),
+        ("Sofia Allegra born 1988-05-02, meds", "No patient named"),
         # told in other words
         ("kavita deshmukh - what did she react to", "Not answered"),
         ("402 last hb and date taken, was it flagged", "Not answered"),
@@ -143,6 +164,10 @@ def test_a_salt_with_a_label_of_its_own_keeps_its_name(said, generic):
         ("warfarin clinic: james wilson 1949-02-11 had a rash w clarithromycin, moderate. please put it on",
          {"substance": "clarithromycin", "reaction": "rash"}),
         ("haldol 5 mg iv now + q4 prn for tariq mahmood, enter pls", {"notes": "intravenously"}),
+        # a bare question at the end asks what is recorded
+        ("Dorothy Okafor: letter says penicillin hives as a girl, moderate. recorded?", None),
+        ("Thornton - letter says never drinker, echo clear 2021. chart?", None),
+        ("Kavita Deshmukh - mum says cefalexin gave her hives, mild. record it?", {"substance": "cefalexin"}),
         ("note for James Wilson b 1949: bp 118/70, no oedema", {"birth_date": "1949-02-11"}),
     ],
 )  # fmt: skip
@@ -153,6 +178,14 @@ def test_an_entry_is_prepared_only_as_it_was_ordered(offline_agent, said, card):
         who = {"patient": waiting["patient"]["name"], "birth_date": waiting["patient"]["birth_date"]}
         told = waiting["args"] | who
         assert told | card == told
+
+
+def test_a_reaction_that_is_asked_for_is_found_among_the_allergies(offline_agent):
+    thread = offline_agent.ask("402 chart")["thread"]
+    answer = offline_agent.ask("when did she have the angioedema", thread=thread)["answer"]
+    assert (
+        "Allergies: lisinopril (angioedema, severe), recorded 2020-07-29." in answer.partition("Also in the chart")[0]
+    )
 
 
 def test_a_medicine_that_is_told_later_is_checked_with_what_was_asked_about(offline_agent):

@@ -438,3 +438,11 @@ def test_the_benchmark_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("text", ["born 1.2." + "9" * 30, "born 1949-" + "2" * 5000 + "-1", "born 0/0/0000"])
 def test_numbers_that_are_no_day_are_no_birth(text: str) -> None:
     assert not [birth for birth in read_births(text, TODAY) if birth.kind != "year" and len(birth.days[0]) == 10]
+
+
+@pytest.mark.parametrize("day", ["1971-09-03", "3 September 1971", "03/09/1971"])
+def test_a_stated_birth_that_is_marked_as_an_id_is_nobodys_id(store: SqliteStore, day: str) -> None:
+    text = f"woman born {day} labs"
+    assert link_patients(text, store, ids=[(text.index(day), text.index(day) + len(day))]) == []
+    (found,) = link_patients(f"Wilson {text}", store, ids=[(text.index(day) + 7, text.index(day) + 7 + len(day))])
+    assert not found.candidates and found.text == "Wilson"

@@ -47,3 +47,19 @@ def test_the_listed_age_is_set_beside_the_patients(summary: str, born: str, told
 def test_a_trial_for_women_does_not_fit_a_man_and_a_problem_that_is_not_there_is_said_so() -> None:
     found = spoken_to(trial("Postmenopausal women.", "Breast cancer"), chart(sex="male"), TODAY)
     assert "women only, the patient is male: does not fit; Breast cancer, no active problem has this name." in found
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem", "same"),
+    [
+        ("Type 1 diabetes", "Type 2 diabetes mellitus", False),
+        ("Type 2 diabetes", "Type 2 diabetes mellitus", True),
+        ("Heart failure with preserved ejection fraction", "HFrEF", False),
+        ("Heart failure", "Heart failure with reduced ejection fraction", True),
+        ("Migraine with aura", "Migraine without aura", False),
+        ("Chronic kidney disease", "Acute on chronic kidney disease", True),
+    ],
+)
+def test_a_problem_of_the_opposite_kind_is_not_the_condition_of_a_trial(condition, problem, same) -> None:
+    found = spoken_to(trial("Adults.", condition), chart(problem=problem), TODAY)
+    assert (f"on the chart as {problem}" in found) == same

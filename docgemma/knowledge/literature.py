@@ -54,11 +54,17 @@ class Results(Wire):
     records: tuple[Record, ...] = at("resultList.result", default=())
 
 
+@lru_cache(maxsize=2)
+def shipped(kind: str) -> dict[str, dict[str, Any]]:
+    """The shipped records of "literature" or "trials" by their ids: a PMID, "DEMO-TRIAL-004"."""
+    lines = data_file("knowledge", f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    return {item["id"]: item for item in map(json.loads, lines)}
+
+
 @lru_cache(maxsize=1)
 def trial_names() -> frozenset[str]:
     """What the studies of the shipped collection are called: "DAPA-HF". Each summary begins with it."""
-    lines = data_file("knowledge", "literature.jsonl").read_text(encoding="utf-8").splitlines()[1:]
-    begun = (json.loads(line)["abstract"].partition(".")[0] for line in lines)
+    begun = (item["abstract"].partition(".")[0] for item in shipped("literature").values())
     return frozenset(name for name in begun if " " not in name and len(name) > 3 and sum(map(str.isupper, name)) > 1)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from docgemma.errors import ErrorType, StoreError, ToolError
 from docgemma.knowledge.base import Answer, Article, DrugLabel, Interaction, LabelSection, Trial
-from docgemma.knowledge.build import VERSION
+from docgemma.knowledge.build import VERSION, row_of
 from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
@@ -124,7 +124,10 @@ class Snapshot:
 
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
-        a trial's conditions weigh more than those of its text."""
+        a trial's conditions weigh more than those of its text. One that is named by its id is told, of any status."""
+        ids = [row_of(word.strip(".,;:()?!").upper()) for word in text.split()]
+        if named_by_id := self._rows(f"SELECT data FROM {table} WHERE rowid IN ({', '.join('?' * len(ids))})", *ids):
+            return [json.loads(data) for (data,) in named_by_id[:limit]], False
         size, having = self._count(table), f"{table} WHERE {table} MATCH ?"
         held = {item: self._count(having, expression(item.ways)) for item in concepts(text, self.names)}
         weights = {item: weight(item, held[item], size) for item in held}

@@ -17,6 +17,15 @@ def meant(reading: Reading, message: str) -> str:
     others = any(score > SURE for ask, score in reading.asks.items() if ask not in WRITES)
     if not any(reading.asks[ask] > SURE for ask in WRITES) and (others or polarity["refused"] <= PLAINLY):
         return ""
+    if asks_of_record(message):
+        return "asked"
     best = max(polarity, key=polarity.__getitem__)
     considered = reading.asks["may"] > SURE and not reading.asks["note"] > SURE
     return "unsure" if best == "ordered" and (considered or polarity[best] < PLAINLY) else best
+
+
+def asks_of_record(message: str) -> bool:
+    """Whether a message ends with a bare "record?" behind a mark: it asks what is recorded, and orders nothing."""
+    said = message.casefold().rstrip(" ?") if message.rstrip().endswith("?") else ""
+    ends = [said.removesuffix(end).rstrip() for end in listed("request_words", "on_record") if said.endswith(f" {end}")]
+    return any(not before[-1:].isalnum() for before in ends)

@@ -8,7 +8,7 @@ from typing import Literal
 from docgemma.ehr.base import NAMED, PatientMatch, RecordStore
 from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, overlap, read_codes, trimmed
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
-from docgemma.reading.terms import everyday, given_names, in_full
+from docgemma.reading.terms import everyday, given_names, in_full, measure_said
 from docgemma.state import PatientRef
 from docgemma.text.births import Birth, fitting, is_clock, read_births
 from docgemma.text.words import SHORT, plain
@@ -59,16 +59,20 @@ def _somebody(link: PatientLink, ordinary: Ordinary) -> bool:
     """Whether it names somebody, though unknown: "maria lopez" does, "k", "ooh", "drain" and "hba1c" do not."""
     words = [word for word in plain(link.text).split() if len(word) > 1 or len(link.text) == 1]
     named = not all(map(ordinary, words)) or (len(words) > 1 and (words[0] in given_names() or in_full(words[:1])))
-    return plain(link.text) not in everyday() if link.kind == "id" else bool(named)
+    measure = plain(link.text) in everyday() or measure_said(plain(link.text))  # "HLA-B*5801"
+    return not measure if link.kind == "id" else bool(named)
 
 
-def born_on(message: str, store: RecordStore) -> list[PatientLink]:
-    """Who was born on a day that is given, where nobody is named."""
+def born_on(message: str, ids: Sequence[Span], store: RecordStore) -> list[PatientLink]:
+    """Who was born on a day that is given, where nobody is named; nobody, where one of these places states it."""
     for birth in read_births(message):
         days = [day for day in birth.days if len(day) == 10]
         people = store.born(days) if days and birth.kind in ("stated", "date") else []
         if people:
             return [PatientLink(birth.start, birth.end, people[0].name, "name", tuple(people), True, True)]
+        stated = [span for span in ids if birth.kind == "stated" and overlap(span, (birth.start, birth.end))]
+        if stated:
+            return [PatientLink(*stated[0], message[slice(*stated[0])], "id", (), False)]
     return []
 
 
@@ -169,7 +173,7 @@ def _by_code(
     found = look_up(text, (*marked, *codes), store)
     taken: list[Span] = []
     for span in sorted(found, key=lambda span: not found[span]):
-        dated = _meets(span, [(birth.start, birth.end) for birth in births if birth.kind == "date"])
+        dated = _meets(span, [(birth.start, birth.end) for birth in births if birth.kind in ("date", "stated")])
         nobody = span in marked and any(map(str.isdigit, text[slice(*span)])) and not dated
         if (found[span] or nobody) and not _meets(span, taken):
             taken.append(span)

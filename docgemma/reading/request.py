@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
-from docgemma.knowledge.literature import trial_names
+from docgemma.knowledge.literature import shipped, trial_names
 from docgemma.reading.allergies import read_allergies
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.marked import Marked
-from docgemma.reading.meant import PLAINLY, SURE, meant
+from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading
-from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back
+from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
@@ -31,6 +31,7 @@ CLAUSES = 5
 LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
+RECORDED = {"rx": "meds", "allergy": "alg", "note": "notes"}  # an entry -> what is recorded of its kind
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -80,8 +81,13 @@ def read_request(
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     trials = _trials_named(message)
-    if trials and not people:  # "REVISE - bleed numbers?"
-        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), "lit"]
+    published = "lit" if trials else "trial" if _trial_ids(message) and not active else ""
+    if published and not people:  # "REVISE - bleed numbers?"
+        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), published]
+    if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
+        asked = [ask for ask in asked if ask != "notes"]
+    if asks_of_record(message):
+        asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -114,7 +120,7 @@ def read_request(
         corrects=False,
         details=details,
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
-        conditions=[span.text for span in marked.spans("condition")],
+        conditions=[span.text for span in marked.spans("condition") if (span.start, span.end) not in marked.people],
         status=_status(marked),
         query=" ".join(sorted(trials)) or marked.best("query"),
         trials=_trial_ids(message),
@@ -150,12 +156,32 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
         """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
         return reader.common(word) or word in drugs or word in short
 
+    names = [_but_drugs(marked.message, place, drugs, store) for place in names]
+    conditions = marked.places("condition") if not names else []
+    names += [place for place in conditions if _first_name(marked.message[slice(*place)], store)]
     asks = marked.reading.asks
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
     about = any(asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change"))
     about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
     found = read_people(marked.message, names, ids, store, ordinary, beside)
-    return found or (born_on(marked.message, store) if about else [])
+    published = {name.casefold() for name in (*_trials_named(marked.message), *_trial_ids(marked.message))}
+    found = [link for link in found if link.candidates or link.text.casefold() not in published]
+    return found or (born_on(marked.message, ids, store) if about else [])
+
+
+def _but_drugs(message: str, place: tuple[int, int], drugs: DrugNames, store: RecordStore) -> tuple[int, int]:
+    """The place of a name without a drug beside it, where nobody has such a name: "Liam amox"."""
+    text = message[slice(*place)]
+    kept = " ".join(word for word in text.split() if word not in drugs and plain(word) not in said_for("abbreviations"))
+    if not kept or kept == text or kept not in text or store.search_patients(text):
+        return place
+    return place[0] + text.find(kept), place[0] + text.find(kept) + len(kept)
+
+
+def _first_name(word: str, store: RecordStore) -> bool:
+    """Whether only one patient has this first name, and it names nothing else: "trials for leilani"."""
+    people = [] if " " in word or plain(word) in everyday() else store.search_patients(word)
+    return len(people) == 1 and not people[0].guessed and plain(people[0].name).split()[0] == plain(word)
 
 
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
@@ -215,13 +241,21 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
 
 
 def _trials_named(message: str) -> frozenset[str]:
-    """Studies of the collection that are named, in small letters too where no word is spelt so: "giacta"."""
-    words = set() if message.isupper() else {word.strip(".,;:?!()") for word in message.split()}
+    """Studies of the collection that are named, in small letters too where no word is spelt so: "giacta"; articles by
+    their number."""
+    words = set() if message.isupper() else {*_words(message)}
     small = {word.casefold() for word in words}
     odd = {name for name in trial_names() if not (name.isupper() and name.isalpha())}  # "HALT-IT"
-    return (trial_names() & words) | frozenset(name for name in odd if name.casefold() in small)
+    numbers = {*_words(message)} & shipped("literature").keys()
+    return (trial_names() & words) | numbers | frozenset(name for name in odd if name.casefold() in small)
 
 
 def _trial_ids(message: str) -> list[str]:
-    words = [word.strip(".,;:()?!").upper() for word in message.split()]
-    return [word for word in words if len(word) == 11 and word.startswith("NCT") and word[3:].isdigit()]
+    """Trials that are named by an id: of ClinicalTrials.gov, or of the collection."""
+    words = [word.upper() for word in _words(message)]
+    registered = {word for word in words if len(word) == 11 and word.startswith("NCT") and word[3:].isdigit()}
+    return [word for word in words if word in registered or word in shipped("trials")]
+
+
+def _words(message: str) -> list[str]:
+    return [word.strip(".,;:?!()") for word in message.split()]

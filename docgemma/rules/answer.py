@@ -32,7 +32,7 @@ from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusal
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
-from docgemma.state import AgentState, Request, ToolResult
+from docgemma.state import AgentState, PatientRef, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import names, phrases_in, plain
 
@@ -92,6 +92,7 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     for one in request["patients"] if len(request["patients"]) == 1 else []:
         words = other_sex(request["said"], one["sex"], one["said"], "note" in request["asks"])
         lines += [f"{one['name']} is recorded as {one['sex']}; the message says “{min(words)}”."] if words else []
+    lines += [f"{one['said']} was read as {one['name']}." for one in request["patients"] if _respelt(one)]
     opened = unlabelled(state).items()
     lines += [f"{name}: no label of its own; looked up by its parts ({', '.join(parts)})." for name, parts in opened]
     for drug in request["drugs"]:
@@ -106,6 +107,14 @@ def _notices(state: AgentState, request: Request) -> list[str]:
     lines += [NOBODY_CHECKED] if may and not patients_meant(state) and known.drugs(state) else []
     dosed = request["details"].keys() & {"dose", "frequency", "route"} and not (request["drugs"] or request["orders"])
     return [*lines, *([NO_DRUG] if may and dosed else [])]
+
+
+def _respelt(one: PatientRef) -> bool:
+    """Whether a name is typed in another way than it is recorded, and is no beginning of it: "Smyth"."""
+    parts = plain(one["name"]).split()
+    return not one["exact"] and not all(
+        any(part.startswith(said) for part in parts) for said in plain(one["said"]).split()
+    )
 
 
 def _patient(item: ToolResult, state: AgentState, drugs: DrugNames, checks: Checks, effects: Effects) -> list[Fact]:

@@ -56,7 +56,10 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
         mentioned = [line for drug in named for line in _of_drug(drug["name"], chart, drugs, "alg", "meds")]
         lines += [*mentioned, *_before_change(mentioned, chart)]
         named = []
-    for measure in dict.fromkeys([*_measures(request), *(drug["said"] for drug in named if asks)]):
+    measured = [*_measures(request), *(drug["said"] for drug in named if asks)]
+    if not measured and "meds" in asks:  # "why is he not on opioids"
+        measured = [kind["name"] for kind in said_in(request["said"], "medications")]
+    for measure in dict.fromkeys(measured):
         found, topics = _measure(measure, asks, chart, drugs)
         lines += found
         served |= topics
@@ -95,7 +98,9 @@ def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
 
 
 def _measures(request: Request) -> list[str]:
-    return [measure for measure in request["measures"] if plain(measure) not in listed("questions", "no_measure")]
+    reaction = request["details"].get("reaction", "") if "prob" in request["asks"] else ""  # "when was her angioedema"
+    said = [*request["measures"], *([reaction] if reaction else [])]
+    return [measure for measure in said if plain(measure) not in listed("questions", "no_measure")]
 
 
 def _before_change(mentioned: Sequence[str], chart: Chart) -> list[str]:
@@ -175,7 +180,7 @@ def _kind(ask: str, kind: Entry, chart: Chart) -> list[str]:
         said = [*match, kind["name"].removesuffix("s")]
         told = [line for line in lines_of(chart, "notes") if names(said, line.item["text"])]
         counted = [ACTIVE_OF.format(kind["name"], len(active), "; ".join(active))] if active else none
-        return [*counted, *(line.text for line in [*fits, *allergies, *told[:1]])]
+        return [*counted, *(line.text for line in [*fits, *allergies, *told[:2]])]
     if ask == "notes":
         if kind.get("report"):
             heads = [(line, f"{line.name}. {line.item['text'].partition('. ')[0]}") for line in lines_of(chart, ask)]
@@ -194,6 +199,7 @@ def _problem(measure: str, chart: Chart) -> list[str]:
     told = [line.text for line in lines_of(chart, "prob") if names(known, line.name)]
     told += [line.text for line in lines_of(chart, "meds") if names(known, str(line.item.get("reason") or ""))]
     told += notes_naming(chart, known)
+    told += [line.text for line in _anywhere(measure, chart, "alg")]  # "when was her angioedema"
     return told or [NO_PROBLEM.format(entry["name"]) for entry in asked[:1]]
 
 

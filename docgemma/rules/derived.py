@@ -27,11 +27,10 @@ def in_other_unit(line: Line, said: str) -> str:
         mine = (row["measure"], row["from"]) == (measure_named(line.name), item.get("unit"))
         if mine and (any_unit or row["to"] in asked):
             dated = [item, *(item.get("earlier") or [])]
-            values = [float(f"{float(one['value']) * row['by']:.3g}") for one in dated]
+            values = [float(f"{float(one['value']) * row['by'] + row.get('plus', 0):.3g}") for one in dated]
             told = [f"{value:g} ({one['date']})" for value, one in zip(values, dated, strict=True)]
-            return (
-                f"{line.name} in {row['to']}: about {'; '.join(told)}, worked out from {row['from']} (x {row['by']})."
-            )
+            how = f"x {row['by']}" + (f" + {row['plus']}" if "plus" in row else "")
+            return f"{line.name} in {row['to']}: about {'; '.join(told)}, worked out from {row['from']} ({how})."
     return ""
 
 

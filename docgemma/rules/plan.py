@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import said_in
+from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.patients_meant import patients_meant, searched_in_vain
 from docgemma.state import ActivePatient, AgentState, Request, ToolResult
@@ -169,7 +169,9 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     taken = known.in_charts(state, "medications")  # "hydrocortisone 1% cream" is hydrocortisone
     bare = ("".join(takewhile(lambda char: not char.isdigit(), name)).strip() for name in taken)
     active = [short if short and "/" not in name else name for short, name in zip(bare, taken, strict=True)]
-    among = "may" in asks and not names and len(active) > 1  # "which of his medicines raises it?"
+    levels = [name for said in request["measures"] for name in measures_in(said) if name.endswith(" level")]
+    moved = bool(levels) and bool(said_in(request["said"], "moving"))
+    among = ("may" in asks or moved) and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
     together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
@@ -225,7 +227,8 @@ def _subject(state: AgentState, request: Request) -> str:
     """What to search for: of "on alendronate, thinking drug holiday, evidence?" the drug beside what is asked."""
     query, drugs = request["query"], [drug for drug in request["drugs"] if drug["how"] != "unknown"]
     told = any(plain(drug[key]) in plain(query) for drug in drugs for key in ("said", "name"))
-    beside = [] if told or request["trials"] or not query else [drug["name"] for drug in drugs]
+    alone = told or request["trials"] or not query or query.isupper()  # the name of a study tells all
+    beside = [] if alone else [drug["name"] for drug in drugs]
     subject = " ".join([query or request["said"], *beside])
     return private(subject, request, state.get("active_patient"))
 

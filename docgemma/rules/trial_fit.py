@@ -48,9 +48,17 @@ def _condition(trial: dict[str, Any], state: PatientState) -> str:
     for condition in trial["conditions"]:
         alike = [kind for kind in kinds if names(kind, condition)]
         for problem in state.problems:
-            if names([plain(condition)], problem) or any(names(kind, problem) for kind in alike):
+            named = names([plain(condition)], problem) or any(names(kind, problem) for kind in alike)
+            if named and not _opposed(condition, problem):
                 return f"{condition}, on the chart as {problem}"
     return f"{', '.join(trial['conditions'])}, no active problem has this name"
+
+
+def _opposed(condition: str, problem: str) -> bool:
+    """Whether one is of the opposite kind: "preserved" and "reduced"; "acute on chronic" is of both."""
+    kinds = clinical("request_words")["trial_opposites"]
+    told = [[[names(words, text) for words in pair] for text in (condition, problem)] for pair in kinds]
+    return any(mine != theirs and sum(mine) == sum(theirs) == 1 for mine, theirs in told)
 
 
 def _fits(met: bool) -> str:
