@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 1_585), ("rules", 5_010), ("", 34_530)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 1_725), ("rules", 5_180), ("", 34_970)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 
