@@ -27,6 +27,8 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
         owner = behind if follows else min(behind, len(keys) - 1) if leading else max(behind - 1, 0)
         found[keys[owner]][1].append(text)
     clauses = _allergy_clauses(marked.message, marks)
+    if sum(bool(of) for _, of in found.values()) < 2:  # "rash after contrast (iohexol) on monday, moderate"
+        clauses = [range(len(marked.message))] * len(marks)
     own = {key: {at for one, places in zip(keys, clauses, strict=True) if one == key for at in places} for key in keys}
     told = [(key, *found[key]) for key in own if found[key][1] or not causes]
     return [
