@@ -1,5 +1,8 @@
 """Refuse what no tool can do, and say which entries were not made: code says so, not a model. Pure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
@@ -48,6 +51,7 @@ NO_SUBSTANCE = (
     "No entry was prepared: an allergy entry names a substance, and that none is known cannot be entered here. "
     "I can prepare a note that says so."
 )
+WAITS = "Waits for your approval, and is not recorded: {entry}."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
@@ -102,7 +106,13 @@ def entered_before(state: AgentState) -> list[str]:
         return []
     calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
     told = [call["brief"].split("\n")[0] for call in calls]
+    told += [WAITS.format(entry=entry_said(card["args"])) for card in state.get("held") or []]
     return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
+
+
+def entry_said(args: Mapping[str, Any]) -> str:
+    """An entry in one line, without its patient: "tramadol 50 mg twice daily"."""
+    return " ".join(str(text) for name, text in args.items() if text and name != "patient_id")
 
 
 def is_rejected(result: ToolResult) -> bool:
