@@ -29,6 +29,7 @@ from docgemma.nodes.input_assembly import understand
 from docgemma.nodes.write_findings import alternatives
 from docgemma.paths import data_file
 from docgemma.quiet import quiet
+from docgemma.reading.labels import WRITES
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
 from docgemma.rules.amend import amendment, as_held, entry_meant
@@ -152,11 +153,9 @@ class Agent:
         meant, others = waiting[at], [one["args"] for one in waiting[:at] + waiting[at + 1 :]]
         card = cast(PendingWrite, {"name": meant["tool"], "args": meant["args"]})
         decision = amendment(request, meant["request"], card, others)
-        own = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
-        own = own and decision["decision"] != "amend"
-        if at and (
-            decision["args"] or decision["decision"] == "reject"
-        ):  # what stands behind is decided in front of the others
+        more = set(request["asks"]) - {"cancel", "ok", "fix", "chat", *(WRITES if request["corrects"] else ())}
+        own = decision["decision"] == "hold" or (bool(more) and decision["decision"] == "reject")
+        if at and (decision["args"] or decision["decision"] == "reject"):  # decided in front of the others
             self._run(Command(resume=HOLD), thread, quietly)
             cards = self._stored(thread).values["held"]
             cards = [cards[at], *cards[:at], *cards[at + 1 :]]

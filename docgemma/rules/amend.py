@@ -34,11 +34,9 @@ def as_held(state: AgentState, tool: str, args: dict[str, Any], original: dict[s
 def entry_meant(request: Request, waiting: Sequence[Held]) -> int:
     """Which of the entries that wait a message rejects or corrects by its drug's name; the one in front, 0, if none."""
     for named in (_unwanted(request), _named(request)):
-        meant = [
-            at for at, one in enumerate(waiting) if any(_is_of(drug, one["args"], one["request"]) for drug in named)
-        ]
-        if meant:
-            return meant[0] if named != _named(request) or len(meant) == 1 else 0
+        of_it = [any(_is_of(drug, one["args"], one["request"]) for drug in named) for one in waiting]
+        if any(of_it):
+            return of_it.index(True) if named != _named(request) or sum(of_it) == 1 else 0
     return 0
 
 

@@ -123,7 +123,7 @@ def as_written(request: Request, entries: Sequence[Mapping[str, Any]]) -> Reques
 
 def _ordered_alike(request: Request, last: Request) -> bool:
     """Whether the order before is given to another patient too: "same for garcia", "and for ms benali as well"."""
-    also = names(listed("request_words", "also"), request["said"]) and len(request["said"].split()) <= BRIEF + 1
+    also = names(listed("request_words", "also"), request["said"]) and len(request["said"].split()) <= BRIEF + 1 + len(request["details"])
     own = any(request[key] for key in ("drugs", "orders", "measures", "allergies", "notes"))
     return bool(also and not own and last["orders"]) and last["meant"] == "ordered" and "rx" in last["asks"]
 
@@ -246,7 +246,9 @@ def corrected(request: Request, last: Request) -> Request:
         new |= {"patients": request["patients"], "unclear": request["unclear"], "owners": {}}
     details, drug = request["details"], request["drugs"][-1] if request["drugs"] else None
     if not details and not request["orders"] and not drug:
-        request = replaced(request, details=_stated(request["said"]))
+        request = replaced(
+            request, details=_stated(request["said"], last["orders"][-1]["dose"]) if last["orders"] else {}
+        )
         details = request["details"]
     if last["orders"] and "rx" in last["asks"] and (details or drug or request["orders"]):
         new["orders"] = [*last["orders"][:-1], _changed_order(last["orders"][-1], request)]
@@ -269,10 +271,12 @@ def corrected(request: Request, last: Request) -> Request:
     return found
 
 
-def _stated(said: str) -> dict[str, str]:
+def _stated(said: str, dose: str) -> dict[str, str]:
     """The dose or frequency of a few words that say nothing else: "250 instead of 500", "not bid, tds"."""
     words = plain(said.replace("instead of", "not")).split()
     told = [word for before, word in pairwise(["", *words]) if before != "not"]
+    if any(before == "not" and word.isdecimal() and not dose.startswith(word) for before, word in pairwise(words)):
+        return {}
     number = [word for word in told if word.replace(".", "", 1).isdecimal()]
     known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]} - listed(*PREPOSITIONS)
     often = [word for word in told if word in known]

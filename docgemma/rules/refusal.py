@@ -1,8 +1,5 @@
 """Refuse what no tool can do, and say which entries were not made: code says so, not a model. Pure."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import said_in
 from docgemma.rules import known
@@ -106,13 +103,10 @@ def entered_before(state: AgentState) -> list[str]:
         return []
     calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
     told = [call["brief"].split("\n")[0] for call in calls]
-    told += [WAITS.format(entry=entry_said(card["args"])) for card in state.get("held") or []]
+    for card in state.get("held") or []:
+        entry = " ".join(str(text) for name, text in card["args"].items() if text and name != "patient_id")
+        told.append(WAITS.format(entry=entry))
     return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
-
-
-def entry_said(args: Mapping[str, Any]) -> str:
-    """An entry in one line, without its patient: "tramadol 50 mg twice daily"."""
-    return " ".join(str(text) for name, text in args.items() if text and name != "patient_id")
 
 
 def is_rejected(result: ToolResult) -> bool:
