@@ -123,7 +123,9 @@ def as_written(request: Request, entries: Sequence[Mapping[str, Any]]) -> Reques
 
 def _ordered_alike(request: Request, last: Request) -> bool:
     """Whether the order before is given to another patient too: "same for garcia", "and for ms benali as well"."""
-    also = names(listed("request_words", "also"), request["said"]) and len(request["said"].split()) <= BRIEF + 1 + len(request["details"])
+    told = " ".join([*(one["said"] for one in request["patients"]), *request["details"].values()])
+    brief = len(request["said"].split()) - len(told.split()) <= BRIEF
+    also = names(listed("request_words", "also"), request["said"]) and brief
     own = any(request[key] for key in ("drugs", "orders", "measures", "allergies", "notes"))
     return bool(also and not own and last["orders"]) and last["meant"] == "ordered" and "rx" in last["asks"]
 
@@ -275,12 +277,11 @@ def _stated(said: str, dose: str) -> dict[str, str]:
     """The dose or frequency of a few words that say nothing else: "250 instead of 500", "not bid, tds"."""
     words = plain(said.replace("instead of", "not")).split()
     told = [word for before, word in pairwise(["", *words]) if before != "not"]
-    if any(before == "not" and word.isdecimal() and not dose.startswith(word) for before, word in pairwise(words)):
-        return {}
     number = [word for word in told if word.replace(".", "", 1).isdecimal()]
     known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]} - listed(*PREPOSITIONS)
     often = [word for word in told if word in known]
-    left = {*told} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
+    old = [word for before, word in pairwise(words) if before == "not" and word.isdecimal() and word not in dose]
+    left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
     found = {"dose": number, "frequency": often}
     return {} if left else {name: some[0] for name, some in found.items() if len(some) == 1}
 
