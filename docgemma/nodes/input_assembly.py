@@ -14,7 +14,7 @@ from docgemma.reading.drugs import link_drug, said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
-from docgemma.reading.terms import measure_said, said_in
+from docgemma.reading.terms import measure_said, refers_back, said_in
 from docgemma.rules import clarify, described, known
 from docgemma.rules.follow import as_written, both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
@@ -91,8 +91,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if names(listed("request_words", "entered"), message) and not (request["orders"] or noted):  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         return known.replaced(request, asks=asked or ["chat"], meant="")
-    between = {"may", "ddi"} if waiting else {"ddi"} if state.get("held") else set()
-    if set(request["asks"]) & between and request["drugs"] and not request["orders"]:
+    with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
+    if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
     others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}

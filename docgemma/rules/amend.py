@@ -73,7 +73,7 @@ def amendment(
         bare = any(names(listed("request_words", "dropping"), part) for part in _parts(said) if not names(drugs, part))
         return _decision("reject") if dropped or bare or mine or not drugs else _unchanged(_named(request))
     approving = names(listed("request_words", "approving"), said) and not (asking or named)
-    if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and asks <= {"ok", "chat", "find", "oos"}):
+    if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and asks <= {"ok", "chat", "find", "oos", "rx"}):
         return _decision("amend", beside=NOT_APPROVED)
     changed = {name: value for name, value in now.items() if value and value != before.get(name)}
     told = now.get("medication_name") in (None, before.get("medication_name")) and request["meant"] == "ordered"
