@@ -29,9 +29,10 @@ from docgemma.nodes.input_assembly import understand
 from docgemma.nodes.write_findings import alternatives
 from docgemma.paths import data_file
 from docgemma.quiet import quiet
+from docgemma.reading.labels import WRITES
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
-from docgemma.rules.amend import amendment
+from docgemma.rules.amend import amendment, as_held, entry_meant
 from docgemma.rules.override import red
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, PendingWrite
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit", "amend"]
+HOLD = {"decision": "hold", "args": {}}
 RECURSION_LIMIT = 120  # nodes in a turn; the rules end it far earlier
 
 
@@ -120,7 +122,9 @@ class Agent:
             graph = None if stored.interrupts or stored.values.get("clarification") else self._given_graph
             if (pending := _waiting(stored)[0]) and (answer := self._about_card(message, pending, thread, options)):
                 return answer
-            gone = self._stored(thread).values.get("final_response") if pending and not self.pending(thread) else ""
+            gone = self._stored(thread).values.get("final_response") if pending else ""
+            if self.pending(thread):  # the next one, behind what was rejected
+                self._run(Command(resume=HOLD), thread, Options({**options, "on_event": None}))
             turn: dict[str, Any] = {
                 "graph": graph or self._graph(thread), "message": message, "turn_id": uuid.uuid4().hex,
                 "image": None if image is None else keep_image(image, image_folder(self.settings, thread)),
@@ -139,12 +143,24 @@ class Agent:
         Returns:
             The report; None where the message is a question of its own, which is answered above the card.
         """
-        state = cast(AgentState, self._stored(thread).values)
-        request = understand(message, state, self._context(thread, options), waiting=True)
-        decision = amendment(request, state["request"], cast(PendingWrite, pending))
-        own = decision["decision"] == "hold" or bool(set(request["asks"]) - {"cancel", "ok", "fix", "chat"})
-        own = own and decision["decision"] != "amend"
-        done = self._run(Command(resume=decision), thread, {**options, "on_event": None} if own else options)
+        state, quietly = cast(AgentState, self._stored(thread).values), Options({**options, "on_event": None})
+        front = as_held(state, pending["name"], pending["args"], pending.get("original") or {})
+        waiting, context = [front, *(state.get("held") or [])], self._context(thread, options)
+        request = understand(message, {**state, "request": front["request"]}, context, waiting=True)
+        if at := entry_meant(request, waiting):
+            of_it = {"request": waiting[at]["request"], "message": waiting[at]["message"]}
+            request = understand(message, cast(AgentState, {**state, **of_it}), context, waiting=True)
+        meant, others = waiting[at], [one["args"] for one in waiting[:at] + waiting[at + 1 :]]
+        card = cast(PendingWrite, {"name": meant["tool"], "args": meant["args"]})
+        decision = amendment(request, meant["request"], card, others)
+        more = set(request["asks"]) - {"cancel", "ok", "fix", "chat", *(WRITES if request["corrects"] else ())}
+        own = decision["decision"] == "hold" or (bool(more) and decision["decision"] == "reject")
+        if at and (decision["args"] or decision["decision"] == "reject"):  # decided in front of the others
+            self._run(Command(resume=HOLD), thread, quietly)
+            cards = self._stored(thread).values["held"]
+            cards = [cards[at], *cards[:at], *cards[at + 1 :]]
+            self._run(Command(goto="reopen_card", update={"held": cards, "final_response": ""}), thread, quietly)
+        done = self._run(Command(resume=decision), thread, quietly if own else options)
         return None if own else done
 
     def decide(

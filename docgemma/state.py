@@ -204,7 +204,7 @@ class AgentState(TypedDict, total=False):
     retry_strategy: Optional[str]
     error_messages: Annotated[list[str], accumulate]
     clarification: Optional[Clarification]
-    held: Optional[Held]  # a card that is shown again when this turn's question is answered
+    held: list[Held]  # cards that are shown again, the first first, when this turn's question is answered
     reopened: Optional[Held]  # the card that is shown below this turn's answer
     resumed: bool  # this turn answers a clarification; nothing is redone
     # output

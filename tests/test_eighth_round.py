@@ -272,3 +272,83 @@ def test_what_is_asked_denied_or_of_somebody_else_is_not_told(offline_agent, sai
     turn = offline_agent.ask(said)
     told = [turn["answer"], *(turn["pending_write"] or {}).get("findings", [])]
     assert not any("as you wrote" in line for line in told)
+
+
+SPIRONOLACTONE = ["prescribe spironolactone 25 mg od for Dorothy Okafor"]
+TWO = ["prescribe nitrofurantoin 100 mg bd for Elena Petrova", "ibuprofen 400 mg tds prn too"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "card", "behind"),
+    [
+        # what names a drug is of the entry of that drug, whichever waits
+        ([*TWO, "drop the nitrofurantoin"], {"medication_name": "ibuprofen"}, []),
+        ([*TWO, "not the nitrofurantoin"], {"medication_name": "ibuprofen"}, []),
+        ([*TWO, "forget the ibuprofen, keep the nitrofurantoin"], {"medication_name": "nitrofurantoin"}, []),
+        ([*TWO, "skip the warfarin"], {"medication_name": "ibuprofen", "dosage": "400 mg"}, ["nitrofurantoin"]),
+        ([*TWO, "not the warfarin"], {"medication_name": "ibuprofen", "dosage": "400 mg"}, ["nitrofurantoin"]),
+        ([*TWO, "the nitrofurantoin should be 50"],
+         {"medication_name": "nitrofurantoin", "dosage": "50 mg"}, ["ibuprofen"]),
+        # nothing is lost by a question
+        ([*TWO, "any recent TSH?", "and her potassium?"], {"medication_name": "ibuprofen"}, ["nitrofurantoin"]),
+        ([*TWO, "scrap that. any allergies?"], {"medication_name": "nitrofurantoin"}, []),
+        # another one takes the place of what is declined
+        ([*SPIRONOLACTONE, "nope. eplerenone 25 mg od"], {"medication_name": "eplerenone"}, []),
+        ([*SPIRONOLACTONE, "not that. eplerenone 25 mg od"], {"medication_name": "eplerenone"}, []),
+        # the dose times a number
+        ([*SPIRONOLACTONE, "halve that please"], {"dosage": "12.5 mg"}, []),
+        ([*SPIRONOLACTONE, "double the dose"], {"dosage": "50 mg"}, []),
+        ([*SPIRONOLACTONE, "reduce the dose by half"], {"dosage": "12.5 mg"}, []),
+        # the corrected entry counts
+        ([*SPIRONOLACTONE, "50 mg actually", "same for Gregory Maddox"], {"dosage": "50 mg"}, ["spironolactone"]),
+        ([*SPIRONOLACTONE, "same for Gregory Maddox but 50 mg"], {"dosage": "50 mg"}, ["spironolactone"]),
+        # what is said in part stays otherwise as it was
+        (["prescribe metoprolol succinate 50 mg od for Dorothy Okafor", "the metoprolol should be 25"],
+         {"medication_name": "metoprolol succinate", "dosage": "25 mg"}, []),
+        (["prescribe ibuprofen 400 mg qds prn for Elena Petrova", "make it bd"], {"frequency": "twice daily as needed"},
+         []),
+        ([*SPIRONOLACTONE, "not od, bd"], {"frequency": "twice daily"}, []),
+        ([*SPIRONOLACTONE, "50 instead of 25"], {"dosage": "50 mg"}, []),
+        ([*SPIRONOLACTONE, "50 instead of 200"], {"dosage": "25 mg"}, []),
+        (["Save a note for Elena Petrova: CRP normal, well.", 'change "CRP normal" to "CRP due"', "add: eating again"],
+         {"note_text": "CRP due, well. eating again"}, []),
+        # words approve nothing
+        ([*TWO, "approve both"], {"medication_name": "ibuprofen"}, ["nitrofurantoin"]),
+    ],
+)  # fmt: skip
+def test_a_message_is_of_the_entry_that_it_names(offline_agent, messages, card, behind):
+    thread = None
+    for message in messages:
+        turn = offline_agent.ask(message, thread=thread)
+        thread = turn["thread"]
+    args = turn["pending_write"]["args"]
+    assert {name: args[name] for name in card} == card
+    held = offline_agent._stored(thread).values.get("held") or []
+    assert [one["args"]["medication_name"] for one in held] == behind
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([*TWO, "skip the warfarin"], "unchanged: no entry of warfarin waits"),
+        ([*SPIRONOLACTONE, "nope. eplerenone 25 mg od"], "not recorded. The clinician rejected it."),
+        ([*TWO, "anything waiting?"], "Waits for your approval, and is not recorded: nitrofurantoin 100 mg"),
+        ([*TWO, "authorise both"], "words approve nothing"),
+        (["digoxin 125 mcg od for 5dff2ce3-8fe9-47ad-b61b-b73febca1765, prescribe", "does it clash with his warfarin"],
+         "Digoxin for James Wilson"),
+    ],
+)  # fmt: skip
+def test_what_became_of_an_entry_is_said(offline_agent, messages, said):
+    thread = None
+    for message in messages:
+        turn = offline_agent.ask(message, thread=thread)
+        thread = turn["thread"]
+    assert said in turn["answer"]
+
+
+def test_each_patient_of_several_gets_an_entry_and_the_status_is_of_the_last_decision(offline_agent):
+    thread = offline_agent.ask(SPIRONOLACTONE[0])["thread"]
+    offline_agent.ask("same for Gregory Maddox and Elena Petrova", thread=thread)
+    turns = [offline_agent.decide(thread, decision) for decision in ("reject", "approve", "approve")]
+    assert [turn["status"] for turn in turns] == ["needs_approval", "needs_approval", "answered"]
+    assert [turn["pending_write"]["patient"]["name"] for turn in turns[:2]] == ["Elena Petrova", "Dorothy Okafor"]

@@ -14,9 +14,9 @@ from docgemma.reading.drugs import link_drug, said_for
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
-from docgemma.reading.terms import measure_said, said_in
+from docgemma.reading.terms import measure_said, refers_back, said_in
 from docgemma.rules import clarify, described, known
-from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
+from docgemma.rules.follow import as_written, both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
@@ -77,6 +77,8 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
     """What a message asks for, completed from the conversation before it, where an entry may be `waiting`."""
     history, active, last = state.get("history") or [], state.get("active_patient"), state.get("request")
+    entries = [item["args"] for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
+    last = as_written(last, entries) if last and not waiting else last
     if waiting and not active and state["request"]["patients"]:  # the card's
         active = ActivePatient(id=state["request"]["patients"][0]["id"], name=state["request"]["patients"][0]["name"])
     request = read_request(
@@ -89,9 +91,13 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if names(listed("request_words", "entered"), message) and not (request["orders"] or noted):  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         return known.replaced(request, asks=asked or ["chat"], meant="")
-    if waiting and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
-        waits = known.ordered(known.request(state))
+    with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
+    if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
+        waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
+    others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}
+    if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
+        request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
     changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
     fixes = not waiting and "fix" in request["asks"] and not request["patients"]

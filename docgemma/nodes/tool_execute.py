@@ -12,10 +12,11 @@ from docgemma.nodes.write_card import as_card, pending_write
 from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
+from docgemma.rules.amend import as_held
 from docgemma.rules.order_check import Finding, recorded_already, shown
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
-from docgemma.state import RESET, ActivePatient, AgentState, Held, ToolResult
+from docgemma.state import RESET, ActivePatient, AgentState, ToolResult
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.writes import write_key
 
@@ -41,9 +42,10 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         )
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
-            moved = args.get("patient_id") != card["args"].get("patient_id")  # "sorry, I meant Ewa"
-            held = {"held": _held(state, tool, args, original), "current_tool": None}
-            return held | ({"active_patient": _patient_of(args, context)} if moved else {})
+            waits, who = as_held(state, tool.name, args, original), _patient_of(args, context)  # "sorry, I meant Ewa"
+            held = [waits, *(state.get("held") or [])]
+            kept = {"held": held, "request": waits["request"], "active_patient": who}
+            return {**kept, "current_tool": None, "final_response": None}
         if decision == "reject":
             text = f"{tool.label}: not recorded. The clinician rejected it."
             rejected = decided(tool, args, {"decision": "rejected", "findings": findings}, text)
@@ -61,16 +63,16 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         "current_args": args,
         "tool_results": [*before, result],
         "reopened": None,
+        "status": "answered",  # whatever became of an entry before
         "calls": calls,
     }
 
 
 def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Take up the entry that waited while this turn's question was answered."""
-    held = state["held"]
-    assert held, "the graph comes here only with a card"
+    held, *behind = state["held"]
     return {
-        "held": None, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
+        "held": behind, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
         "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],
         "request": held["request"], "retry_strategy": None, "retry_count": 0, "proposed_none": False,
         "intent": "TOOL_NEEDED", "clarification": None, "route": None, "subtasks": [], "subtask": 0,
@@ -118,15 +120,6 @@ def _beside(state: AgentState, args: dict[str, Any], context: Context) -> str:
 def _patient_of(args: dict[str, Any], context: Context) -> ActivePatient | None:
     patient = context.store.patient(args["patient_id"])
     return ActivePatient(id=patient.id, name=patient.name) if patient else None
-
-
-def _held(state: AgentState, tool: Tool, args: dict[str, Any], original: dict[str, str]) -> Held:
-    earlier = state["reopened"]
-    return Held(
-        tool=tool.name, args=args, original=original, turn_id=state["turn_id"], message=state["message"],
-        user_query=state["user_query"], request=state["request"],
-        results=earlier["results"] if earlier else state.get("tool_results") or [],
-    )  # fmt: skip
 
 
 def _can_be_decided(tool: Tool, args: dict[str, Any], context: Context) -> bool:

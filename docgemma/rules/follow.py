@@ -1,5 +1,7 @@
 """What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
@@ -10,12 +12,13 @@ from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 UNLIKE = 20  # times another dose: of another unit
+PREPOSITIONS = ("request_words", "linking", "stop")
 SIDES = ("left", "right")
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
@@ -28,7 +31,12 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
     if last and somebody and _ordered_alike(request, last):
-        return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"], owners={})
+        orders = [_changed_order(order, request) for order in last["orders"]]  # "same for Goldstein but 100"
+        several = [one["id"] for one in request["patients"]][1:] and [one["id"] for one in request["patients"]]
+        return replaced(
+            last, patients=request["patients"], unclear=request["unclear"], said=request["said"], orders=orders,
+            owners={"rx": [several] * len(orders)} if several else {},
+        )  # fmt: skip
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)
@@ -99,10 +107,26 @@ def _as_orders(request: Request) -> list[OrderRef]:
     return orders
 
 
+def as_written(request: Request, entries: Sequence[Mapping[str, Any]]) -> Request:
+    """The request as its entries read, corrected: "same for Garcia" is of the corrected dose."""
+    new: dict[str, Any] = {}
+    for key, field in (("orders", "medication_name"), ("allergies", "substance"), ("notes", "note_text")):
+        written, asked = [args for args in entries if field in args], cast(Any, request)[key]
+        told = [{**args, "said": args[field], "drug": args[field], "dose": args.get("dosage")} for args in written]
+        items = [
+            {**one, **{name: args.get(name) or "" for name in one if name != "how"}}
+            for one, args in zip(asked, told, strict=False)
+        ]
+        new[key] = [*items, *asked[len(items) :]]
+    return replaced(request, **new)
+
+
 def _ordered_alike(request: Request, last: Request) -> bool:
     """Whether the order before is given to another patient too: "same for garcia", "and for ms benali as well"."""
-    also = names(listed("request_words", "also"), request["said"]) and len(request["said"].split()) <= BRIEF + 1
-    own = any(request[key] for key in ("drugs", "orders", "measures", "allergies", "notes", "details"))
+    told = " ".join([*(one["said"] for one in request["patients"]), *request["details"].values()])
+    brief = len(request["said"].split()) - len(told.split()) <= BRIEF
+    also = names(listed("request_words", "also"), request["said"]) and brief
+    own = any(request[key] for key in ("drugs", "orders", "measures", "allergies", "notes"))
     return bool(also and not own and last["orders"]) and last["meant"] == "ordered" and "rx" in last["asks"]
 
 
@@ -223,6 +247,11 @@ def corrected(request: Request, last: Request) -> Request:
     if request["patients"] or request["unclear"]:
         new |= {"patients": request["patients"], "unclear": request["unclear"], "owners": {}}
     details, drug = request["details"], request["drugs"][-1] if request["drugs"] else None
+    if not details and not request["orders"] and not drug:
+        request = replaced(
+            request, details=_stated(request["said"], last["orders"][-1]["dose"]) if last["orders"] else {}
+        )
+        details = request["details"]
     if last["orders"] and "rx" in last["asks"] and (details or drug or request["orders"]):
         new["orders"] = [*last["orders"][:-1], _changed_order(last["orders"][-1], request)]
     if last["allergies"] and "allergy" in last["asks"] and (details or drug or request["allergies"]):
@@ -244,9 +273,25 @@ def corrected(request: Request, last: Request) -> Request:
     return found
 
 
+def _stated(said: str, dose: str) -> dict[str, str]:
+    """The dose or frequency of a few words that say nothing else: "250 instead of 500", "not bid, tds"."""
+    words = plain(said.replace("instead of", "not")).split()
+    told = [word for before, word in pairwise(["", *words]) if before != "not"]
+    number = [word for word in told if word.replace(".", "", 1).isdecimal()]
+    known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]} - listed(*PREPOSITIONS)
+    often = [word for word in told if word in known]
+    old = [word for before, word in pairwise(words) if before == "not" and word.isdecimal() and word not in dose]
+    left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
+    found = {"dose": number, "frequency": often}
+    return {} if left else {name: some[0] for name, some in found.items() if len(some) == 1}
+
+
 def _reworded(text: str, said: str) -> str:
     """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
     edges, parts = ",.;:!?", text.split(" ")
+    first, _, more = said.partition(" ")
+    if plain(first) == "add" and more.strip(edges):  # "add: no bladder symptoms"
+        return f"{text.rstrip('. ')}. {more.strip()}"
     quoted = said.translate(dict.fromkeys(map(ord, "'“”‘’"), '"')).split('"')
     if len(quoted) > 4 and quoted[1] and text.count(quoted[1]) == 1:  # "change 'this week' to 'until afebrile'"
         return text.replace(quoted[1], quoted[3])
@@ -282,6 +327,11 @@ def _changed_order(order: OrderRef, request: Request) -> OrderRef:
     changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
+    if f"{plain(order['drug'])} ".startswith(f"{plain(changes.get('drug', ';'))} "):  # "the metoprolol" is the tartrate
+        changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
+    needed, often = listed("request_words", "as_needed"), changes.get("frequency")
+    if often and names(needed, f"{order['frequency']} {order['notes']}") and not names(needed, request["said"]):
+        changes["frequency"] = f"{often} prn"
     new = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
     often = {"frequency": ""} if "dose" in changes else {}
     return cast(OrderRef, {**order, **({"route": "", "notes": "", **often} if new else {}), **changes})

@@ -48,6 +48,7 @@ NO_SUBSTANCE = (
     "No entry was prepared: an allergy entry names a substance, and that none is known cannot be entered here. "
     "I can prepare a note that says so."
 )
+WAITS = "Waits for your approval, and is not recorded: {entry}."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
@@ -102,6 +103,9 @@ def entered_before(state: AgentState) -> list[str]:
         return []
     calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
     told = [call["brief"].split("\n")[0] for call in calls]
+    for card in state.get("held") or []:
+        entry = " ".join(str(text) for name, text in card["args"].items() if text and name != "patient_id")
+        told.append(WAITS.format(entry=entry))
     return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
 
 
