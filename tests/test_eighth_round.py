@@ -276,7 +276,7 @@ def test_an_answer_begins_with_what_the_message_tells(offline_agent, said, lead)
         ("gregory maddox paroxetine cr 25 od", "creatinine"),
         ("gregory maddox fentanyl patch 50 mcg/hr every 3 days", "below every usual dose"),
         ("gregory maddox buprenorphine 5 micrograms/hour every 7 days", "below every usual dose"),
-        ("gregory maddox tramadol 50-100 mg q4h po max 400 mg daily", "above the maximum"),
+        ("gregory maddox tramadol 50-100 mg q4h po max 400 mg/day", "above the maximum"),
         ("atorvastatin 5 mg od po for john smith", "check the amount and the unit"),
     ],
 )  # fmt: skip

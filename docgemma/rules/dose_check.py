@@ -143,8 +143,9 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     total, capped = order.amount[0] * order.often, _written_most(order)
     written = f", at most {told_amount((capped, limit[1]))} a day as written," if capped and capped < total else ""
     total = min(total, capped) if capped else total
-    weight = Decimal(str(order.patient.weight)) if order.patient.weight and " kg" in why and " at " in why else None
-    each = f" ({told_amount((round(total / weight, 1), limit[1]))}/kg)" if weight else ""
+    weight = order.patient.weight or 0
+    weighed = weight and f"at {weight:g} kg" in why
+    each = f" ({told_amount((round(total / Decimal(str(weight)), 1), limit[1]))}/kg)" if weighed else ""
     given = f"{dosage} {order.frequency}{written} is {told_amount((total, limit[1]))} a day{each}"
     if total <= limit[0]:
         if order.often < 1:  # a weekly drug's maximum is that of one dose, which is compared by itself
