@@ -238,6 +238,7 @@ def test_a_medicine_that_is_told_later_is_checked_with_what_was_asked_about(offl
          "(simvastatin: ordered in the same message.)"),
         ("gregory maddox ramipril 2.5 mg od po and losartan 50 mg od po",
          "losartan is ordered too: an ACE inhibitor with an angiotensin receptor blocker"),
+        ("gregory maddox had urticaria on cefalexin. cefadroxil 500 mg bd po", "Allergy to cefalexin (urticaria, as you wrote)"),
         # a maximum of the order itself
         ("gregory maddox codeine 30-60 mg q4h po max 240 mg in 24 hrs",
          "at most 240 mg a day as written, is 240 mg a day; the maximum is"),
@@ -274,8 +275,8 @@ def test_an_answer_begins_with_what_the_message_tells(offline_agent, said, lead)
         ("gregory maddox had lip angioedema on enalapril in 2012. losartan 50 mg od po", "enalapril is already active"),
         ("gregory maddox, cough on ramipril in 2015, losartan 50 mg od po", "ramipril is already active"),
         ("gregory maddox paroxetine cr 25 od", "creatinine"),
-        ("gregory maddox fentanyl patch 50 mcg/hr every 3 days", "below every usual dose"),
-        ("gregory maddox buprenorphine 5 micrograms/hour every 7 days", "below every usual dose"),
+        ("gregory maddox fentanyl patch 12 mcg/hr every 3 days", "below every usual dose"),
+        ("gregory maddox fentanyl 25 mcg/h every 72 hours", "below every usual dose"),
         ("gregory maddox tramadol 50-100 mg q4h po max 400 mg/day", "above the maximum"),
         ("atorvastatin 5 mg od po for john smith", "check the amount and the unit"),
     ],

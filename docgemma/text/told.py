@@ -41,10 +41,11 @@ def told_behind(text: str, kind: str) -> list[str]:
 
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
     """(word, substance and what stands beside it) of "had anaphylaxis to penicillin", "penicillin allergy"."""
+    causes = listed("entries", "causing") | listed("telling", "under")
     for words in told_clauses(text):
         for at, word in enumerate(words):
             if word in listed("telling", "allergic") and not {*words} & listed("telling", "unsaid"):
-                behind = words[at + 1 : at + 2] and words[at + 1] in listed("entries", "causing")
+                behind = words[at + 1 : at + 2] and words[at + 1] in causes
                 yield word, " ".join(words[at + 2 : at + 5] if behind else words[max(at - 2, 0) : at + 1])
 
 
