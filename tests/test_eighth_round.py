@@ -238,7 +238,8 @@ def test_a_medicine_that_is_told_later_is_checked_with_what_was_asked_about(offl
          "(simvastatin: ordered in the same message.)"),
         ("gregory maddox ramipril 2.5 mg od po and losartan 50 mg od po",
          "losartan is ordered too: an ACE inhibitor with an angiotensin receptor blocker"),
-        ("gregory maddox had urticaria on cefalexin. cefadroxil 500 mg bd po", "Allergy to cefalexin (urticaria, as you wrote)"),
+        ("gregory maddox had urticaria on cefalexin. cefadroxil 500 mg bd po",
+         "Allergy to cefalexin (urticaria, as you wrote)"),
         # a maximum of the order itself
         ("gregory maddox codeine 30-60 mg q4h po max 240 mg in 24 hrs",
          "at most 240 mg a day as written, is 240 mg a day; the maximum is"),
