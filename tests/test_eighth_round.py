@@ -84,7 +84,7 @@ def test_an_answer_tells_it(offline_agent, said, told):
         ("tanaka apixaban 5 bd, should he be on 2.5?", "has no unit"),
         ("souza, biktarvy and ibuprofen?", "not alone in HIV"),
         ("mensah's film is attached, nRBCs?", "Not answered: image"),
-        ("olena shevchenko, doripenem 500 mg iv tds ok?", "so nothing about it was checked"),
+        ("olena shevchenko, doripenem 500 mg iv tds ok?", "so the Drug Safety Report did not check it"),
         ("leilani k, 104 kg, rocuronium 1.2 mg/kg?", "potassium 104"),
         ("surgery want søndergaard on simva 40 in place of rosuva, ok?", "planned surgery"),
         ("becky goldstein allergies", "was read as"),
@@ -220,7 +220,35 @@ def test_a_medicine_that_is_told_later_is_checked_with_what_was_asked_about(offl
         # a route that the drug has not, and a dose far from what is taken
         ("patricia lindqvist: glargine 10 units po nocte", "Every stored dose of glargine is injected"),
         ("james wilson 2001-12-05 glargine 220 units sc at night",
-         "220 units is far from the dose that is taken (insulin"),
+         "220 units is far above the dose that is taken (insulin"),
+        # weeks of pregnancy in short forms
+        ("candesartan 4 mg od po for elena petrova, 15 wks preg", "15 weeks of pregnancy (as you wrote)."),
+        ("elena petrova in week 20 of pregnancy, ramipril 2.5 mg od po", "20 weeks of pregnancy (as you wrote)."),
+        # a result with words between, a weight and a creatinine
+        ("gregory maddox potassium at the gp's last week 6.1. spironolactone 25 mg od po", "6.1 mmol/L (as you wrote)"),
+        ("dabigatran 150 mg bd po for gregory maddox, egfr tuesday 24", "egfr 24 (as you wrote)"),
+        ("tanaka apixaban 2.5 mg bd po, below 60 kg, scr 1.7", "The patient has: 60 kg or less; creatinine 1.5"),
+        ("tanaka apixaban 2.5 mg bd po, 57 kg this week and creat 150",
+         "The patient has: 60 kg or less; creatinine 1.5 mg/dL or more."),
+        # a medicine that was begun; the orders of one message
+        ("gregory maddox simvastatin 40 mg nocte po, he was given clarithromycin in ED",
+         "with clarithromycin. (clarithromycin: as you wrote.)"),
+        ("gregory maddox GTN spray 400 mcg sl prn. his wife says he got cialis online", "(cialis: as you wrote.)"),
+        ("clarithromycin 500 mg bd po and simvastatin 40 mg nocte po for gregory maddox",
+         "(simvastatin: ordered in the same message.)"),
+        ("gregory maddox ramipril 2.5 mg od po and losartan 50 mg od po",
+         "losartan is ordered too: an ACE inhibitor with an angiotensin receptor blocker"),
+        ("gregory maddox had urticaria on cefalexin. cefadroxil 500 mg bd po",
+         "Allergy to cefalexin (urticaria, as you wrote)"),
+        # a maximum of the order itself
+        ("gregory maddox codeine 30-60 mg q4h po max 240 mg in 24 hrs",
+         "at most 240 mg a day as written, is 240 mg a day; the maximum is"),
+        # names that only orders have
+        ("vit k 5 mg po stat for nadia benali", "Major interaction with warfarin: Vitamin K"),
+        ("potassium 20 mmol po bd for nadia benali", "Label warnings of potassium chloride"),
+        ("carboxymaltose 500 mg iv once nadia benali", "Label warnings of ferric carboxymaltose"),
+        # a smaller dose than what is taken
+        ("atorvastatin 5 mg od po for john smith", "5 mg is much less than the dose that is taken (atorvastatin 40 mg"),
     ],
 )  # fmt: skip
 def test_a_card_weighs_what_the_message_tells(offline_agent, said, finding):
@@ -240,6 +268,34 @@ def test_a_card_weighs_what_the_message_tells(offline_agent, said, finding):
 )  # fmt: skip
 def test_an_answer_begins_with_what_the_message_tells(offline_agent, said, lead):
     assert lead in offline_agent.ask(said)["lead"]
+
+
+@pytest.mark.parametrize(
+    ("said", "unsaid"),
+    [
+        ("gregory maddox had lip angioedema on enalapril in 2012. losartan 50 mg od po", "enalapril is already active"),
+        ("gregory maddox, cough on ramipril in 2015, losartan 50 mg od po", "ramipril is already active"),
+        ("gregory maddox paroxetine cr 25 od", "creatinine"),
+        ("gregory maddox fentanyl patch 12 mcg/hr every 3 days", "below every usual dose"),
+        ("gregory maddox fentanyl 25 mcg/h every 72 hours", "below every usual dose"),
+        ("gregory maddox tramadol 50-100 mg q4h po max 400 mg/day", "above the maximum"),
+        ("atorvastatin 5 mg od po for john smith", "check the amount and the unit"),
+    ],
+)  # fmt: skip
+def test_a_card_does_not_say_it(offline_agent, said, unsaid):
+    turn = offline_agent.ask(said)
+    told = [turn["answer"], *(turn["pending_write"] or {}).get("findings", [])]
+    assert not any(unsaid in line for line in told)
+
+
+def test_what_was_checked_is_not_said_to_be_unchecked(offline_agent):
+    answer = offline_agent.ask("nadia benali has begun st johns wort. is apixaban 5 mg bd ok?")["answer"]
+    assert "nothing about it was checked" not in answer and "Drug Safety Report did not check it" in answer
+
+
+def test_a_dose_behind_a_measure_is_no_result(offline_agent):
+    turn = offline_agent.ask("gregory maddox egfr this morning, 500 mg bd metformin")
+    assert "egfr 500" not in turn["answer"]
 
 
 def test_what_a_label_says_of_a_food_is_not_denied(offline_agent):
@@ -263,6 +319,9 @@ def test_what_a_label_says_of_a_food_is_not_denied(offline_agent):
         "GTN spray 400 mcg sl prn for Joseph Begay, his brother takes viagra",
         "Priya Raghunathan ibuprofen 400 mg tid po, she is seen at 2 weeks review",
         "Ewa Wisniewska codeine 30 mg po qid, is she breastfeeding?",
+        "GTN spray 400 mcg sl prn for Joseph Begay, should he have been given viagra?",
+        "Elena Petrova ramipril 2.5 mg od po, seen in week 12 of her diet",
+        "Elena Petrova ramipril 2.5 mg od po, pregnant 12 weeks ago",
         "Elena Petrova ramipril 2.5 mg od po, send her pregnancy test",
         "Elena Petrova ramipril 2.5 mg od po, hx of gestational diabetes",
         "naproxen 500 mg bd po for Gregory Maddox, worried by his sister's GI bleed",

@@ -41,7 +41,7 @@ def test_an_unknown_error_gets_the_generic_text_and_shows_nothing_of_itself(kind
         ("timeout", {}, {}, "The Drug Safety Report was temporarily unavailable. Please try again shortly."),
         ("not_found", {"drug_name": "foozle"}, {}, "No results were found for foozle in the Drug Safety Report."),
         ("drug_not_in_database", {"drug_name": "foozle"}, {},
-         "foozle was not found in the drug database, so nothing about it was checked."),
+         "foozle was not found in the drug database, so the Drug Safety Report did not check it."),
         ("service_unavailable", {}, {}, "Drug Safety Report is currently unavailable."),
         (
             "multiple_patient_matches", {"drug_name": "James Wilson"}, {"options": WILSONS[:2]},
@@ -80,7 +80,7 @@ ROWS = [
     ("retries of the turn used up", failed("check_drug_safety", "timeout"), 0, 4, "skip",
      "The drug label service did not respond. Nothing was checked."),
     ("drug_not_in_database", failed("check_drug_safety", "drug_not_in_database", {"drug_name": "foozle"}),
-     0, 0, "skip", "foozle was not found in the drug database, so nothing about it was checked."),
+     0, 0, "skip", "foozle was not found in the drug database, so the Drug Safety Report did not check it."),
     ("service_unavailable after 1 retry", failed("check_drug_safety", "service_unavailable"), 1, 1, "skip",
      "Drug Safety Report is currently unavailable."),
     ("service_unavailable at first", failed("check_drug_safety", "service_unavailable"), 0, 0, "retry", ""),

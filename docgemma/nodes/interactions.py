@@ -1,5 +1,6 @@
 """Look up interactions of an ordered drug with the active medications and those told, and among what is taken."""
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -8,7 +9,7 @@ from docgemma.knowledge.base import Answer, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
 from docgemma.rules.drug_classes import classes_said
-from docgemma.rules.order_check import MODERATE, UNNAMED, Checked, Finding, check_order
+from docgemma.rules.order_check import GOES_ON, IS_ACTIVE, MODERATE, UNNAMED, Checked, Finding, check_order
 from docgemma.rules.patient_state import WRITTEN
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_allergies, told_behind
@@ -17,6 +18,7 @@ from docgemma.tools.records import active_ingredients
 
 GRAVE = ("contraindicated", "major")
 MAX_MEDICINES = 20
+WITH_IT = "ordered in the same message"
 
 
 def check_interactions(drug: str, medications: list[dict[str, Any]], context: Context) -> Checked:
@@ -39,19 +41,37 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
     return checked
 
 
-def check_told(drug: str, told: str, chart: dict[str, Any], context: Context) -> list[Finding]:
-    """What allergies and medicines that the message tells, and the chart does not hold, say against an order."""
+def check_told(
+    drug: str, told: str, chart: dict[str, Any], context: Context, others: Sequence[str] = ()
+) -> list[Finding]:
+    """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
+    hold, say against an order."""
     drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
-    named = dict.fromkeys(item.text for span in told_behind(told, "using") for item in drugs.find(span))
-    taken = [{"name": name, "dosage": ""} for name in named if not ingredients(name, drugs) & held]
+    spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
+    named = dict.fromkeys(item.text for span in spans for item in drugs.find(span))
+    taken, ordered = (
+        [{"name": name, "dosage": ""} for name in known if not ingredients(name, drugs) & held]
+        for known in (named, dict.fromkeys(others))
+    )
     allergies = {
         substance: {"substance": substance, "reaction": word, "severity": WRITTEN}
         for word, span in told_allergies(told)
         for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
     }
-    stated = {"allergies": [*allergies.values()], "medications": taken, "no_known_allergies": True}
-    judged = check_order(drug, stated, check_interactions(drug, taken, context), drugs)
-    marked = f" ({', '.join(item['name'] for item in taken)}: {WRITTEN}.)"
+    beside = (
+        item._replace(text=item.text.replace(IS_ACTIVE, " is ordered too").replace(f" {GOES_ON}", ""))
+        for item in _grave(drug, [], ordered, WITH_IT, context)
+    )
+    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context), *beside]
+
+
+def _grave(
+    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context
+) -> list[Finding]:
+    """What allergies and medicines outside of the chart say against an order, with how they are known."""
+    stated = {"allergies": allergies, "medications": taken, "no_known_allergies": True}
+    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs)
+    marked = f" ({', '.join(item['name'] for item in taken)}: {why}.)"
     grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]
     return [item if WRITTEN in item.text else item._replace(text=item.text + marked) for item in grave]
 

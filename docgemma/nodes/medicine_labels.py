@@ -39,7 +39,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     for item in known.charts(state):
         chart = item["result"]
         active = _active(chart)
-        patient = as_told(known.said_of_one(request), patient_state(chart, date.today()))
+        patient = as_told(known.told_of_one(request).get("told", ""), patient_state(chart, date.today()))
         lines = [
             f"{name} ({why[:1].lower()}{why[1:]}): {what}" for name in active if fragments
             for why, what in _of_patient(name, patient, context, lambda row: names(fragments, row["says"]))

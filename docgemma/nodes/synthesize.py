@@ -189,7 +189,7 @@ def _warned(question: Clarification, request: Request, context: Context) -> list
     args = {"dosage": "", "frequency": "", **question["args"]}
     if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
         return []
-    args = {**as_card(args, context)["args"], "told": known.said_of_one(request)}
+    args = {**as_card(args, context)["args"], **known.told_of_one(request)}
     found = [item for item in judge(args, context) if item.rank <= MODERATE and not item.text.startswith(BOXED)]
     return [f"Before it is ordered: {line}" for line in shown([*found, *maxima(args, context)])]
 

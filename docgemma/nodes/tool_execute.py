@@ -36,7 +36,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
-        told = known.said_of_one(known.request(state))
+        told = known.told_of_one(known.request(state))
         args, judged, decision, reason, original = decide_write(
             tool, card["args"], card["original"], context, beside, told
         )
@@ -80,15 +80,15 @@ def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 
 
 def decide_write(
-    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str = "", told: str = ""
+    tool: Tool, args: dict[str, Any], original: dict[str, str], context: Context, beside: str, told: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Finding], str, str, dict[str, str]]:
     """Ask until a person approves what stands there, rejects it or asks something else first ("hold"); with the reason.
 
     An edit that raises a new finding is shown again, and so is every "amend", a correction in words for instance.
-    `told`: what the message says of the one patient whom it is about.
+    `told`: what the message says of the one patient whom it is about, and `others` that it orders.
     """
     seen: set[Finding] = set()
-    judged = judge({**args, "told": told}, context)
+    judged = judge({**args, **told}, context)
     edited, reason = False, ""
     while not edited or set(judged) - seen:
         seen |= set(judged)
@@ -99,9 +99,9 @@ def decide_write(
             return args, judged, decision["decision"], reason, original
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
-        told = told if card["args"].get("patient_id") == args.get("patient_id") else ""  # it was of somebody else
+        told = told if card["args"].get("patient_id") == args.get("patient_id") else {}  # it was of somebody else
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
-        judged = judge({**args, "told": told}, context)
+        judged = judge({**args, **told}, context)
     return args, judged, "approve", reason, original
 
 

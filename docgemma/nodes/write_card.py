@@ -39,6 +39,8 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         link = link_drug(args[name], context.drugs)
         card[name] = link.name if link.how in ("short", "near") else args[name]
     if "medication_name" in args:
+        ordered = clinical("drug_abbreviations")["ordered"]
+        card["medication_name"] = ordered.get(plain(args["medication_name"]), card["medication_name"])
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
         parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]

@@ -42,7 +42,7 @@ from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.frequency import times_per_day
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import listed, names
+from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
@@ -199,7 +199,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         parts = ingredients(drug, context.drugs)
-        findings += [*check_told(drug, told, chart, context), *of_notes(parts, chart)]
+        findings += check_told(drug, told, chart, context, args.get("others") or ())
+        findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
         findings += _unlike(drug, args["dosage"], [item for item in same if item["active"]], context)
@@ -211,15 +212,22 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
 
 
 def _unlike(drug: str, dosage: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
-    """That a dose is many times, or a small part, of every recorded one of the same drug: "60 units" beside 6 units."""
+    """That a dose is many times every recorded one of the same drug, "60 units" beside 6 units, or a small part of it,
+    which may be a start."""
     mine, parts = amount_in(dosage), ingredients(drug, context.drugs)
     same = [item for item in taken if ingredients(item["name"], context.drugs) == parts]
     amounts = [(mine, amount) for item in same if mine and (amount := amount_in(item["dosage"] or ""))]
-    far = [one for one, other in amounts if one[1] == other[1] and max(one, other)[0] >= FAR * min(one, other)[0]]
+    far = [
+        (one[0], other[0])
+        for one, other in amounts
+        if one[1] == other[1] and max(one, other)[0] >= FAR * min(one, other)[0]
+    ]
     if not same or len(far) < len(same):
         return []
     held = "; ".join(f"{item['name']} {item['dosage']}" for item in same)
-    return [Finding(MAJOR, f"{dosage} is far from the dose that is taken ({held}): check the amount and the unit.")]
+    if all(one < other for one, other in far):
+        return [Finding(NOTE, f"{dosage} is much less than the dose that is taken ({held}).")]
+    return [Finding(MAJOR, f"{dosage} is far above the dose that is taken ({held}): check the amount and the unit.")]
 
 
 def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
@@ -228,6 +236,8 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     if args["frequency"] == AS_WRITTEN:  # one dose and then another: each is held against the limits
         halves = ({**args, "dosage": half, "frequency": half} for half in dose.split(" then "))
         return list(dict.fromkeys(item for half in halves for item in _of_patient(half, patient, context)))
+    behind = "".join(plain(args.get("told") or "").partition(plain(drug))[2].split()[:1])
+    said += f" {behind}" if route_of(behind) else ""  # "fentanyl patch"
     order = f"{drug} {dose} {args['frequency']} {said}"
     parts = ingredients_in_order(drug, context.drugs)
     several = [product_of(parts)] if len(parts) > 1 else []
@@ -294,7 +304,7 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
                 f"{name} {dose}" for name, dose, _ in given[1:] if part in ingredients(name, context.drugs)
             )
             whole = f"{args['dosage']} {args['frequency']} and the active {others} come to {total} of {part}"
-            above = (item for item in judged if f"once daily is {total} a day, above" in item.text)
+            above = (item for item in judged if f"once daily is {total} a day" in item.text and ", above" in item.text)
             found += [item._replace(text=item.text.replace(f"{total} once daily is {total}", whole)) for item in above]
     return found
 

@@ -28,7 +28,7 @@ from docgemma.rules.patient_state import ADULT, PatientState, told_of_adults
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import Quantity, quantities
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import listed, plain
+from docgemma.text.words import listed, names, plain
 
 WITHIN = "; the maximum is "  # of a dose that is not above it
 AS_NEEDED = ("prn", "as needed", "as required")
@@ -39,6 +39,7 @@ LESS_FOR = {  # keys of `less_for` in words
     "egfr_below": "kidney function below {} mL/min",
 }
 WEEK = 7
+REACH = 6  # words behind "max"
 PIECES = ("tablet", "capsule")
 MANY = 6  # ingredients; nobody writes the strengths of so many
 REDUCED = " is reduced with "
@@ -139,10 +140,13 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
         return Finding(MAJOR, f"A single dose of {dosage} is above the {maximum}{why}.") if above else None
     if order.often < ALTERNATE and order.amount[0] > limit[0] / ALTERNATE:
         return Finding(MAJOR, f"{dosage} in one day is more than twice the maximum of {most} a day{why}.")
-    total = order.amount[0] * order.often
-    weight = Decimal(str(order.patient.weight)) if order.patient.weight and " kg" in why else None
-    each = f" ({told_amount((round(total / weight, 1), limit[1]))}/kg)" if weight else ""
-    given = f"{dosage} {order.frequency} is {told_amount((total, limit[1]))} a day{each}"
+    total, capped = order.amount[0] * order.often, _written_most(order)
+    written = f", at most {told_amount((capped, limit[1]))} a day as written," if capped and capped < total else ""
+    total = min(total, capped) if capped else total
+    weight = order.patient.weight or 0
+    weighed = weight and f"at {weight:g} kg" in why
+    each = f" ({told_amount((round(total / Decimal(str(weight)), 1), limit[1]))}/kg)" if weighed else ""
+    given = f"{dosage} {order.frequency}{written} is {told_amount((total, limit[1]))} a day{each}"
     if total <= limit[0]:
         if order.often < 1:  # a weekly drug's maximum is that of one dose, which is compared by itself
             return None
@@ -150,6 +154,15 @@ def _compared(order: Order, what: str, limit: Amount, why: str) -> Finding | Non
     as_needed = any(f" {word} " in f" {plain(order.frequency)} " for word in AS_NEEDED)
     needed = " if every as-needed dose is taken" if as_needed else ""
     return Finding(MAJOR, f"{given}{needed}, above the maximum of {most} a day{why}.")
+
+
+def _written_most(order: Order) -> Decimal | None:
+    """The most of a day that an order itself says, "max 400 mg/24h"; None where it says none."""
+    words = ["", *order.words.replace("/", " ").split()]
+    behind = [words[at : at + REACH] for at, word in enumerate(words, 1) if plain(word) in listed("sig", "capping")]
+    daily = [" ".join(span) for span in behind if names(listed("sig", "of_a_day"), " ".join(span))]
+    unit = order.amount[1] if order.amount else ""
+    return next((item.value for span in daily for item in quantities(span)[:1] if item.unit == unit), None)
 
 
 def _allowed_for(order: Order, rows: Rows, most: Decimal) -> str:

@@ -55,7 +55,10 @@ def usual_route(rows: Rows, text: str) -> str:
     ("vancomycin"), else that of the first row."""
     routes = [row["route"] for row in rows if "route" in row]
     injected = {row.get("drug") for row in rows} & listed("order_routes", "injected")
-    return route_of(text) or ("oral" if "oral" in routes and not injected else next(iter(routes), ""))
+    hourly = "patch" in routes and any(unit in plain(text) for unit in listed("order_routes", "hourly"))
+    return route_of(text) or (
+        "patch" if hourly else "oral" if "oral" in routes and not injected else next(iter(routes), "")
+    )
 
 
 def route_of(text: str) -> str:

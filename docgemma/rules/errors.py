@@ -28,7 +28,7 @@ ERROR_TEMPLATES: dict[str, str] = {
     "several_patients": "Multiple patients found. Which patient did you mean?",
     "ambiguous_drug_name": "Did you mean {suggestions}?",
     "unclear_drug_name": "Which drug did you mean by {entity}?",
-    "drug_not_in_database": "{entity} was not found in the drug database, so nothing about it was checked.",
+    "drug_not_in_database": "{entity} was not found in the drug database, so the {tool_label} did not check it.",
     "not_permitted": "The {tool_label} could not be completed: the record system does not permit it.",
     "no_vision": "The {tool_label} could not be completed: images cannot be read by the loaded model. {header}",
     "unreadable": "The {tool_label} could not be completed: {reason}",

@@ -17,9 +17,10 @@ def request(state: AgentState) -> Request:
     return state.get("request") or NOTHING
 
 
-def said_of_one(request: Request) -> str:
-    """The message, where it is about one patient at most: what it tells is then of whom it is about."""
-    return request["said"] if len(request["patients"]) < 2 else ""
+def told_of_one(request: Request) -> dict[str, Any]:
+    """The message as `told` and the drugs that it orders, where it is about one patient at most: of whom it tells."""
+    one = len(request["patients"]) < 2
+    return {"told": request["said"], "others": [item["drug"] for item in request["orders"]]} if one else {}
 
 
 def made(state: AgentState, tool: str) -> list[ToolResult]:

@@ -27,6 +27,7 @@ RECORDED_ALLERGIES = "Recorded allergies:"
 OF_CLASS = " itself nothing is stored"  # of a drug that is checked by members of its class
 UNNAMED = " is not a known drug name"
 NO_RULES = "no rules for"  # a drug of which nothing is stored
+IS_ACTIVE = " is already active"
 GOES_ON = "It stays active until its prescriber stops it in the record system: that cannot be done here."
 UNVERIFIED = f"Interactions, conditions and doses that name no label are {NOT_VERIFIED}."
 SEVERE = ("severe", "anaphyla", "angioedema", "bronchospasm", "airway", "stevens", "sjs", "necrolysis", "dress")
@@ -176,7 +177,7 @@ def _duplicates(medication: str, medications: Entries, drugs: DrugNames) -> Iter
     raas = RAAS & classes_of(ordered)
     for entry in _active(medications):
         theirs = ingredients(entry["name"], drugs)
-        active = f"{entry['name']} is already active"
+        active = f"{entry['name']}{IS_ACTIVE}"
         if same := ordered & theirs:
             dose = f" ({entry['dosage']})" if entry.get("dosage") else ""
             itself = plain(entry["name"]) == plain(medication)

@@ -117,7 +117,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
         unit, behind = [*words[at + 1 : at + 3], "", ""][:2]
         aged = unit in ONLY_AGES or behind == "old"
         if value and unit in units["weight"]:
-            if not {*words[max(at - 2, 0) : at], behind} & listed("request_words", "weight_changes"):  # "lost 5 kg"
+            beside = {*words[max(at - 2, 0) : at]} - listed("request_words", "weight_bounds") | {behind}
+            if not beside & listed("request_words", "weight_changes"):  # "lost 5 kg"
                 told.setdefault("weight", value * units["weight"][unit])
         elif value and unit in units["age"] and aged:
             told.setdefault("age", value * units["age"][unit])

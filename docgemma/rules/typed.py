@@ -13,6 +13,7 @@ from docgemma.state import AgentState, Request
 from docgemma.text.births import read_births
 from docgemma.text.clauses import fillers, masked
 from docgemma.text.durations import duration
+from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, phrases_in, plain
 
@@ -24,6 +25,7 @@ CHECK = "Check with the patient and the prescriber before going on."
 WEIGHED = (["kg"], ["kgs"], ["kilos"], ["lb"], ["lbs"])
 TIMES, DOSED = ("hour", "month"), frozenset(["hour", "month", "mg"])  # units behind a number that is no such value
 MOST = 3  # words of a measure's name
+REACH = 8  # words between it and its value, and its own
 EDGES = ",;:.!?()=~%"
 
 
@@ -109,9 +111,10 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         parts = [letters, bare[len(letters) :]] if split else [bare]
         words += [part for part in parts if part]
     for at, word in enumerate(words):
-        before = [plain(item) for item in words[max(at - MOST - 1, 0) : at]]
-        while before and before[-1] in listed("request_words", "amounting"):
+        before = [plain(item) for item in words[max(at - REACH, 0) : at]]
+        while before and before[-1] in listed("request_words", "amounting", "lately"):  # "egfr at the gp's 28"
             before.pop()
+        far = plain("".join(words[max(at - 1, 0) : at])) not in before[-1:]
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         unit, following = "".join(words[at + 1 : at + 2]).casefold(), "".join(words[at + 2 : at + 3])
         dosed = {item.unit for item in quantities(f"1 {unit}")} & DOSED  # "10 mg", "1 hr"
@@ -119,6 +122,9 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
         weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
         value = value and not weighed  # "leilani k, 104 kg" is no potassium
+        value = value and not (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
+        form = before[-1:] and before[-1] in listed("measures", "released") and (dosed or times_per_day(unit))
+        value = value and not form  # "paroxetine cr 25 od"
         timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]
         if value and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
             timed = timed and not _is_value(following) and name not in listed("measures", "in_time")  # "K 5 HR 90"

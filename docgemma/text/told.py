@@ -7,19 +7,22 @@ from docgemma.text.words import affirmed, listed, plain
 
 REACH = 6  # words behind the one that tells
 LONGEST = 43  # weeks of pregnancy
+YEAR = 4  # digits: "in 2010" is past
 
 
 def told_clauses(text: str) -> Iterator[list[str]]:
     """The words of each clause that neither denies nor asks, as "is he on warfarin" does."""
     asking, persons = listed("telling", "asking"), listed("request_words", "persons")
+    passive, taking = listed("telling", "passive"), listed("telling", "using", "begun")
     marked = [""]
     for word in affirmed(text).split():
-        begins = plain(word) in listed("telling", "subjects") | persons and plain(marked[-1]) not in asking
+        begins = plain(word) in listed("telling", "subjects") | persons and plain(marked[-1]) not in asking | passive
         marked += [*(["|"] if begins else []), word, *(["|"] if word[-1] in ",.;:!?)" else [])]
     for clause in " ".join(marked).split("|"):
         words = plain(clause).split()
         turned = any(one in asking and other in persons for one, other in pairwise(words))
-        if words and not turned and words[0] not in asking - listed("telling", "having"):
+        stated = {*words[1:2]} & taking and clause.rstrip()[-1:] != "?"  # "is on", "was given"
+        if words and not turned and (stated or words[0] not in asking - listed("telling", "having")):
             yield words
 
 
@@ -30,25 +33,29 @@ def told_behind(text: str, kind: str) -> list[str]:
         for at in (at for at, word in enumerate(words) if word in listed("telling", kind)):
             span = words[at + 1 : at + 1 + REACH]
             beside = {word.removesuffix("'s") for word in [*span, *words[max(at - 1, 0) : at]]}
-            if not beside & listed("telling", "unsaid", f"not_{kind}"):
+            past = any(one == "in" and other.isdecimal() and len(other) == YEAR for one, other in pairwise(span))
+            if not beside & listed("telling", "unsaid", f"not_{kind}") and not (past and kind != "having"):
                 found.append(" ".join(span))
     return found
 
 
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
     """(word, substance and what stands beside it) of "had anaphylaxis to penicillin", "penicillin allergy"."""
+    causes = listed("entries", "causing") | listed("telling", "under")
     for words in told_clauses(text):
         for at, word in enumerate(words):
             if word in listed("telling", "allergic") and not {*words} & listed("telling", "unsaid"):
-                behind = words[at + 1 : at + 2] and words[at + 1] in listed("entries", "causing")
+                behind = words[at + 1 : at + 2] and words[at + 1] in causes
                 yield word, " ".join(words[at + 2 : at + 5] if behind else words[max(at - 2, 0) : at + 1])
 
 
 def told_weeks(text: str, pregnant: bool) -> int | None:
     """Weeks of pregnancy, "12 weeks pregnant", "is 37/40"; of somebody known to be `pregnant` "now 37 weeks" too."""
     for clause in told_clauses(text):
-        words = ["", *" ".join(clause).replace("/40", " fortieths").split(), ""]
+        words = ["", *" ".join(clause).replace("/40", " fortieths").split(), "", ""]
         for lead, count, unit, behind in zip(words, words[1:], words[2:], [*words[3:], ""], strict=False):
+            if lead in listed("telling", "weeks") and unit == "of":  # "week 12 of pregnancy"
+                lead, unit = "", lead
             number = count.partition("+")[0]
             counted = number.isdecimal() and 0 < int(number) <= LONGEST and unit in listed("telling", "weeks")
             known = (pregnant or unit == "fortieths") and lead in listed("telling", "weeks_now")
