@@ -107,6 +107,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
     whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
     found["dose"] = [span for span in whole if not within(span, whole)]
+    whole = [span for span in whole if "dose" not in span.text.split() or quantities(span.text)]  # "half the dose"
     values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
@@ -123,6 +124,9 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
+    wide = [
+        (a, b) for a, b in wide if not (message[a:b].isdecimal() and "not" in message[:a].split()[-1:])
+    ]  # "5 not 7"
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 

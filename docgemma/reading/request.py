@@ -15,13 +15,13 @@ from docgemma.reading.marked import Marked
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
-from docgemma.reading.reader import Reader, Reading
+from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import clauses, closed
-from docgemma.text.words import listed, plain
+from docgemma.text.said import CLAUSE_ENDS, clauses, closed
+from docgemma.text.words import listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -59,6 +59,9 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
+    reading = _whole_names(reading, message, drugs)
+    noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
+    notes = notes or noted
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
@@ -88,6 +91,8 @@ def read_request(
         asked = [ask for ask in asked if ask != "notes"]
     if asks_of_record(message):
         asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
+    if noted:
+        asked = [ask for ask in asked if ask != "allergy"]  # "she had jaw pain after X, put it in a note"
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -99,6 +104,10 @@ def read_request(
     if instead := _behind_dropped(message, []):  # "binned that. ramipril 2.5 od"
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
+            return {**again, "said": message}
+    if wanted := _without_refused(message, [link for link in linked if link.how in ("named", "short", "near")]):
+        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
+        if again["orders"] and again["meant"] == "ordered" and meant(reading, message) != "asked":
             return {**again, "said": message}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
@@ -238,6 +247,65 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
             ends.append(len(before) + len(found) - 1)
     rest = message[max(ends) :].strip(" ,;:.-–")
     return rest if max(ends) and len(rest.split()) > 1 else ""
+
+
+def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
+    """With each drug that is known only by a longer name marked as that: "ferric carboxymaltose"."""
+    places = [(item.start, item.end) for item in drugs.find(message)]
+    spans = dict(reading.spans)
+    for channel in ("drug", "rx.drug"):
+        for at, span in enumerate(spans.get(channel, [])):
+            whole = [place for place in places if place[0] <= span.start and span.end <= place[1]]
+            if whole and span.text not in drugs:
+                start, end = whole[0]
+                marks = [*spans[channel]]
+                marks[at] = Span(message[start:end], start, end, span.score)
+                spans[channel] = marks
+    return replace(reading, spans=spans)
+
+
+def _told_in_note(message: str, reading: Reading) -> list[Span]:
+    """What happened with a drug, where a message puts it in a note and speaks of no allergy: that clause."""
+    told = [span for channel in ("alg.subst", "alg.react") for span in reading.spans.get(channel, [])]
+    words = {*plain(message).split()}
+    if (
+        not told
+        or not names(listed("request_words", "as_note"), message)
+        or words & listed("request_words", "allergy_words")
+    ):
+        return []
+    ended = message.translate(CLAUSE_ENDS).replace(":", "\n")
+    start, end = (ended.rfind("\n", 0, told[0].start) + 1, ended.find("\n", max(span.end for span in told)))
+    start = ended.rfind("\n", 0, min(span.start for span in told)) + 1
+    said = message[start : end if end >= 0 else len(message)]
+    kept = said.split()
+    while kept and plain(kept[0]) in listed("request_words", "noting_plainly", "commands"):
+        kept.pop(0)
+    start = message.index(kept[0], start) if kept else start
+    text = message[start : end if end >= 0 else len(message)].strip()
+    return [Span(text, start, start + len(text), 1)]
+
+
+def _without_refused(message: str, linked: Sequence[DrugLink]) -> str:
+    """A message without the clause that refuses one of its drugs, "not the ibuprofen", where the other one is ordered;
+    "" where there is none, or where what follows may be refused too."""
+    if len(linked) < 2:
+        return ""
+    ended, words = message.translate(CLAUSE_ENDS).replace(":", "\n"), listed("request_words", "not_ordering")
+    for link in linked:
+        start = max(ended.rfind("\n", 0, link.start), ended.casefold().rfind(" but ", 0, link.start)) + 1
+        end = ended.find("\n", link.end) if "\n" in ended[link.end :] else len(message)
+        lead, rest = plain(message[start : link.start]), plain(message[end:]).split()
+        refused = any(f"{lead} ".startswith(f"{phrase} ") for phrase in words)
+        later = any(other.start >= end for other in linked)
+        ordered = not later or (
+            rest[:1]
+            and rest[0] not in listed("request_words", "joining")
+            and listed("request_words", "ordering") & {*rest[:3]}
+        )
+        if refused and ordered:
+            return message[:start] + message[end:]
+    return ""
 
 
 def _trials_named(message: str) -> frozenset[str]:
