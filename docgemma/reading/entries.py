@@ -106,8 +106,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     begins = {span.end + 1 for span in marked.spans("rx.drug")}  # "folic acid 5 weekly"
     numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
     whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
-    found["dose"] = [span for span in whole if not within(span, whole)]
-    whole = [span for span in whole if "dose" not in span.text.split() or quantities(span.text)]  # "half the dose"
+    amount = [span for span in whole if "dose" not in span.text.casefold().split() or quantities(span.text)]
+    found["dose"] = [span for span in amount if not within(span, whole)]  # "half the dose" is none
     values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
@@ -124,9 +124,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
-    wide = [
-        (a, b) for a, b in wide if not (message[a:b].isdecimal() and "not" in message[:a].split()[-1:])
-    ]  # "5 not 7"
+    wide = [(a, b) for a, b in wide if not (message[a:b].isdecimal() and message[:a].endswith(" not "))]  # "5 not 7"
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
@@ -313,6 +311,7 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
     before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
     named = any(start < span.start and end > len(before) for start, end in marked.people)
+    led = "" if listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
     edges = ' \t\n"“”‘’:;,-–—'
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

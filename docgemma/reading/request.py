@@ -32,6 +32,7 @@ LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
 RECORDED = {"rx": "meds", "allergy": "alg", "note": "notes"}  # an entry -> what is recorded of its kind
+CHANNELS_OF_DRUGS: tuple[str, ...] = ("drug", "rx.drug")
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -251,59 +252,43 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
 
 def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
     """With each drug that is known only by a longer name marked as that: "ferric carboxymaltose"."""
-    places = [(item.start, item.end) for item in drugs.find(message)]
-    spans = dict(reading.spans)
-    for channel in ("drug", "rx.drug"):
-        for at, span in enumerate(spans.get(channel, [])):
-            whole = [place for place in places if place[0] <= span.start and span.end <= place[1]]
-            if whole and span.text not in drugs:
-                start, end = whole[0]
-                marks = [*spans[channel]]
-                marks[at] = Span(message[start:end], start, end, span.score)
-                spans[channel] = marks
-    return replace(reading, spans=spans)
+    known = drugs.find(message)
+
+    def whole(span: Span) -> Span:
+        found = [item for item in known if item.start <= span.start and span.end <= item.end and span.text not in drugs]
+        return Span(found[0].text, found[0].start, found[0].end, span.score) if found else span
+
+    linked = {name: [*map(whole, reading.spans.get(name, []))] for name in CHANNELS_OF_DRUGS}
+    return replace(reading, spans={**reading.spans, **{name: spans for name, spans in linked.items() if spans}})
 
 
 def _told_in_note(message: str, reading: Reading) -> list[Span]:
-    """What happened with a drug, where a message puts it in a note and speaks of no allergy: that clause."""
+    """The clause that tells what happened with a drug, where it goes into a note and no allergy is spoken of."""
     told = [span for channel in ("alg.subst", "alg.react") for span in reading.spans.get(channel, [])]
-    words = {*plain(message).split()}
-    if (
-        not told
-        or not names(listed("request_words", "as_note"), message)
-        or words & listed("request_words", "allergy_words")
-    ):
+    spoken = listed("request_words", "allergy_words") & {*plain(message).split()}
+    if not told or spoken or not names(listed("request_words", "as_note"), message):
         return []
-    ended = message.translate(CLAUSE_ENDS).replace(":", "\n")
-    start, end = (ended.rfind("\n", 0, told[0].start) + 1, ended.find("\n", max(span.end for span in told)))
+    ended = f"{message.translate(CLAUSE_ENDS).replace(':', chr(10))}\n"
     start = ended.rfind("\n", 0, min(span.start for span in told)) + 1
-    said = message[start : end if end >= 0 else len(message)]
-    kept = said.split()
-    while kept and plain(kept[0]) in listed("request_words", "noting_plainly", "commands"):
-        kept.pop(0)
-    start = message.index(kept[0], start) if kept else start
-    text = message[start : end if end >= 0 else len(message)].strip()
+    text = message[start : ended.index("\n", max(span.end for span in told))].strip()
+    while plain(text.split()[0]) in listed("request_words", "noting_plainly", "commands"):
+        text = text.partition(" ")[2]
+    start = message.index(text, start)
     return [Span(text, start, start + len(text), 1)]
 
 
-def _without_refused(message: str, linked: Sequence[DrugLink]) -> str:
+def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
     """A message without the clause that refuses one of its drugs, "not the ibuprofen", where the other one is ordered;
     "" where there is none, or where what follows may be refused too."""
-    if len(linked) < 2:
-        return ""
-    ended, words = message.translate(CLAUSE_ENDS).replace(":", "\n"), listed("request_words", "not_ordering")
-    for link in linked:
-        start = max(ended.rfind("\n", 0, link.start), ended.casefold().rfind(" but ", 0, link.start)) + 1
-        end = ended.find("\n", link.end) if "\n" in ended[link.end :] else len(message)
-        lead, rest = plain(message[start : link.start]), plain(message[end:]).split()
-        refused = any(f"{lead} ".startswith(f"{phrase} ") for phrase in words)
-        later = any(other.start >= end for other in linked)
-        ordered = not later or (
-            rest[:1]
-            and rest[0] not in listed("request_words", "joining")
-            and listed("request_words", "ordering") & {*rest[:3]}
+    ended = message.translate(CLAUSE_ENDS).replace(":", "\n").replace(" but ", "\n    ")
+    for drug in drugs:
+        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
+        lead, rest = plain(message[start : drug.start]), plain(message[end:]).split()
+        refused = any(f"{lead} ".startswith(f"{phrase} ") for phrase in listed("request_words", "not_ordering"))
+        ordered = listed("request_words", "ordering") & {*rest[:3]} and rest[0] not in listed(
+            "request_words", "joining"
         )
-        if refused and ordered:
+        if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
             return message[:start] + message[end:]
     return ""
 

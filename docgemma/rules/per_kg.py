@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.derived import ideal_weight
-from docgemma.rules.patient_state import patient_state
+from docgemma.rules.patient_state import as_told, patient_state
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import names
@@ -33,8 +33,15 @@ def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = (
     weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"]
     if not weights or weights[0].item.get("unit") != "kg":
         return [NO_WEIGHT]
-    kg, text = Decimal(str(weights[0].item["value"])), said.casefold().replace("per ", "/").replace(" /", "/")
-    at = f"{kg:f} kg. Worked out from {result_told(weights[0], date.today())}; not held against a label."
+    recorded = Decimal(str(weights[0].item["value"]))
+    told = as_told(said, patient_state(chart, date.today())).weight
+    kg, text = (
+        round(Decimal(told), 1).normalize() if told else recorded,
+        said.casefold().replace("per ", "/").replace(" /", "/"),
+    )
+    source = result_told(weights[0], date.today())
+    source = source if kg == recorded else f"the weight as you wrote it (recorded: {source})"
+    at = f"{kg:f} kg. Worked out from {source}; not held against a label."
     given = quantities(text.replace(" mg/", "/").replace("mg/", "/").replace("/kg", " mg/kg"))  # "90/kg/day"
     behind = [word for word in text.partition("kg")[2].replace("/", " ").split() if word not in ("a", "each", "every")]
     timed = behind[0].strip(",.?") if behind else ""
