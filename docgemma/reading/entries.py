@@ -106,7 +106,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     begins = {span.end + 1 for span in marked.spans("rx.drug")}  # "folic acid 5 weekly"
     numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
     whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
-    amount = [span for span in whole if "dose" not in span.text.casefold().split() or quantities(span.text)]
+    behind = [(span, f"{span.text} {message[span.end :]}".casefold().split()[:4]) for span in whole]
+    amount = [span for span, words in behind if "dose" not in words or quantities(span.text)]
     found["dose"] = [span for span in amount if not within(span, whole)]  # "half the dose" is none
     values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
     for field in ("route", "notes"):  # "10 U", "weight 70"

@@ -34,13 +34,11 @@ def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = (
     if not weights or weights[0].item.get("unit") != "kg":
         return [NO_WEIGHT]
     recorded = Decimal(str(weights[0].item["value"]))
-    told = as_told(said, patient_state(chart, date.today())).weight
-    kg, text = (
-        round(Decimal(told), 1).normalize() if told else recorded,
-        said.casefold().replace("per ", "/").replace(" /", "/"),
-    )
-    source = result_told(weights[0], date.today())
-    source = source if kg == recorded else f"the weight as you wrote it (recorded: {source})"
+    patient, source = patient_state(chart, date.today()), result_told(weights[0], date.today())
+    weight, kg = as_told(said, patient).weight, recorded
+    if weight and weight != patient.weight:
+        kg, source = round(Decimal(weight), 1).normalize(), f"the weight as you wrote it (recorded: {source})"
+    text = said.casefold().replace("per ", "/").replace(" /", "/")
     at = f"{kg:f} kg. Worked out from {source}; not held against a label."
     given = quantities(text.replace(" mg/", "/").replace("mg/", "/").replace("/kg", " mg/kg"))  # "90/kg/day"
     behind = [word for word in text.partition("kg")[2].replace("/", " ").split() if word not in ("a", "each", "every")]
