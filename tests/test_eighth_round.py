@@ -285,6 +285,7 @@ def test_what_is_asked_denied_or_of_somebody_else_is_not_told(offline_agent, sai
          {"dosage": "30 mg", "notes": "weight 60 kg; 0.5 mg/kg at 60 kg as told (recorded: 54 kg (2026-09-09))"}),
         ("order ferric carboxymaltose 20 mg/kg iv stat for John Smith, max 1 g",
          {"medication_name": "ferric carboxymaltose", "dosage": "1000 mg"}),
+        ("Liam Andersen was 20 kg, now 22 kg: ibuprofen 10 mg/kg tds", {"dosage": "10 mg/kg"}),
         # a course of several doses stands whole
         ("John Smith gabapentin 100mg TDS rising to 300mg TDS after 2/52",
          {"dosage": "100mg TDS rising to 300mg TDS after 2/52", "frequency": "as written in the dose"}),
@@ -295,7 +296,8 @@ def test_what_is_asked_denied_or_of_somebody_else_is_not_told(offline_agent, sai
         ("John Smith zopiclone 3.75mg nocte x1/52 then stop", {"dosage": "3.75mg", "notes": "for 1 week; then stop"}),
         ("John Smith bisoprolol 1.25mg od, double weekly as tolerated", {"frequency": "as written in the dose"}),
         # what is no second dose
-        ("John Smith gabapentin 300 mg tds, max 3600 mg in 24 h", {"dosage": "300 mg", "frequency": "three times daily"}),
+        ("John Smith gabapentin 300 mg tds, max 3600 mg in 24 h",
+         {"dosage": "300 mg", "frequency": "three times daily"}),
         ("John Smith ibuprofen 400 mg tds (2 x 200 mg tabs)", {"dosage": "400 mg", "frequency": "three times daily"}),
         # a strength is no dose; an arrow orders the new one
         ("John Smith oxycodone 5mg/5ml oral soln 10 ml q6h prn",

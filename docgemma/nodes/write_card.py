@@ -42,7 +42,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
     if "medication_name" in args:
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
-        parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
+        parts = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";") if part.strip()]
         told = [duration(part) or expanded(part, "routes", "frequencies") for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
@@ -126,8 +126,11 @@ def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None
         return None
     stored = context.store.chart(args["patient_id"])
     patient = patient_state(chart_data(stored), date.today()) if stored else UNKNOWN
-    notes = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";")]
-    told = next((part.split()[1] for part in notes if part.startswith("weight ") and part.endswith(" kg")), "")
+    notes = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";")]
+    weights = [part.split()[1:-1] for part in notes if part.startswith("weight ") and part.endswith(" kg")]
+    told = "".join(weights[0]) if weights else ""
+    if weights and not is_bare(told):
+        return None  # "weight 20 or 22 kg"
     if not (told or patient.weight):
         return None
     units = _usual(args["medication_name"], args.get("notes") or "", context)[2]

@@ -246,9 +246,8 @@ def _pointed(text: str) -> str:
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     """The details of an order as said: the first dose, how often once, every route and instruction."""
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
-    doses = [span.text for span in mine["dose"]]
-    dose, second = [*doses[:2], "", ""][:2]
-    if _is_strength(dose) and quantities(second)[-1:] and quantities(second)[-1].unit == "ml":
+    dose, second = [*(span.text for span in mine["dose"][:2]), "", ""][:2]
+    if _is_strength(dose) and {item.unit for item in quantities(second)} == {"ml"}:
         dose = f"{second} ({dose})"  # "10 mg/5 ml soln, 5 ml"
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
     return {"dose": _pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
@@ -261,7 +260,7 @@ def _is_strength(dose: str) -> bool:
 
 
 def told_weight(message: str) -> str:
-    """The weight in kg that a message tells, "weight 22 kg"; "" where none or another one too is told."""
+    """The weight in kg that a message tells, "weight 22 kg", "weight 20 or 22 kg"; "" where it tells none."""
     words = [word.strip(",;:()?!").rstrip(".") for word in message.casefold().split()]
     units, found = clinical("units")["person"]["weight"], set()
     for at, word in enumerate(words):
@@ -270,7 +269,7 @@ def told_weight(message: str) -> str:
         changes = listed("request_words", "weight_changes") & {*words[max(at - 2, 0) : at]}
         if unit in units and number.replace(".", "", 1).isdecimal() and not changes:
             found.add(round(Decimal(number) * Decimal(str(units[unit])), 1).normalize())
-    return f"weight {found.pop():f} kg" if len(found) == 1 else ""
+    return f"weight {' or '.join(f'{kg:f}' for kg in sorted(found))} kg" if found else ""
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
