@@ -411,3 +411,67 @@ def test_each_patient_of_several_gets_an_entry_and_the_status_is_of_the_last_dec
     turns = [offline_agent.decide(thread, decision) for decision in ("reject", "approve", "approve")]
     assert [turn["status"] for turn in turns] == ["needs_approval", "needs_approval", "answered"]
     assert [turn["pending_write"]["patient"]["name"] for turn in turns[:2]] == ["Elena Petrova", "Dorothy Okafor"]
+
+
+@pytest.mark.parametrize(
+    ("said", "card"),
+    [
+        # a dose per kg: a range, a written maximum, the weight that is told
+        ("Liam Andersen cefalexin 10-20mg/kg qds", {"dosage": "210 to 420 mg"}),
+        ("Liam Andersen prednisolone 1-2 mg/kg om, max 30 mg", {"dosage": "21 to 30 mg"}),
+        ("prescribe ibuprofen 10mg/kg tds for Liam Andersen, max 200mg", {"dosage": "200 mg"}),
+        ("Alexander Papadopoulos is 60 kg now. Order atomoxetine 0.5 mg/kg od",
+         {"dosage": "30 mg", "notes": "weight 60 kg; 0.5 mg/kg at 60 kg as told (recorded: 54 kg (2026-09-09))"}),
+        ("order ferric carboxymaltose 20 mg/kg iv stat for John Smith, max 1 g",
+         {"medication_name": "ferric carboxymaltose", "dosage": "1000 mg"}),
+        ("Liam Andersen was 20 kg, now 22 kg: ibuprofen 10 mg/kg tds", {"dosage": "10 mg/kg"}),
+        # a course of several doses stands whole
+        ("John Smith gabapentin 100mg TDS rising to 300mg TDS after 2/52",
+         {"dosage": "100mg TDS rising to 300mg TDS after 2/52", "frequency": "as written in the dose"}),
+        ("John Smith colecalciferol 50,000 iu weekly for 6 weeks then 1000 iu daily",
+         {"dosage": "50,000 iu weekly for 6 weeks then 1000 iu daily"}),
+        ("John Smith chlordiazepoxide 20mg qds 2/7, tds 2/7, then bd", {"dosage": "20mg qds 2/7, tds 2/7 then bd"}),
+        ("John Smith bumetanide 2mg mane 1mg lunchtime", {"dosage": "2mg mane 1mg lunchtime"}),
+        ("John Smith zopiclone 3.75mg nocte x1/52 then stop", {"dosage": "3.75mg", "notes": "for 1 week; then stop"}),
+        ("John Smith bisoprolol 1.25mg od, double weekly as tolerated", {"frequency": "as written in the dose"}),
+        # what is no second dose
+        ("John Smith gabapentin 300 mg tds, max 3600 mg in 24 h",
+         {"dosage": "300 mg", "frequency": "three times daily"}),
+        ("John Smith ibuprofen 400 mg tds (2 x 200 mg tabs)", {"dosage": "400 mg", "frequency": "three times daily"}),
+        # a strength is no dose; an arrow orders the new one
+        ("John Smith oxycodone 5mg/5ml oral soln 10 ml q6h prn",
+         {"medication_name": "oxycodone", "dosage": "10 ml (5mg/5ml)"}),
+        ("John Smith gliclazide 40 mg od → 80 mg bd", {"dosage": "80 mg", "frequency": "twice daily"}),
+        # a refused drug leaves the other one ordered
+        ("John Smith: don't give naproxen, give codeine 30mg qds", {"medication_name": "codeine", "dosage": "30mg"}),
+        ("John Smith: codeine 30 mg qds, not the naproxen", {"medication_name": "codeine", "dosage": "30 mg"}),
+        ("John Smith: record he had a metallic taste after zopiclone, as a note",
+         {"note_text": "he had a metallic taste after zopiclone, as a note"}),
+    ],
+)  # fmt: skip
+def test_a_schedule_is_kept_whole(offline_agent, said, card):
+    args = (offline_agent.ask(said)["pending_write"] or {"args": {}})["args"]
+    assert {name: args.get(name) for name in card} == card
+
+
+def test_what_is_refused_with_its_alternatives_is_not_ordered(offline_agent):
+    assert not offline_agent.ask("John Smith: dont give ibuprofen, codeine 30 mg qds or naproxen 250 mg")[
+        "pending_write"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "card"),
+    [
+        ("add allergy for John Smith: latex, hives, severity moderate", "moderate; no, mild", {"severity": "mild"}),
+        ("John Smith doxycycline 100mg od for 10 days", "make that 7 days not 10", {"notes": "for 7 days"}),
+    ],
+)
+def test_a_correction_of_a_detail_takes_the_last_word(offline_agent, first, then, card):
+    turn = offline_agent.ask(then, thread=offline_agent.ask(first)["thread"])
+    assert card.items() <= turn["pending_write"]["args"].items()
+
+
+def test_words_are_no_dose(offline_agent):
+    turn = offline_agent.ask("order nicotine patch half the usual dose daily for John Smith")
+    assert turn["status"] == "needs_clarification" and "dosage" in turn["answer"]

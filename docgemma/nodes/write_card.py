@@ -16,7 +16,7 @@ from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
 from docgemma.text.drugs import ingredients
 from docgemma.text.durations import duration
-from docgemma.text.numbers import NUMBER_WORDS
+from docgemma.text.numbers import NUMBER_WORDS, quantities
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
@@ -25,6 +25,7 @@ FIELDS = ("patient_id", *PrescribeMedicationArgs.model_fields)  # in the order o
 NOTES = 120  # characters of an order's notes
 TABLETS = 4  # the most that are said as a bare number
 SWALLOWED, SOLID = {"oral", "injection", "rectal"}, {"mg", "mcg", "mEq"}  # routes and units of drugs that are tablets
+LETTERS_OF_UNITS = "abcdefghijklmnopqrstuvwxyzµμ"
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 
 
@@ -43,13 +44,13 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card["medication_name"] = ordered.get(plain(args["medication_name"]), card["medication_name"])
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
-        parts = [part.strip() for part in (args.get("notes") or "").replace(",", ";").split(";") if part.strip()]
+        parts = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";") if part.strip()]
         told = [duration(part) or expanded(part, "routes", "frequencies") for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
         if told:
-            card["notes"] = "; ".join(told)
+            card["notes"] = "; ".join(dict.fromkeys(told))
     changed = [name for name in args if str(args[name]).casefold() != str(card[name]).casefold()]
     card = {name: card[name] for name in (*FIELDS, *card) if name in card}
     return {"args": card, "original": {name: str(args[name]) for name in changed}}
@@ -118,22 +119,44 @@ def expanded(text: str, *kinds: str) -> str:
 def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None:
     """The dose of "5 mg/kg" at the weight of the chart, and how it was found; None without such a dose or a weight.
 
-    The weight is the recorded one: no ideal or adjusted weight is computed.
+    The weight is the one that was told, else the recorded one: no ideal or adjusted weight is computed.
     """
-    per_kg = plain(args.get("dosage") or "").replace(" ", "").replace("per", "/")
-    amount = args.get("dosage", "").casefold().replace(" ", "").replace("per", "/").removesuffix("/kg")
-    number = amount[: len(amount) - len(amount.lstrip("0123456789."))]
-    if not per_kg.endswith("/kg") or not number.replace(".", "", 1).isdecimal():
+    amount = (args.get("dosage") or "").casefold().replace(" ", "").replace("per", "/")
+    low, _, high = amount.removesuffix("/kg").replace("–", "-").replace("to", "-").rpartition("-")
+    ends = [(end.rstrip(LETTERS_OF_UNITS), end) for end in (low, high) if end]
+    if not amount.endswith("/kg") or not all(is_bare(number) for number, _ in ends):
         return None
     stored = context.store.chart(args["patient_id"])
     patient = patient_state(chart_data(stored), date.today()) if stored else UNKNOWN
-    if not patient.weight:
+    notes = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";")]
+    weights = [part.split()[1:-1] for part in notes if part.startswith("weight ") and part.endswith(" kg")]
+    told = "".join(weights[0]) if weights else ""
+    if weights and not is_bare(told):
+        return None  # "weight 20 or 22 kg"
+    if not (told or patient.weight):
         return None
     units = _usual(args["medication_name"], args.get("notes") or "", context)[2]
-    unit = amount[len(number) :] or ("".join(units) if len(units) == 1 else "")  # "15/kg"
-    _, _, day = patient.results["weight"]
-    total = f"{float(number) * patient.weight:.1f}".removesuffix(".0")
-    return f"{total} {unit}", f"{number} {unit}/kg at {patient.weight:g} kg ({day})"
+    unit = ends[-1][1][len(ends[-1][0]) :] or ("".join(units) if len(units) == 1 else "")  # "15/kg"
+    if any(end not in (number, number + unit) for number, end in ends):
+        return None  # "500 mcg-1 mg/kg"
+    recorded = f"{patient.weight:g} kg ({patient.results['weight'][2]})" if patient.weight else "none"
+    weight = Decimal(told) if told else Decimal(str(patient.weight))
+    most = _maximum(notes, unit)
+    totals = [f"{min(Decimal(number) * weight, most):.1f}".removesuffix(".0") for number, _ in ends]
+    at = f"{told} kg as told (recorded: {recorded})" if told else recorded
+    rate = " to ".join(number for number, _ in ends)
+    return f"{' to '.join(dict.fromkeys(totals))} {unit}", f"{rate} {unit}/kg at {at}"
+
+
+def _maximum(notes: list[str], unit: str) -> Decimal:
+    """The most of one dose that the notes of an order allow, "max 1g", in this unit; none of a day."""
+    most = [Decimal("Infinity")]
+    for note in notes:
+        said, one = quantities(note), quantities(f"1 {unit}")
+        words = {*plain(note).split()}
+        if words & listed("sig", "maximum") and not words & listed("sig", "of_a_day") and "/" not in note:
+            most += [item.value / one[0].value for item in said if one and item.unit == one[0].unit]
+    return min(most)
 
 
 def _undotted(text: str) -> str:

@@ -70,6 +70,9 @@ def severity_of(marked: Marked, reactions: Sequence[str], own: Collection[int]) 
     """How severe an allergy is, by its own clauses: their places in the message."""
     spans = [span for span in marked.reading.spans.get("severity", []) if span.start in own]
     told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
+    between = [plain(marked.message[one.end : after.start]).split() for one, after in pairwise(told)]
+    changed = [at for at, words in enumerate(between, 1) if listed("request_words", "correcting") & {*words}]
+    told = told[changed[-1] :] if changed else told  # "mild; no, moderate"
     rest = "".join(char for at, char in enumerate(marked.message) if at in own)
     said = closed(max(told, key=lambda span: span.score).text, "severities") if told else bracketed(rest)
     return said or ("severe" if any("anaphyla" in plain(item) for item in reactions) else "")

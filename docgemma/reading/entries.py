@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import cast
 
@@ -91,7 +92,7 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     """The marked details, of no birth date and no name, each instruction with the words of its clause that nothing else
     holds. A course has its length apart ("tid x10 d"), and what is no frequency beside one is an instruction ("T6")."""
     given = _ordered_by(marked) if marked.spans("rx.drug") else []
-    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given])
+    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given, *_before_arrow(marked)])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: pieces_of(message, marked.spans(channel)) for field, channel in DETAILS.items()}
     every = [phrase for phrase in listed("sig", "intervals") if phrase.endswith(" monthly")]  # "6 monthly" is no course
@@ -105,7 +106,9 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     begins = {span.end + 1 for span in marked.spans("rx.drug")}  # "folic acid 5 weekly"
     numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
     whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
-    found["dose"] = [span for span in whole if not within(span, whole)]
+    behind = [(span, f"{span.text} {message[span.end :]}".casefold().split()[:4]) for span in whole]
+    amount = [span for span, words in behind if "dose" not in words or quantities(span.text)]
+    found["dose"] = [span for span in amount if not within(span, whole)]  # "half the dose" is none
     values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
@@ -122,8 +125,21 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
+    wide = [(a, b) for a, b in wide if not (message[a:b].isdecimal() and message[:a].endswith(" not "))]  # "5 not 7"
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _before_arrow(marked: Marked) -> list[tuple[int, int]]:
+    """The dose that another replaces, "1 tab bd -> 2 tabs bd"; none where it has its length, or a third follows."""
+    message = marked.message
+    arrows = [(message.find(mark), mark) for mark in listed("sig", "arrows") if mark in message]
+    at, mark = min(arrows, default=(0, ""), key=lambda arrow: (arrow[0], -len(arrow[1])))
+    after = max((start for start, _ in marked.places("rx.drug", "drug") if start < at), default=at)
+    old = [start for start, _ in marked.places("rx.dose") if after < start < at]
+    new = message[at + len(mark) :].strip()
+    course = any(one in new for _, one in arrows) or any(duration(word) for word in message[after:at].split())
+    return [(old[0], at + len(mark))] if old and new[:1].isdigit() and not course else []
 
 
 def _whole_dose(message: str, dose: Span) -> Span:
@@ -159,7 +175,7 @@ def _birth_dates(message: str) -> list[tuple[int, int]]:
 
 def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugNames) -> OrderRef:
     message, people = marked.message, [*marked.people, *marked.places("name", "id")]
-    people += [place for place in marked.places("rx.drug", "drug") if place[0] > name.start]
+    people += [place for place in marked.places("rx.drug", "drug") if place[0] > name.start] + _before_arrow(marked)
     link = link_drug(name.text, drugs)
     lead = name.text.casefold().partition(link.name.casefold())[0] if link.how == "named" else ""
     typed = name.text[len(lead) :] if lead.endswith(" - ") or said_in(lead, "uses") else name.text  # "pain codeine"
@@ -167,6 +183,8 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
     strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
     told |= {"dose": told["dose"] or strength}
+    weight = told_weight(message) if "/kg" in told["dose"].replace(" ", "") and len(marked.people) < 2 else ""
+    told["notes"] = ", ".join(filter(None, [told["notes"], weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
     courses = [_two_doses(masked(message, people)[start:]) for start in starts]
     return cast(OrderRef, told | next(filter(None, courses), {}))
@@ -174,22 +192,47 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
 
 def _two_doses(text: str) -> dict[str, str]:
     """A course of one dose and then another, "200 mg stat then 100 mg daily": one entry holds one dose, so it stands as
-    it was written, a long one in the notes too; {} where it is one dose."""
-    clause = text.replace(", then ", " then ").split(",")[0].split(". ")[0].split("\n")[0]
-    first, then, second = clause.partition(" then ")
-    dose, behind = [*second.split()[:2], "", ""][:2]
-    unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
-    often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
-    course = then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often)
-    words = unmarked(clause, EDGES).split() if course else []
-    while words and words[-1] in listed("request_words", "linking"):
+    it was written, a long one in the notes too, one that is too long for them is asked for; {} where it is one dose."""
+    clause = text.replace(", then ", " then ").split(". ")[0].split("\n")[0]
+    words = unmarked(clause, EDGES).split() if _is_course(clause) else []
+    while words and plain(words[-1]) in listed("request_words", "linking", "opening"):
         words.pop()
     told, notes = " ".join(words), ""
     if len(told) > COURSE:
-        told, _, later = told.partition(" then ")
-        notes = f"then {later}"
-    fits = words and len(told) <= COURSE and len(notes) <= LONGEST
-    return {"dose": _pointed(told), "frequency": AS_WRITTEN, "notes": _pointed(notes)} if fits else {}
+        first, mark, later = told.partition(" then ")
+        at = max(told.rfind(", ", 0, COURSE), told.rfind("; ", 0, COURSE))
+        told, notes = told[: max(at, 0)], told[at + 2 :]
+        told, notes = (first, f"then {later}") if mark and len(first) <= COURSE else (told, notes)
+    if len(notes) > LONGEST or (notes and not told):
+        return {"dose": "", "frequency": "", "notes": ""}
+    return {"dose": _pointed(told), "frequency": AS_WRITTEN, "notes": _pointed(notes)} if told else {}
+
+
+def _is_course(clause: str) -> bool:
+    """Whether a later dose differs from the first: behind "then", a second dose in its unit, "tds 1/52, bd 1/52", or
+    one that is doubled each week."""
+    first, then, second = clause.split(",")[0].partition(" then ")
+    dose, behind = [*second.split()[:2], "", ""][:2]
+    unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
+    often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
+    if then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often):
+        return True
+    words, single = clause.split(), listed("sig", "no_second_dose") | listed("request_words", "correcting")
+    units = [
+        found[-1].unit
+        for at, (word, after) in enumerate(pairwise([*words, ""]))
+        if word[0].isdigit() and not any(map(str.isdigit, "".join(word.split("/")[1:])))
+        and (found := quantities(word if word[-1].isalpha() else f"{word} {after}"))
+        and not single & {plain(one) for one in words[max(at - 2, 0) : at]}
+    ]  # fmt: skip
+    if units and units[0] not in TIMES and units[0] in units[1:]:
+        return True
+    steps = clause.replace(" then ", ", ").split(", ")
+    rates = [(times_per_day(step), step.split()) for step in steps]
+    later = [rate for rate, step in rates[1:] if rate and (not step[1:] or duration(" ".join(step[1:])))]
+    changed = any(rate != rates[0][0] for rate in later) and bool(rates[0][0])
+    titrated = any(plain(a) in listed("sig", "titrating") and times_per_day(b) for a, b in pairwise(words))
+    return changed or titrated
 
 
 def _pointed(text: str) -> str:
@@ -203,9 +246,30 @@ def _pointed(text: str) -> str:
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     """The details of an order as said: the first dose, how often once, every route and instruction."""
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
-    dose = mine["dose"][0].text if mine["dose"] else ""
+    dose, second = [*(span.text for span in mine["dose"][:2]), "", ""][:2]
+    if _is_strength(dose) and {item.unit for item in quantities(second)} == {"ml"}:
+        dose = f"{second} ({dose})"  # "10 mg/5 ml soln, 5 ml"
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
     return {"dose": _pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
+
+
+def _is_strength(dose: str) -> bool:
+    """Whether a dose says how much of a liquid holds it, "10mg/5ml"."""
+    _, mark, volume = dose.partition("/")
+    return bool(mark) and {item.unit for item in quantities(f"1 {volume}" if volume.isalpha() else volume)} == {"ml"}
+
+
+def told_weight(message: str) -> str:
+    """The weight in kg that a message tells, "weight 22 kg", "weight 20 or 22 kg"; "" where it tells none."""
+    words = [word.strip(",;:()?!").rstrip(".") for word in message.casefold().split()]
+    units, found = clinical("units")["person"]["weight"], set()
+    for at, word in enumerate(words):
+        number = word.rstrip("abcdefghijklmnopqrstuvwxyz")
+        unit = word[len(number) :] or "".join(words[at + 1 : at + 2])
+        changes = listed("request_words", "weight_changes") & {*words[max(at - 2, 0) : at]}
+        if unit in units and number.replace(".", "", 1).isdecimal() and not changes:
+            found.add(round(Decimal(number) * Decimal(str(units[unit])), 1).normalize())
+    return f"weight {' or '.join(f'{kg:f}' for kg in sorted(found))} kg" if found else ""
 
 
 def _frequency(message: str, spans: Sequence[Span]) -> str:
@@ -247,6 +311,7 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
     before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
     named = any(start < span.start and end > len(before) for start, end in marked.people)
+    led = "" if listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
     edges = ' \t\n"“”‘’:;,-–—'
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

@@ -28,8 +28,8 @@ class Marked:
             others = tuple(clinical("request_words")["no_dose"])
             # "5 mg/kg" is a dose
             free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
-        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug
-            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures")]
+        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug, nor "soln"
+            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures", "forms")]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:

@@ -15,13 +15,13 @@ from docgemma.reading.marked import Marked
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
 from docgemma.reading.owners import owners
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
-from docgemma.reading.reader import Reader, Reading
+from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import clauses, closed
-from docgemma.text.words import listed, plain
+from docgemma.text.said import CLAUSE_ENDS, clauses, closed
+from docgemma.text.words import listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -32,6 +32,7 @@ LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
 RECORDED = {"rx": "meds", "allergy": "alg", "note": "notes"}  # an entry -> what is recorded of its kind
+CHANNELS_OF_DRUGS: tuple[str, ...] = ("drug", "rx.drug")
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -59,6 +60,9 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
+    reading = _whole_names(reading, message, drugs)
+    noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
+    notes = notes or noted
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
     people = _people(marked, drugs, store, reader)
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
@@ -88,6 +92,8 @@ def read_request(
         asked = [ask for ask in asked if ask != "notes"]
     if asks_of_record(message):
         asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
+    if noted:
+        asked = [ask for ask in asked if ask != "allergy"]  # "she had jaw pain after X, put it in a note"
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -99,6 +105,10 @@ def read_request(
     if instead := _behind_dropped(message, []):  # "binned that. ramipril 2.5 od"
         again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered":
+            return {**again, "said": message}
+    if wanted := _without_refused(message, [link for link in linked if link.how in ("named", "short", "near")]):
+        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
+        if again["orders"] and again["meant"] == "ordered" and meant(reading, message) != "asked":
             return {**again, "said": message}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
@@ -238,6 +248,49 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
             ends.append(len(before) + len(found) - 1)
     rest = message[max(ends) :].strip(" ,;:.-–")
     return rest if max(ends) and len(rest.split()) > 1 else ""
+
+
+def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
+    """With each drug that is known only by a longer name marked as that: "ferric carboxymaltose"."""
+    known = drugs.find(message)
+
+    def whole(span: Span) -> Span:
+        found = [item for item in known if item.start <= span.start and span.end <= item.end and span.text not in drugs]
+        return Span(found[0].text, found[0].start, found[0].end, span.score) if found else span
+
+    linked = {name: [*map(whole, reading.spans.get(name, []))] for name in CHANNELS_OF_DRUGS}
+    return replace(reading, spans={**reading.spans, **{name: spans for name, spans in linked.items() if spans}})
+
+
+def _told_in_note(message: str, reading: Reading) -> list[Span]:
+    """The clause that tells what happened with a drug, where it goes into a note and no allergy is spoken of."""
+    told = [span for channel in ("alg.subst", "alg.react") for span in reading.spans.get(channel, [])]
+    spoken = listed("request_words", "allergy_words") & {*plain(message).split()}
+    if not told or spoken or not names(listed("request_words", "as_note"), message):
+        return []
+    ended = f"{message.translate(CLAUSE_ENDS).replace(':', chr(10))}\n"
+    start = ended.rfind("\n", 0, min(span.start for span in told)) + 1
+    text = message[start : ended.index("\n", max(span.end for span in told))].strip()
+    while plain(text.split()[0]) in listed("request_words", "noting_plainly", "commands"):
+        text = text.partition(" ")[2]
+    start = message.index(text, start)
+    return [Span(text, start, start + len(text), 1)]
+
+
+def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
+    """A message without the clause that refuses one of its drugs, "not the ibuprofen", where the other one is ordered;
+    "" where there is none, or where what follows may be refused too."""
+    ended = message.translate(CLAUSE_ENDS).replace(":", "\n").replace(" but ", "\n    ")
+    for drug in drugs:
+        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
+        lead, rest = plain(message[start : drug.start]), plain(message[end:]).split()
+        refused = any(f"{lead} ".startswith(f"{phrase} ") for phrase in listed("request_words", "not_ordering"))
+        ordered = listed("request_words", "ordering") & {*rest[:3]} and rest[0] not in listed(
+            "request_words", "joining"
+        )
+        if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
+            return message[:start] + message[end:]
+    return ""
 
 
 def _trials_named(message: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.derived import ideal_weight
-from docgemma.rules.patient_state import patient_state
+from docgemma.rules.patient_state import as_told, patient_state
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import names
@@ -33,8 +33,13 @@ def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = (
     weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"]
     if not weights or weights[0].item.get("unit") != "kg":
         return [NO_WEIGHT]
-    kg, text = Decimal(str(weights[0].item["value"])), said.casefold().replace("per ", "/").replace(" /", "/")
-    at = f"{kg:f} kg. Worked out from {result_told(weights[0], date.today())}; not held against a label."
+    recorded = Decimal(str(weights[0].item["value"]))
+    patient, source = patient_state(chart, date.today()), result_told(weights[0], date.today())
+    weight, kg = as_told(said, patient).weight, recorded
+    if weight and weight != patient.weight:
+        kg, source = round(Decimal(weight), 1).normalize(), f"the weight as you wrote it (recorded: {source})"
+    text = said.casefold().replace("per ", "/").replace(" /", "/")
+    at = f"{kg:f} kg. Worked out from {source}; not held against a label."
     given = quantities(text.replace(" mg/", "/").replace("mg/", "/").replace("/kg", " mg/kg"))  # "90/kg/day"
     behind = [word for word in text.partition("kg")[2].replace("/", " ").split() if word not in ("a", "each", "every")]
     timed = behind[0].strip(",.?") if behind else ""
