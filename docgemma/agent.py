@@ -32,6 +32,7 @@ from docgemma.quiet import quiet
 from docgemma.reading.labels import WRITES
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
+from docgemma.rules import known
 from docgemma.rules.amend import amendment, as_held, entry_meant
 from docgemma.rules.override import red
 from docgemma.settings import Settings, read_settings
@@ -145,7 +146,7 @@ class Agent:
         """
         state, quietly = cast(AgentState, self._stored(thread).values), Options({**options, "on_event": None})
         front = as_held(state, pending["name"], pending["args"], pending.get("original") or {})
-        waiting, context = [front, *(state.get("held") or [])], self._context(thread, options)
+        waiting, context = [front, *known.held(state)], self._context(thread, options)
         request = understand(message, {**state, "request": front["request"]}, context, waiting=True)
         if at := entry_meant(request, waiting):
             of_it = {"request": waiting[at]["request"], "message": waiting[at]["message"]}

@@ -4,7 +4,7 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.errors import UsageError
-from docgemma.rules.follow import _reworded
+from docgemma.rules.corrections import reworded
 from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import LOOP, intent, rich
 
@@ -305,4 +305,4 @@ def test_a_conversation_with_a_card_goes_on(offline_agent, messages, card, told)
 
 @pytest.mark.parametrize("said", ["change 'this week' to 'until friday'", 'no: "this week" should be "until friday"'])
 def test_words_of_a_waiting_note_are_replaced_by_others_in_quotes(said) -> None:
-    assert _reworded("mtx held this week, URTI", said) == "mtx held until friday, URTI"
+    assert reworded("mtx held this week, URTI", said) == "mtx held until friday, URTI"

@@ -43,7 +43,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         findings, kept = shown(judged), override(ranked(judged), reason)
         if decision == "hold":
             waits, who = as_held(state, tool.name, args, original), _patient_of(args, context)  # "sorry, I meant Ewa"
-            held = [waits, *(state.get("held") or [])]
+            held = [waits, *known.held(state)]
             kept = {"held": held, "request": waits["request"], "active_patient": who}
             return {**kept, "current_tool": None, "final_response": None}
         if decision == "reject":
@@ -70,7 +70,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
 
 def reopen_card(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """Take up the entry that waited while this turn's question was answered."""
-    held, *behind = state["held"]
+    held, *behind = known.held(state)
     return {
         "held": behind, "reopened": held, "current_tool": held["tool"], "current_args": held["args"],
         "turn_id": held["turn_id"], "message": held["message"], "user_query": held["user_query"],

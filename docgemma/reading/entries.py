@@ -217,12 +217,14 @@ def _is_course(clause: str) -> bool:
     often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
     if then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often):
         return True
-    words, single = clause.split(), listed("sig", "no_second_dose") | listed("request_words", "correcting")
+    words, weights = clause.split(), listed("sig", "weights")
+    single = listed("sig", "no_second_dose") | listed("request_words", "correcting")
     units = [
         found[-1].unit
         for at, (word, after) in enumerate(pairwise([*words, ""]))
         if word[0].isdigit() and not any(map(str.isdigit, "".join(word.split("/")[1:])))
         and (found := quantities(word if word[-1].isalpha() else f"{word} {after}"))
+        and not weights & {plain(after), word.lstrip("0123456789.").casefold()}
         and not single & {plain(one) for one in words[max(at - 2, 0) : at]}
     ]  # fmt: skip
     if units and units[0] not in TIMES and units[0] in units[1:]:

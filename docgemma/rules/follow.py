@@ -1,27 +1,22 @@
 """What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import measures_in, refers_back, said_in
+from docgemma.rules.corrections import ORDER_DETAILS, changed_order, corrected
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
-from docgemma.text.words import clinical, listed, names, plain
+from docgemma.text.words import listed, names, plain
 
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
-CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
-UNLIKE = 20  # times another dose: of another unit
-PREPOSITIONS = ("request_words", "linking", "stop")
-SIDES = ("left", "right")
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
-ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
 def carried(request: Request, last: Request | None, patient_open: bool) -> Request:
@@ -31,7 +26,7 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if request["meant"] in ("refused", "unsure") and names(listed("request_words", "wrong_person"), request["said"]):
         return replaced(request, patients=[], unclear=[], asks=["cancel"], meant="refused")
     if last and somebody and _ordered_alike(request, last):
-        orders = [_changed_order(order, request) for order in last["orders"]]  # "same for Goldstein but 100"
+        orders = [changed_order(order, request) for order in last["orders"]]  # "same for Goldstein but 100"
         several = [one["id"] for one in request["patients"]][1:] and [one["id"] for one in request["patients"]]
         return replaced(
             last, patients=request["patients"], unclear=request["unclear"], said=request["said"], orders=orders,
@@ -78,7 +73,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
         return None
     said = request["details"]  # "pop that on" is not "at night", and "one" of what was 0.35 mg no other dose
     kept = {key: text for key, text in said.items() if plain(text) != "on" and (key != "dose" or text[:1].isdigit())}
-    order = _changed_order(considered[0], replaced(request, details=kept))
+    order = changed_order(considered[0], replaced(request, details=kept))
     last = replaced(last, asks=["rx"], meant="ordered", orders=[order], drugs=[], details={}, measures=[])
     return replaced(last, patients=request["patients"] or last["patients"], said=request["said"])
 
@@ -238,110 +233,6 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if drugs and about and (fits or dosed) and asks <= UNSAID | {*TOPICS, "safe", *(["may"] if fits else [])}:
         return unique([*request["asks"], "may", *(["safe"] if fits else [])])
     return request["asks"]
-
-
-def corrected(request: Request, last: Request) -> Request:
-    """The last request with what this message changes of it."""
-    new: dict[str, Any] = {field: value for field, value in request.items() if field in CORRECTED and value}
-    new |= {"said": request["said"], "meant": last["meant"], "corrects": True}
-    if request["patients"] or request["unclear"]:
-        new |= {"patients": request["patients"], "unclear": request["unclear"], "owners": {}}
-    details, drug = request["details"], request["drugs"][-1] if request["drugs"] else None
-    if not details and not request["orders"] and not drug:
-        request = replaced(
-            request, details=_stated(request["said"], last["orders"][-1]["dose"]) if last["orders"] else {}
-        )
-        details = request["details"]
-    if last["orders"] and "rx" in last["asks"] and (details or drug or request["orders"]):
-        new["orders"] = [*last["orders"][:-1], _changed_order(last["orders"][-1], request)]
-    if last["allergies"] and "allergy" in last["asks"] and (details or drug or request["allergies"]):
-        changes = {name: details[name] for name in ("reaction", "severity") if name in details}
-        words = plain(request["said"]).split()
-        meant = len(words) <= BRIEF or listed("request_words", "correcting") & set(words)
-        said = drug["said"] if drug and meant else ""  # not of "change her mtx to monday"
-        given = request["allergies"][0] if request["allergies"] else {"substance": said}
-        given = {name: value for name, value in given.items() if value}
-        new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
-    if last["notes"] and "note" in last["asks"] and not request["notes"]:
-        note = last["notes"][-1]
-        new["notes"] = [*last["notes"][:-1], {**note, "note_text": _reworded(note["note_text"], request["said"])}]
-    found = replaced(last, **new)
-    before, after = cast(Any, last), cast(Any, found)
-    same = all(before[key] == after[key] for key in ("patients", "unclear", "orders", "allergies", "notes"))
-    if set(last["asks"]) & set(WRITES) and same:
-        return replaced(found, meant="unsure")  # what is wrong was not understood: the same card is not put up again
-    return found
-
-
-def _stated(said: str, dose: str) -> dict[str, str]:
-    """The dose or frequency of a few words that say nothing else: "250 instead of 500", "not bid, tds"."""
-    words = plain(said.replace("instead of", "not")).split()
-    told = [word for before, word in pairwise(["", *words]) if before != "not"]
-    number = [word for word in told if word.replace(".", "", 1).isdecimal()]
-    known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]} - listed(*PREPOSITIONS)
-    often = [word for word in told if word in known]
-    old = [word for before, word in pairwise(words) if before == "not" and word.isdecimal() and word not in dose]
-    left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
-    found = {"dose": number, "frequency": often}
-    return {} if left else {name: some[0] for name, some in found.items() if len(some) == 1}
-
-
-def _reworded(text: str, said: str) -> str:
-    """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
-    edges, parts = ",.;:!?", text.split(" ")
-    first, _, more = said.partition(" ")
-    if plain(first) == "add" and more.strip(edges):  # "add: no bladder symptoms"
-        return f"{text.rstrip('. ')}. {more.strip()}"
-    quoted = said.translate(dict.fromkeys(map(ord, "'“”‘’"), '"')).split('"')
-    if len(quoted) > 4 and quoted[1] and text.count(quoted[1]) == 1:  # "change 'this week' to 'until afebrile'"
-        return text.replace(quoted[1], quoted[3])
-    for side, other in (SIDES, SIDES[::-1]):
-        wrong = [at for at, part in enumerate(parts) if part.strip(edges).casefold() in (other, other[0])]
-        if side in plain(said).split() and other not in plain(said).split() and len(wrong) == 1:
-            old = parts[wrong[0]].strip(edges)
-            new = side if len(old) > 1 else side[0]
-            parts[wrong[0]] = parts[wrong[0]].replace(old, new.upper() if old.isupper() else new)
-            return " ".join(parts)
-    words = [word.strip(edges) for word in said.replace("instead of", "not").split()]
-    told, held = ([word for word in some if word[:1].isdigit()] for some in (words, [p.strip(edges) for p in parts]))
-    if len(told) == len(held) == 1 and ("/" in told[0]) == ("/" in held[0]):  # "its 158/94, put that one in instead"
-        return text.replace(held[0], told[0])
-    for new, denial, old in zip(words, words[1:], words[2:], strict=False):
-        places = [at for at, part in enumerate(parts) if part.strip(edges) == old]
-        if denial == "not" and len(places) == 1:
-            parts[places[0]] = parts[places[0]].replace(old, new)
-    return " ".join(parts)
-
-
-def _changed_order(order: OrderRef, request: Request) -> OrderRef:
-    """An order with other details, or another drug."""
-    changes: dict[str, Any] = {}
-    if request["orders"]:  # "oh not enalapril, ramipril 2.5"
-        other = [one for one in request["orders"] if one["drug"] != order["drug"]]
-        changes = {name: value for name, value in (other or request["orders"])[0].items() if value}
-        if changes["how"] == "unknown":  # "change hers to alternate days" names no drug
-            changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
-    elif request["drugs"]:
-        drug = request["drugs"][-1]
-        changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
-    changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
-    if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
-        changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
-    if f"{plain(order['drug'])} ".startswith(f"{plain(changes.get('drug', ';'))} "):  # "the metoprolol" is the tartrate
-        changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
-    needed, often = listed("request_words", "as_needed"), changes.get("frequency")
-    if often and names(needed, f"{order['frequency']} {order['notes']}") and not names(needed, request["said"]):
-        changes["frequency"] = f"{often} prn"
-    new = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
-    often = {"frequency": ""} if "dose" in changes else {}
-    return cast(OrderRef, {**order, **({"route": "", "notes": "", **often} if new else {}), **changes})
-
-
-def _of_same_unit(number: str, dose: str) -> bool:
-    """Whether a bare number may be of the unit of the dose before: 25 after 250 mg is, 500 after 1 g is not."""
-    old = dose[: len(dose) - len(dose.lstrip("0123456789.,"))].replace(",", "")
-    bare = all(part.replace(".", "", 1).isdecimal() for part in (number, old)) and "/kg" not in dose
-    return bare and float(old) / UNLIKE <= float(number) <= float(old) * UNLIKE
 
 
 def recorded_before(state: AgentState) -> bool:

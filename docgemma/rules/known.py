@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
-from docgemma.state import AgentState, Request, ToolResult
+from docgemma.state import AgentState, Held, Request, ToolResult
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 BRIEF = 5  # words of a follow-up that goes on with the message before: "and for Souza?", "and ibuprofen?"
@@ -21,6 +21,12 @@ def told_of_one(request: Request) -> dict[str, Any]:
     """The message as `told` and the drugs that it orders, where it is about one patient at most: of whom it tells."""
     one = len(request["patients"]) < 2
     return {"told": request["said"], "others": [item["drug"] for item in request["orders"]]} if one else {}
+
+
+def held(state: AgentState) -> list[Held]:
+    """The entries that wait behind; a conversation of before 2026-11-27 has one, and no list."""
+    cards: Any = state.get("held") or []
+    return cards if isinstance(cards, list) else [cards]
 
 
 def made(state: AgentState, tool: str) -> list[ToolResult]:

@@ -103,7 +103,7 @@ def entered_before(state: AgentState) -> list[str]:
         return []
     calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
     told = [call["brief"].split("\n")[0] for call in calls]
-    for card in state.get("held") or []:
+    for card in known.held(state):
         entry = " ".join(str(text) for name, text in card["args"].items() if text and name != "patient_id")
         told.append(WAITS.format(entry=entry))
     return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
