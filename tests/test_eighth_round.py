@@ -5,6 +5,7 @@ import pytest
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.reading.reader import _joined
 from docgemma.rules.patient_state import patient_state
+from docgemma.rules.typed import typed_values
 from docgemma.text.words import names
 
 
@@ -475,3 +476,17 @@ def test_a_correction_of_a_detail_takes_the_last_word(offline_agent, first, then
 def test_words_are_no_dose(offline_agent):
     turn = offline_agent.ask("order nicotine patch half the usual dose daily for John Smith")
     assert turn["status"] == "needs_clarification" and "dosage" in turn["answer"]
+
+
+def test_another_drug_of_an_order_is_none_of_its_instructions(offline_agent):
+    turn = offline_agent.ask("aroha ngata chart doxy 100 bd 5/7 and pred 40")
+    assert turn["pending_write"]["args"]["notes"] == "for 5 days" and "pred 40" in turn["answer"]
+
+
+def test_what_can_be_given_is_told_while_an_order_waits(offline_agent):
+    thread = offline_agent.ask("prescribe flucloxacillin 500 mg qds for hiroshi tanaka")["thread"]
+    assert "antiemetics" in offline_agent.ask("nauseous too - which antiemetic is safest", thread=thread)["answer"]
+
+
+def test_a_letter_of_a_drug_is_no_measure():
+    assert list(typed_values("k 2.9 today, slow k 2 tds, vit k 5 mg")) == [("potassium", "2.9")]

@@ -184,10 +184,19 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
     told |= {"dose": told["dose"] or strength}
     weight = told_weight(message) if "/kg" in told["dose"].replace(" ", "") and len(marked.people) < 2 else ""
-    told["notes"] = ", ".join(filter(None, [told["notes"], weight]))
+    told["notes"] = ", ".join(filter(None, [_of_one_drug(told["notes"], drugs), weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
     courses = [_two_doses(masked(message, people)[start:]) for start in starts]
     return cast(OrderRef, told | next(filter(None, courses), {}))
+
+
+def _of_one_drug(notes: str, drugs: DrugNames) -> str:
+    """Instructions up to another drug with its dose: "5/7 and pred 40" is "5/7"."""
+    words, linking = notes.split(), listed("request_words", "linking")
+    for at, (word, after) in enumerate(pairwise(words)):
+        if word.isalpha() and after[0].isdigit() and link_drug(word, drugs).how in ("named", "short"):
+            return " ".join(words[: at - 1] if at and words[at - 1] in linking else words[:at])
+    return notes
 
 
 def _two_doses(text: str) -> dict[str, str]:
