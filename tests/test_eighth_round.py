@@ -490,3 +490,9 @@ def test_what_can_be_given_is_told_while_an_order_waits(offline_agent):
 
 def test_a_letter_of_a_drug_is_no_measure():
     assert list(typed_values("k 2.9 today, slow k 2 tds, vit k 5 mg")) == [("potassium", "2.9")]
+
+
+def test_a_warning_that_two_drugs_share_stands_with_both(offline_agent):
+    answer = offline_agent.ask("al-zahrani has pneumonia: azithromycin and ondansetron ok?")["answer"]
+    assert answer.startswith("Warning: azithromycin") and "Ondansetron for" in answer
+    assert "- Major interaction with hydroxychloroquine" in answer.partition("Ondansetron for")[2]

@@ -106,7 +106,7 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     single = len({drug for _, drug in checks}) == 1  # of one drug what is of the patient leads, not what else is taken
     told = {False: ("latest",), True: ("latest", "the patient has")}[single]
     found.sort(key=lambda pair: (pair[0].rank, not pair[0].first.casefold().startswith(told)))
-    shown = {fact.text: fact for fact in facts}
+    shown = {fact.text for fact in facts}
     worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))
     if not worst:
         return None, None
@@ -117,8 +117,10 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         why = f"{why.rstrip('.')}; contraindicated: {limits[0]}."
     name = known.charts(state)[0]["result"]["patient"]["name"]
     text = f"{VERDICTS[worst.rank]}: {drug} for {name}. {why[:1].upper()}{why[1:]}{worst.label}"
-    fact = shown[worst.text + worst.label]
-    return _says(fact, text), fact
+    alike = [fact for fact in facts if fact.text == worst.text + worst.label]  # of another drug too
+    return _says(alike[0], text), next(
+        (fact for fact in alike if fact.title.startswith(drug[:1].upper() + drug[1:])), None
+    )
 
 
 def _of_chart(facts: Sequence[Fact], request: Request) -> Led:
