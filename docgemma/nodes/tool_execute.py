@@ -100,6 +100,7 @@ def decide_write(
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         told = told if card["args"].get("patient_id") == args.get("patient_id") else {}  # it was of somebody else
+        told |= {"others": [drug for drug in told.get("others", ()) if drug != args.get("medication_name")]}  # replaced
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
         judged = judge({**args, **told}, context)
     return args, judged, "approve", reason, original
