@@ -39,11 +39,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     for item in known.charts(state):
         chart = item["result"]
         active = _active(chart)
-        patient = as_told(known.told_of_one(request).get("told", ""), patient_state(chart, date.today()))
-        lines = [
-            f"{name} ({why[:1].lower()}{why[1:]}): {what}" for name in active if fragments
-            for why, what in _of_patient(name, patient, context, lambda row: names(fragments, row["says"]))
-        ]  # fmt: skip
+        lines = _beside(request, chart, active, fragments, context) if fragments else []
         lines += [line for name in active if fragments for line in _lines(name, fragments, context, against)]
         lines = sorted(lines, key=lambda line: "warning" in line)[:MAX_LINES]
         stops = [line for name in stopped for line in _lines(name, clinical("measure_labels")["stopping"], context)]
@@ -55,6 +51,17 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
             *standing_interactions(chart, context)[:MAX_PAIRS],
         ]
     return found
+
+
+def _beside(
+    request: Request, chart: dict[str, Any], active: list[str], fragments: list[str], context: Context
+) -> list[str]:
+    """What rules say of a result in this patient: "mirtazapine (the patient is 83 years old): hyponatremia"."""
+    patient = as_told(known.told_of_one(request).get("told", ""), patient_state(chart, date.today()))
+    return [
+        f"{name} ({why[:1].lower()}{why[1:]}): {what}" for name in active
+        for why, what in _of_patient(name, patient, context, lambda row: names(fragments, row["says"]))
+    ]  # fmt: skip
 
 
 def _of_patient(medicine: str, patient: PatientState, context: Context, fits: Callable[[Any], Any]) -> list[list[str]]:

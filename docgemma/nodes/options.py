@@ -61,10 +61,8 @@ def _asked(state: AgentState, taken: frozenset[str], context: Context) -> tuple[
     that is not `taken`: "which ppi, he's on plavix"."""
     request, history = known.request(state), state.get("history") or []
     known_drugs = [drug for drug in request["drugs"] if drug["how"] not in ("group", "unknown")]
-    before = [
-        drug.get("generic", drug["name"]) for drug in known_drugs if plain(drug["said"]) not in plain(request["said"])
-    ]
-    others = [drug["name"] for drug in known_drugs if drug.get("generic", drug["name"]) not in before]
+    before = [drug["generic"] for drug in known_drugs if plain(drug["said"]) not in plain(request["said"])]
+    others = [drug["name"] for drug in known_drugs if drug["generic"] not in before]
     named, text = any(not ingredients(name, context.drugs) <= taken for name in others), request["said"]
     for patient in (patient for patient in request["patients"] if patient["said"]):
         text = text.replace(patient["said"], "he")  # "which painkillers can Volkov have"

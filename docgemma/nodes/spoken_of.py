@@ -40,14 +40,14 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
         question = f"{people[0].label} is recorded as {sex}, and the message says “{word}”. "
         question += "Is this who is meant? Say yes, or give a name or an ID."
         return _whom(question, people, said) if words else None
-    open_one, somebody = state.get("clarification"), request["patients"] or request["unclear"]
-    if open_one and open_one["kind"] == "patient" and asks & set(WRITES) and clarify.sexes_in(said) and not somebody:
+    open_one, named = state.get("clarification"), request["patients"] or request["unclear"]
+    if open_one and open_one["kind"] == "patient" and asks & set(WRITES) and clarify.sexes_in(said) and not named:
         return {**open_one, "query": said}  # "1 g for him then": whom the last message meant is still asked
-    pointed, named = _points_back(request, state.get("request")), request["patients"] or request["unclear"]
+    pointed = _points_back(request, state.get("request"))
     several = len(people) > 1 and not any(one["said"] for one in request["patients"])  # of the turn before
     sexes = clarify.sexes_in(said)
     people = people if named or not (pointed or sexes) else _spoken_of(state, context)
-    people = people if len(people) > 1 or not active or people[:1] != [context.store.patient(active["id"])] else []
+    people = [] if active and [one.id for one in people] == [active["id"]] else people
     if people and (pointed or asks & set(WRITES) or len(sexes) == 1 if several else pointed and not named):
         question = f"Whom do you mean? Spoken of before: {'; '.join(one.label for one in people)}. Give a name or ID."
         return _whom(question, people, said)

@@ -36,7 +36,7 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)
-        told = known.told_of_one(known.request(state))
+        told = known.told_of_one(known.request(state), str(card["args"].get("medication_name") or ""))
         args, judged, decision, reason, original = decide_write(
             tool, card["args"], card["original"], context, beside, told
         )
@@ -100,7 +100,6 @@ def decide_write(
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         told = told if card["args"].get("patient_id") == args.get("patient_id") else {}  # it was of somebody else
-        told |= {"others": [drug for drug in told.get("others", ()) if drug != args.get("medication_name")]}  # replaced
         args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
         judged = judge({**args, **told}, context)
     return args, judged, "approve", reason, original

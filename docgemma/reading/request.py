@@ -252,6 +252,8 @@ def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
 
 def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
     """With each drug that is known only by a longer name marked as that: "ferric carboxymaltose"."""
+    if not any(name in reading.spans for name in CHANNELS_OF_DRUGS):
+        return reading
     known = drugs.find(message)
 
     def whole(span: Span) -> Span:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from docgemma.state import AgentState, Held, Request, ToolResult
+from docgemma.text.words import plain
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 BRIEF = 5  # words of a follow-up that goes on with the message before: "and for Souza?", "and ibuprofen?"
@@ -17,10 +18,11 @@ def request(state: AgentState) -> Request:
     return state.get("request") or NOTHING
 
 
-def told_of_one(request: Request) -> dict[str, Any]:
-    """The message as `told` and the drugs that it orders, where it is about one patient at most: of whom it tells."""
-    one = len(request["patients"]) < 2
-    return {"told": request["said"], "others": [item["drug"] for item in request["orders"]]} if one else {}
+def told_of_one(request: Request, drug: str = "") -> dict[str, Any]:
+    """The message as `told` and the drugs that it orders besides this one, where it is about one patient at most: of
+    whom it tells."""
+    others = [item["drug"] for item in request["orders"] if plain(item["drug"]) != plain(drug)]
+    return {"told": request["said"], "others": others} if len(request["patients"]) < 2 else {}
 
 
 def held(state: AgentState) -> list[Held]:
@@ -36,7 +38,8 @@ def made(state: AgentState, tool: str) -> list[ToolResult]:
 
 def ordered(request: Request) -> list[dict[str, Any]]:
     """The drugs of a request's orders, as drugs that are named."""
-    return [{"said": item["said"], "name": item["drug"], "how": item["how"]} for item in request["orders"]]
+    keys = {"said": "said", "name": "drug", "generic": "drug", "how": "how"}
+    return [{key: cast(Any, item)[of] for key, of in keys.items()} for item in request["orders"]]
 
 
 def charts(state: AgentState) -> list[ToolResult]:
