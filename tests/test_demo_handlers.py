@@ -125,12 +125,27 @@ def test_an_entry_that_was_decided_elsewhere_is_not_decided_again(handlers: Hand
     assert not first.last["what"]
 
 
-def test_a_question_while_an_entry_waits_says_so_and_keeps_the_words(handlers: Handlers) -> None:
-    window = Window(handlers)
+def test_an_entry_that_waits_is_corrected_and_rejected_in_words_and_questions_beside_it_are_answered(
+    handlers: Handlers,
+) -> None:
+    window, before = Window(handlers), orders(handlers)
     window.asks(ORDER)
+    window.asks("make it 250 mg")
+    assert window.session.stands["pending"]["args"]["dosage"] == "250 mg" and "250 mg" in window.last["what"]
     said = window.asks("What is hypertension?")
-    assert "waits for your decision" in said and "web." not in said
-    assert window.last["composer"]["text"] == "What is hypertension?" and "amoxicillin" in window.last["what"]
+    assert "hypertension" in said.lower() and "250 mg" in window.last["what"] and window.last["card"]["visible"]
+    window.asks("no, scrap that")
+    assert not window.last["what"] and not window.last["card"]["visible"] and orders(handlers) == before
+
+
+def test_words_about_an_entry_that_this_window_never_showed_change_nothing(handlers: Handlers) -> None:
+    first = Window(handlers)
+    first.asks(ORDER)
+    second = Window(handlers, browser=first.browser)
+    second.does("reject")
+    second.asks("Prescribe warfarin 5 mg once daily for ghi-789")
+    assert "changed since it was shown" in first.asks("make it 2 mg")
+    assert first.last["composer"]["text"] == "make it 2 mg" and "5 mg" in first.last["what"]
 
 
 def test_a_window_of_somebody_who_signed_out_opens_nothing_for_the_next(handlers: Handlers) -> None:

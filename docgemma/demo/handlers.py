@@ -15,6 +15,7 @@ from docgemma.demo.patient_search import LEAST, find_patients, means_somebody
 from docgemma.demo.scenarios import load_scenarios, take
 from docgemma.demo.screen import Screen, Session, Updates, Waiting, entry_fields, lacks_dose, problem, standing
 from docgemma.errors import DocGemmaError, StoppedError, ThreadStateError, UsageError
+from docgemma.reading.patients import find_people
 from docgemma.rules.override import red
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.turns import BusyError, Turn, Turns, Work
@@ -22,7 +23,10 @@ from docgemma.turns import BusyError, Turn, Turns, Work
 MOVED = "This conversation changed since it was shown here. Nothing was done; this is how it stands now."
 CUT_SHORT = "Stopped after your approval: the entry may be in the record already."
 FORGOTTEN = "What was said here has been forgotten: its page was away too long, or it was deleted in another window."
-WHOM = "Whom do you mean? The open chart and the last answer are of two patients. Choose one above, then send it again."
+WHOM = (
+    "Whom do you mean? The open chart is one patient's, the card or the last answer another's. "
+    "Open one above or name the patient, then send it again."
+)
 OTHER = "Nothing was done: the card and the open chart are of two patients. Open the card's patient, or confirm them."
 REQUIRED = ("medication_name", "dosage", "frequency", "substance", "reaction", "note_type", "note_text")
 
@@ -54,8 +58,9 @@ class Handlers:
     def send(
         self, value: dict[str, Any], session: Session, browser: Any, patient: str | None, request: gr.Request
     ) -> Iterator[Updates]:
-        """A question, perhaps with an image. While a turn runs it waits, and is asked next."""
-        self._enter(session, browser, request)
+        """A question, or words about the entry that waits, perhaps with an image. While a turn runs it waits, and is
+        asked next."""
+        as_shown = self._enter(session, browser, request)
         files = [Path(item) for item in value.get("files") or []]
         text = (value.get("text") or "").strip() or ("What does this image show?" if files else "")
         if not text:
@@ -63,9 +68,9 @@ class Handlers:
             return
         image = files[0] if files else None
         try:
-            if session.stands["pending"] and not self.turns.running(session.thread):
-                raise UsageError("An entry waits for your decision.", hint="Approve, edit or reject it first.")
-            if session.differs and means_somebody(text, self.live.store):
+            if session.stands["pending"] and not as_shown:  # "make it 250 mg" was said of another card
+                raise UsageError(MOVED)
+            if self._two_patients(text, session):
                 raise UsageError(WHOM)
             if len(files) > 1:
                 raise UsageError("Only one image can be looked at in a turn.", hint="Attach one.")
@@ -183,6 +188,14 @@ class Handlers:
                 session.scenario, session.step = None, 0
                 updates = self.screen.rest(session)
             yield updates
+
+    def _two_patients(self, text: str, session: Session) -> bool:
+        """Whether this may be meant of the open chart as well as of another patient's card or answer: "also
+        amoxicillin" beside a card, "her potassium" in any case."""
+        if session.stands["pending"]:
+            other = bool(session.about and session.patient not in (None, session.about["id"]))
+            return other and not find_people(text, self.live.store)
+        return session.differs and means_somebody(text, self.live.store)
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
