@@ -24,16 +24,13 @@ from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.memory import broken, last_checkpoints, open_memory
+from docgemma.nodes.about_card import HOLD, about_card
 from docgemma.nodes.context import CLINICIAN, Actor, Context, never_stop
-from docgemma.nodes.input_assembly import understand
 from docgemma.nodes.write_findings import alternatives
 from docgemma.paths import data_file
 from docgemma.quiet import quiet
-from docgemma.reading.labels import WRITES
 from docgemma.reading.reader import load_reader
 from docgemma.report import report
-from docgemma.rules import known
-from docgemma.rules.amend import amendment, as_held, entry_meant
 from docgemma.rules.override import red
 from docgemma.settings import Settings, read_settings
 from docgemma.state import RESET, AgentState, PendingWrite
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[dict[str, Any]], Any]
 Decision = Literal["approve", "reject", "edit", "amend"]
-HOLD = {"decision": "hold", "args": {}}
 RECURSION_LIMIT = 120  # nodes in a turn; the rules end it far earlier
 
 
@@ -139,29 +135,12 @@ class Agent:
     def _about_card(
         self, message: str, pending: dict[str, Any], thread: str, options: Options
     ) -> dict[str, Any] | None:
-        """Correct or reject the entry that waits, where the message says so; words approve nothing.
-
-        Returns:
-            The report; None where the message is a question of its own, which is answered above the card.
-        """
+        """The report, where words correct or reject what waits; None where they are a question of their own."""
         state, quietly = cast(AgentState, self._stored(thread).values), Options({**options, "on_event": None})
-        front = as_held(state, pending["name"], pending["args"], pending.get("original") or {})
-        waiting, context = [front, *known.held(state)], self._context(thread, options)
-        request = understand(message, {**state, "request": front["request"]}, context, waiting=True)
-        if at := entry_meant(request, waiting):
-            of_it = {"request": waiting[at]["request"], "message": waiting[at]["message"]}
-            request = understand(message, cast(AgentState, {**state, **of_it}), context, waiting=True)
-        meant, others = waiting[at], [one["args"] for one in waiting[:at] + waiting[at + 1 :]]
-        card = cast(PendingWrite, {"name": meant["tool"], "args": meant["args"]})
-        decision = amendment(request, meant["request"], card, others)
-        more = set(request["asks"]) - {"cancel", "ok", "fix", "chat", *(WRITES if request["corrects"] else ())}
-        own = decision["decision"] == "hold" or (bool(more) and decision["decision"] == "reject")
-        if at and (decision["args"] or decision["decision"] == "reject"):  # decided in front of the others
-            self._run(Command(resume=HOLD), thread, quietly)
-            cards = self._stored(thread).values["held"]
-            cards = [cards[at], *cards[:at], *cards[at + 1 :]]
-            self._run(Command(goto="reopen_card", update={"held": cards, "final_response": ""}), thread, quietly)
-        done = self._run(Command(resume=decision), thread, quietly if own else options)
+        commands, own = about_card(message, state, pending, self._context(thread, options))
+        for command in commands[:-1]:
+            self._run(command, thread, quietly)
+        done = self._run(commands[-1], thread, quietly if own else options)
         return None if own else done
 
     def decide(

@@ -16,7 +16,7 @@ from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
 from docgemma.reading.terms import measure_said, refers_back, said_in
 from docgemma.rules import clarify, described, known
-from docgemma.rules.follow import as_written, both, carried, ordered_after_all, recorded_before
+from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
@@ -78,7 +78,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     """What a message asks for, completed from the conversation before it, where an entry may be `waiting`."""
     history, active, last = state.get("history") or [], state.get("active_patient"), state.get("request")
     entries = [item["args"] for item in state.get("tool_results") or [] if item["writes"] and not item["error"]]
-    last = as_written(last, entries) if last and not waiting else last
+    last = known.as_written(last, entries) if last and not waiting else last
     if waiting and not active and state["request"]["patients"]:  # the card's
         active = ActivePatient(id=state["request"]["patients"][0]["id"], name=state["request"]["patients"][0]["name"])
     request = read_request(
@@ -90,7 +90,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     noted = request["notes"] and request["meant"] == "ordered"  # "don't order anything, just save a note"
     if names(listed("request_words", "entered"), message) and not (request["orders"] or noted):  # "did it go thru?"
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
-        return known.replaced(request, asks=asked or ["chat"], meant="")
+        about = request["measures"] or request["drugs"] or request["patients"]
+        return known.replaced(request, asks=(asked if about else []) or ["chat"], meant="")
     with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
     if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]

@@ -23,6 +23,7 @@ from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
 from docgemma.rules.unanswered import JUDGED, NO_WORDS
+from docgemma.rules.waiting import entered_before
 from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
 
@@ -54,7 +55,7 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
 def _direct(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     """No look-up was needed: manners, a definition, a refusal; general knowledge says where it comes from."""
     context = runtime.context
-    if entered := refusal.entered_before(state):
+    if entered := entered_before(state):
         return {"final_response": "\n".join(entered)}
     if unprepared := refusal.unprepared_answer(state):
         return {"final_response": unprepared, "status": "refused"}

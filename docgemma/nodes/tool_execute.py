@@ -12,10 +12,10 @@ from docgemma.nodes.write_card import as_card, pending_write
 from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
-from docgemma.rules.amend import as_held
 from docgemma.rules.order_check import Finding, recorded_already, shown
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
+from docgemma.rules.waiting import as_held
 from docgemma.state import RESET, ActivePatient, AgentState, ToolResult
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.writes import write_key
@@ -49,7 +49,8 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
         if decision == "reject":
             text = f"{tool.label}: not recorded. The clinician rejected it."
             rejected = decided(tool, args, {"decision": "rejected", "findings": findings}, text)
-            return {**_done(state, retry), "tool_results": [*before, rejected], "status": "refused", "reopened": None}
+            ended = {"status": "refused", "reopened": None, "active_patient": _patient_of(args, context)}
+            return {**_done(state, retry), "tool_results": [*before, rejected], **ended}
         seen = tuple(findings)
     key = write_key(context.thread, state, tool) if tool.writes else ""
     result = context.toolbox.call(tool.name, args, context.tool_context(state, key, seen, override_text(kept)))

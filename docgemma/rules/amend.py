@@ -1,13 +1,18 @@
 """What a message does to an entry that waits for approval. Words correct and reject; they never approve. Pure."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from docgemma.reading.labels import TOPICS
-from docgemma.rules.follow import as_written
+from docgemma.reading.terms import everyday
+from docgemma.rules.corrections import ORDER_DETAILS
+from docgemma.rules.known import replaced
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
-from docgemma.state import AgentState, Held, PendingWrite, Request
+from docgemma.rules.typed import also_written
+from docgemma.rules.waiting import is_of
+from docgemma.state import PendingWrite, Request
 from docgemma.text.words import clinical, listed, names, plain
 
 NOT_UNDERSTOOD = (
@@ -19,27 +24,6 @@ NOT_WAITING = "The entry below is unchanged: no entry of {drugs} waits."
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
 
-def as_held(state: AgentState, tool: str, args: dict[str, Any], original: dict[str, str]) -> Held:
-    """The card in front, with its turn, as it waits; its request as the card reads by now."""
-    earlier = state.get("reopened")
-    results = earlier["results"] if earlier else state.get("tool_results") or []
-    entries = [item["args"] for item in results if item["writes"] and not item["error"]]
-    return Held(
-        tool=tool, args=args, original=original, turn_id=state["turn_id"], message=state["message"],
-        user_query=state["user_query"], request=as_written(state["request"], [*entries, args | original]),
-        results=results,
-    )  # fmt: skip
-
-
-def entry_meant(request: Request, waiting: Sequence[Held]) -> int:
-    """Which of the entries that wait a message rejects or corrects by its drug's name; the one in front, 0, if none."""
-    for named in (_unwanted(request), _named(request)):
-        of_it = [any(_is_of(drug, one["args"], one["request"]) for drug in named) for one in waiting]
-        if any(of_it):
-            return of_it.index(True) if named != _named(request) or sum(of_it) == 1 else 0
-    return 0
-
-
 def amendment(
     request: Request, last: Request, pending: PendingWrite, others: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
@@ -49,40 +33,85 @@ def amendment(
         {"decision": "reject" | "amend" | "hold", "args": {...}, "beside": a line above the card}. "hold": another
         question, which is answered first.
     """
-    asks = set(request["asks"])
-    said, asking = request["said"], request["said"].rstrip().endswith("?")
-    refused = request["meant"] == "refused" and not (request["drugs"] or request["orders"] or request["patients"])
-    refused = refused and not asking  # "anything pending?"
-    named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
+    asks, said = set(request["asks"]), request["said"]
+    asking = said.rstrip().endswith("?")
+    named, unwanted = named_in(request), taken_back(request)
+    mine = [drug for drug in named if is_of(drug, pending["args"], last)]
+    waits = [drug for drug in named if any(is_of(drug, args, last) for args in others)]
     another = bool(request["orders"]) and request["meant"] == "ordered" and not request["corrects"]
-    drugs = [drug["said"] for drug in request["drugs"]]
-    mine = [drug for drug in _named(request) if _is_of(drug, pending["args"], last)]
-    ordered_too = [{"medication_name": order["drug"]} for order in last["orders"]]
-    waits = [drug for drug in _named(request) if any(_is_of(drug, args, last) for args in [*others, *ordered_too])]
-    unwanted = _unwanted(request)
-    if unwanted and all(drug in [*unwanted, *mine, *waits] for drug in _named(request)):
-        return _decision("reject") if any(drug in mine for drug in unwanted) else _unchanged(unwanted)
+    if unwanted and (another or all(drug in [*unwanted, *mine, *waits] for drug in named)):
+        if any(drug in mine for drug in unwanted):  # "no naproxen, use celecoxib 100 mg bd"
+            return _decision("reject")
+        if not another:
+            return _unchanged(unwanted)
     if (scale := _scale(said)) and not asking:
         return _scaled(pending["args"].get("dosage") or "", scale)
-    apart = [part for part in said.replace("?", ".").split(". ") if not names(drugs, part)]  # "scrap it. naloxone?"
-    now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
-    dropped = names(listed("request_words", "dropping"), said if another or not named else " ; ".join(apart))
-    dropped = dropped or (another and names(listed("request_words", "replacing"), said))  # "swap to doxycycline 100 bd"
-    dropped = dropped or (another and plain(_parts(said)[0]) in listed("request_words", "declining"))
-    if dropped or (("cancel" in asks or refused) and not asks & LOOKS_UP):  # "hold on, what's his GFR": the card stays
-        bare = any(names(listed("request_words", "dropping"), part) for part in _parts(said) if not names(drugs, part))
-        return _decision("reject") if dropped or bare or mine or not drugs else _unchanged(_named(request))
-    approving = names(listed("request_words", "approving"), said) and not (asking or named)
-    if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and asks <= {"ok", "chat", "find", "oos", "rx"}):
+    if _dropped(request, last, another):
+        return _decision("reject")
+    approving = names(listed("request_words", "approving"), said) and not (asking or request["details"])
+    approving = approving and not listed("request_words", "denying") & set(plain(said).split())
+    approving = approving and all(drug in [*mine, *waits] for drug in request["drugs"]) and not request["patients"]
+    if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and (named or not asks & LOOKS_UP - {"find"})):
         return _decision("amend", beside=NOT_APPROVED)
+    nobody = not (request["drugs"] or request["orders"] or request["patients"])
+    refused = request["meant"] == "refused" and nobody and not asking  # "anything pending?"
+    if ("cancel" in asks or refused) and not asks & LOOKS_UP:  # "hold on, what's his GFR": the card stays
+        dropping = listed("request_words", "dropping")
+        bare = any(names(dropping, part) and not names([drug["said"] for drug in named], part) for part in _parts(said))
+        return _decision("reject") if bare or mine or not request["drugs"] else _unchanged(named)
+    now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
     changed = {name: value for name, value in now.items() if value and value != before.get(name)}
     told = now.get("medication_name") in (None, before.get("medication_name")) and request["meant"] == "ordered"
     told = told and len(request["orders"]) < 2 and "dosage" in now and not now.get("patient_id")  # "500 mg for 7 days"
     if not (request["corrects"] or told):
         return _decision("hold")
-    if any(drug not in mine for drug in waits):  # of another entry, whose drug this one never becomes
-        return _decision("amend", beside=NOT_UNDERSTOOD)
-    return _decision("amend", changed) if changed else _decision("amend", beside=NOT_UNDERSTOOD)
+    doubtful = _doubtful(request, last, changed, bool(others), bool(mine)) or any(drug not in mine for drug in waits)
+    return _decision("amend", beside=NOT_UNDERSTOOD) if doubtful or not changed else _decision("amend", changed)
+
+
+def _doubtful(request: Request, last: Request, changed: Mapping[str, Any], several: bool, mine: bool) -> bool:
+    """Whether it is not sure that a correction is of this entry, or what all of it says: another dose beside it, "back
+    to the first" and "tramadol instead" where several wait."""
+    words = plain(request["said"]).split()
+    more = listed("request_words", "adding") & set(words[:1]) and {"dosage", "frequency"} <= set(changed)
+    pointing = several and listed("request_words", "foremost", "latest", "ordinals") & set(words)
+    other = "medication_name" in changed
+    return bool(more or pointing or (other and several and not mine) or _left(request, last, other))
+
+
+def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
+    """Words beside what a correction changes of an order that stand in no field of it and tell something all the same:
+    "alternate with 6 mg", "folic stays daily"."""
+    order: Mapping[str, Any] = request["orders"][-1] if request["orders"] else {}
+    new = {word for name in (*ORDER_DETAILS, "said") for word in plain(str(order.get(name) or "")).split()}
+    known = listed(
+        "request_words", "beside_scaling", "correcting", "altering", "changing", "opening", "back", "speaking"
+    )
+    known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
+    known |= frozenset() if other_drug else everyday()
+    parts = [part for part in _clauses(request["said"]) if new & set(plain(part).split())]
+    runs = [run for part in parts for run in also_written(replaced(request, said=part))]
+    return {word for run in runs for word in plain(run).split()} - known
+
+
+def _clauses(said: str) -> list[str]:
+    """The parts of a message between marks that no number has: "she's 63, no, 2.5 mg"."""
+    for mark in (". ", ", ", "; ", "? ", "! ", " - ", " but "):
+        said = said.replace(mark, "\n")
+    return said.split("\n")
+
+
+def _dropped(request: Request, last: Request, another: bool) -> bool:
+    """Whether the entry that waits is taken back, or another is in its place: "scrap that", "swap to doxycycline"."""
+    said, drugs = request["said"], [drug["said"] for drug in request["drugs"]]
+    if request["corrects"] and request["orders"] != last["orders"]:  # "no wait, 20 mg"
+        return False
+    named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
+    apart = [part for part in said.replace("?", ".").split(". ") if not names(drugs, part)]  # "scrap it. naloxone?"
+    instead = names(listed("request_words", "replacing"), said)
+    instead = instead or plain(_parts(said)[0]) in listed("request_words", "declining")
+    back = names(listed("request_words", "dropping"), said if another or not named else " ; ".join(apart))
+    return back or (another and instead)
 
 
 def _decision(what: str, args: dict[str, Any] | None = None, beside: str = "") -> dict[str, Any]:
@@ -98,28 +127,19 @@ def _parts(said: str) -> list[str]:
     return said.translate(str.maketrans(",;?!", "....")).replace(" but ", ".").split(".")
 
 
-def _named(request: Request) -> list[dict[str, Any]]:
+def named_in(request: Request) -> list[dict[str, Any]]:
     """The drugs that the message itself names."""
     return [drug for drug in request["drugs"] if plain(drug["said"]) in plain(request["said"])]
 
 
-def _unwanted(request: Request) -> list[dict[str, Any]]:
+def taken_back(request: Request) -> list[dict[str, Any]]:
     """The drugs that a message takes back by name: "skip the amlodipine", "not the ramipril"."""
-    before = {drug["said"]: plain(part).partition(plain(drug["said"]))[0].split() for drug in _named(request)
+    before = {drug["said"]: plain(part).partition(plain(drug["said"]))[0].split() for drug in named_in(request)
               for part in _parts(request["said"]) if names([drug["said"]], part)}  # fmt: skip
     words, pointing = listed("request_words", "unwanting"), listed("request_words", "unwanting", "pointing")
     told = {said for said, begun in before.items() if words & set(begun[:3]) and begun[-1] in pointing}
     asking = request["said"].rstrip().endswith("?")
-    return [drug for drug in _named(request) if drug["said"] in told and not asking]
-
-
-def _is_of(drug: dict[str, Any], args: dict[str, Any], request: Request) -> bool:
-    """Whether a drug is that of an entry: "metoprolol" is of "metoprolol tartrate"."""
-    entry = plain(args.get("medication_name") or args.get("substance") or ";")
-    alike = [one for one in request["drugs"] if entry in (plain(one["said"]), plain(one["name"]))]
-    known = {entry, *(plain(one[key]) for one in alike for key in ("said", "name", "generic") if one.get(key))}
-    said = {plain(drug[key]) for key in ("said", "name", "generic") if drug.get(key)}
-    return bool(known & said) or any(f"{entry} ".startswith(f"{name} ") for name in said)
+    return [drug for drug in named_in(request) if drug["said"] in told and not asking]
 
 
 def _scale(said: str) -> float | None:

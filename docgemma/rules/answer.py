@@ -28,10 +28,11 @@ from docgemma.rules.order_check import NO_RULES, OF_CLASS, Finding, shown
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.plan import unlabelled
-from docgemma.rules.refusal import ABILITIES, UNORDERED, entered_before, refusals
+from docgemma.rules.refusal import ABILITIES, UNORDERED, refusals
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
+from docgemma.rules.waiting import entered_before
 from docgemma.state import AgentState, PatientRef, Request, ToolResult
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.words import names, phrases_in, plain

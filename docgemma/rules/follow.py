@@ -1,6 +1,5 @@
 """What a message takes over from the one before it: a correction's order, a follow-up's drugs and measures. Pure."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
@@ -100,20 +99,6 @@ def _as_orders(request: Request) -> list[OrderRef]:
         told = {name: details.get(name, "") for name in ORDER_DETAILS}
         orders.append(cast(OrderRef, {"said": drug["said"], "drug": drug["name"], "how": drug["how"], **told}))
     return orders
-
-
-def as_written(request: Request, entries: Sequence[Mapping[str, Any]]) -> Request:
-    """The request as its entries read, corrected: "same for Garcia" is of the corrected dose."""
-    new: dict[str, Any] = {}
-    for key, field in (("orders", "medication_name"), ("allergies", "substance"), ("notes", "note_text")):
-        written, asked = [args for args in entries if field in args], cast(Any, request)[key]
-        told = [{**args, "said": args[field], "drug": args[field], "dose": args.get("dosage")} for args in written]
-        items = [
-            {**one, **{name: args.get(name) or "" for name in one if name != "how"}}
-            for one, args in zip(asked, told, strict=False)
-        ]
-        new[key] = [*items, *asked[len(items) :]]
-    return replaced(request, **new)
 
 
 def _ordered_alike(request: Request, last: Request) -> bool:

@@ -1,6 +1,6 @@
 """What a turn knows so far: drugs and findings, from the request and the results of its calls."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from docgemma.state import AgentState, Held, Request, ToolResult
@@ -62,6 +62,20 @@ def in_charts(state: AgentState, part: str) -> list[str]:
 def replaced(request: Request, **changes: Any) -> Request:
     """The request with some of its parts otherwise."""
     return cast(Request, {**request, **changes})
+
+
+def as_written(request: Request, entries: Sequence[Mapping[str, Any]]) -> Request:
+    """The request as its entries read, corrected: "same for Garcia" is of the corrected dose."""
+    new: dict[str, Any] = {}
+    for key, field in (("orders", "medication_name"), ("allergies", "substance"), ("notes", "note_text")):
+        written, asked = [args for args in entries if field in args], cast(Any, request)[key]
+        told = [{**args, "said": args[field], "drug": args[field], "dose": args.get("dosage")} for args in written]
+        items = [
+            {**one, **{name: args.get(name) or "" for name in one if name != "how"}}
+            for one, args in zip(asked, told, strict=False)
+        ]
+        new[key] = [*items, *asked[len(items) :]]
+    return replaced(request, **new)
 
 
 def unique(items: Iterable[Any]) -> list[Any]:

@@ -48,7 +48,6 @@ NO_SUBSTANCE = (
     "No entry was prepared: an allergy entry names a substance, and that none is known cannot be entered here. "
     "I can prepare a note that says so."
 )
-WAITS = "Waits for your approval, and is not recorded: {entry}."
 NOTHING_RECORDED = "Nothing was written to the record."
 NOT_PREPARED = (
     f"{NOTHING_RECORDED} The request was read as a general question, so no entry was prepared. Ask for the entry "
@@ -95,18 +94,6 @@ def cannot_do(request: Request) -> str:
     parts = [] if request["notes"] or request["orders"] else clauses(request["said"])
     begun = {begun_with(plain(part).split()) for part in parts}
     return NOT_DONE if asked or begun & listed("request_words", "errands") else ""  # "phone the lab for his crp"
-
-
-def entered_before(state: AgentState) -> list[str]:
-    """What became of the entries of the turns before, where that is asked: "did it go thru?"."""
-    if not names(listed("request_words", "entered"), known.request(state)["said"]):
-        return []
-    calls = [call for turn in state.get("history") or [] for call in turn["tools"] if call.get("writes")]
-    told = [call["brief"].split("\n")[0] for call in calls]
-    for card in known.held(state):
-        entry = " ".join(str(text) for name, text in card["args"].items() if text and name != "patient_id")
-        told.append(WAITS.format(entry=entry))
-    return told if any(call["written"] for call in calls) else [*told, NOTHING_RECORDED]
 
 
 def is_rejected(result: ToolResult) -> bool:

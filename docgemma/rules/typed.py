@@ -32,7 +32,8 @@ EDGES = ",;:.!?()=~%"
 def above_card(state: AgentState, request: Request, chart: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
     """What stands above the entry that is about to wait: what is in no field, what the chart has otherwise, what
     follows."""
-    left = also_written(request) if set(request["asks"]) <= ALONE else []
+    first = not any(item["writes"] for item in state.get("tool_results") or [])
+    left = also_written(request) if first and set(request["asks"]) <= ALONE else []
     lines = [ALSO.format("; ".join(f"“{text}”" for text in left))] if left else []
     lines += typed_lines(request, chart, date.today()) if "medication_name" in args else []
     later = [step.args for step in missing(state) if step.ask in WRITES][1:]
