@@ -7,7 +7,7 @@ relevant trials name join the others. Nothing is kept between turns: a resumed r
 """
 
 from docgemma.errors import RETRYABLE
-from docgemma.prescreen.concepts import load_concepts
+from docgemma.prescreen.concepts import load_concepts, prompts
 from docgemma.prescreen.rank import Profile
 from docgemma.prescreen.records import Evidence, Facts, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
@@ -15,10 +15,6 @@ from docgemma.prescreen.yields import State
 
 LEAST = 0.25  # expected new relevant trials; below, the search ends
 OUTAGE = 2  # searches that fail one after the other end the run
-QUESTION = """\
-Which condition terms should be searched on ClinicalTrials.gov for this patient? Give broader categories, presentations,
-complications and comorbid conditions under which trials that would take the patient are registered, one term a line.
-Age {age}, sex {sex}. Diagnoses: {diagnoses}. Biomarkers: {biomarkers}. Other problems: {others}."""
 
 
 class Local:
@@ -71,7 +67,7 @@ class Local:
 
 
 def _ask_expert(facts: Facts) -> ToolCall:
-    question = QUESTION.format(
+    question = prompts()["vocabulary"].format(
         age=facts["age"] if facts["age"] is not None else "unknown", sex=facts["sex"].lower() or "unknown",
         diagnoses=", ".join([*facts["diagnoses"], *filter(None, [facts["stage"]])]) or "unknown",
         biomarkers=", ".join(facts["biomarkers"]) or "none given",
