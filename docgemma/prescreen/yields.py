@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from rapidfuzz import fuzz
-
 from docgemma.prescreen.concepts import key, load_concepts, relations, split, word_lists
 from docgemma.prescreen.rank import Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Search, Study, ToolCall
@@ -20,7 +18,6 @@ ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
 TAIL = 1.06  # what each such word adds where they do not, if the rest is a name of the patient's as well
-NEAR_DUPLICATE = 92  # of 100
 OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
 EXPERT_TERMS = 15
 LEARNED = 120
@@ -118,7 +115,7 @@ class State:
         for option, _ in left:
             for said in _parts(option.term) if option.field == "condition" else [option.term]:
                 words = frozenset(key(said))
-                if not words or (option.field, words) in seen or self._like_before(option.field, said, words):
+                if not words or (option.field, words) in seen or self._rest(option.field, words) == 0:
                     continue
                 seen.add((option.field, words))
                 rarest = min((index[option.field, word] for word in words), key=len)
@@ -130,14 +127,6 @@ class State:
                 promised = sum(one.expected * part for one, part in covered) * (self.keep * factor) ** dropped
                 gain = promised * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
-
-    def _like_before(self, field: Field, said: str, words: frozenset[str]) -> bool:
-        """Whether a search for nearly the same was made."""
-        text = " ".join(sorted(words))
-        return self._rest(field, words) == 0 or any(
-            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE
-            for done, other, _ in self.tried
-        )
 
     def search(self, query: str, field: Field, covered: Sequence[Option], gain: float) -> ToolCall:
         best = max(covered, key=lambda option: (option.expected, option.term))
