@@ -22,7 +22,6 @@ TOO_LONG = {
     "demo, api",
     "graphs, nodes",
     "experiments",
-    "prescreen",
     "rcm",
     "everything",
 }

@@ -26,6 +26,7 @@ from tests.prescreen_records import study, write
 from tests.scripted import ScriptedLLM
 
 ndcg = kit("prescreen", "evaluate").ndcg
+ABLATIONS = kit("prescreen", "ablations").ABLATIONS
 Trials = kit("prescreen", "mock_server").Trials
 serving = kit("prescreen", "mock_server").serving
 NOTE = """A 58-year-old woman with scleroderma for six years. She has white fingers, heartburn and a dry cough; CT shows
@@ -106,13 +107,15 @@ def test_trials_are_found_beyond_the_diagnosis_and_every_id_is_the_registrys(tmp
 def test_one_term_a_call_without_age_and_sex_unless_asked(tmp_path: Path) -> None:
     told = found(Source(), tmp_path)
     assert all(not {"age", "sex"} & set(search["args"]) for search in told["searches"])
-    filtered = found(Source(), tmp_path, local={"filters": True})
+    filtered = found(Source(), tmp_path, orchestrator=ABLATIONS["filters"](False))
     assert all(search["args"]["age"] == 58 and search["args"]["sex"] == "FEMALE" for search in filtered["searches"])
 
 
 def test_adaptive_beats_the_checklist(tmp_path: Path) -> None:
     wanted = {f"SYN-TRIAL-{number:05}" for number, term in enumerate(TERMS * 12, 1) if term in TERMS[:8]}
-    local, flat = (found(Source(), tmp_path, local=given)["candidates"] for given in ({}, {"flat": True}))
+    local, flat = (
+        found(Source(), tmp_path, orchestrator=ABLATIONS[name](False))["candidates"] for name in ("full", "flat")
+    )
     share = [len(wanted & {item["nct_id"] for item in told}) / len(wanted) for told in (local, flat)]
     assert share[0] >= 0.8 and share[0] >= 1.5 * share[1] > 0
 

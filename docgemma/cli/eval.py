@@ -4,7 +4,7 @@ import json
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -33,9 +33,10 @@ def evaluate(
     with quick_start():
         from docgemma.paths import kit
 
-        golden = kit("rcm", "golden")
-    if golden.is_rcm(file):
-        _evaluate_rcm(file, as_json, only, save, plot)
+        rcm = kit("rcm", "golden").is_rcm(file)
+    if rcm:
+        if not kit("rcm", "runs").evaluate(file, as_json, only, save, plot):
+            raise typer.Exit(1)
         return
     if plot:
         raise UsageError("--plot draws the runs of the revenue-cycle agent only.", hint="Leave it out.")
@@ -67,51 +68,3 @@ def evaluate(
         f"(95 % interval {found['low']:.1%} to {found['high']:.1%}). {found['turns']} turns, median "
         f"{found['median_seconds']:.2f} s, 95th percentile {found['p95_seconds']:.2f} s."
     )
-
-
-def _evaluate_rcm(file: Path, as_json: bool, only: str | None, save: Path | None, plot: Path | None) -> None:
-    """Run the revenue-cycle agent's set, a line a case; status 1 where one of its targets is missed."""
-    from docgemma.paths import kit
-    from docgemma.settings import read_settings
-
-    golden = kit("rcm", "golden")
-    cases, settings = golden.load_rcm_cases(file, only), read_settings()
-
-    def finished(one: Any) -> None:
-        if not as_json:
-            mark = "pass" if not one.why else "LARGER" if one.case.needs_larger else "FAIL"
-            say(f"{mark:4}  {one.case.id}  {one.seconds:.2f} s  {'; '.join(one.why)}".rstrip())
-
-    done = golden.run_rcm_cases(cases, settings, progress=finished)
-    report = golden.summarize_rcm(done, settings if only is None else None)  # one case is no run of the set
-    if save:
-        lines = [json.dumps({"id": one.case.id, "why": one.why, **one.told}, ensure_ascii=False) for one in done]
-        try:
-            save.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{save} cannot be written: {error.strerror}.", hint="Choose another --save.") from error
-    if plot:
-        plots, targets = kit("experiments", "plots"), {name: limit for name, (_, limit) in golden.TARGETS.items()}
-        plots.save(plots.trend(golden.kept_runs(settings), targets), plot)
-    if as_json:
-        print_json(report)
-    else:
-        _show_rcm(report)
-    if not report["held"]:
-        raise typer.Exit(1)
-
-
-def _show_rcm(report: dict[str, Any]) -> None:
-    found = report["metrics"]
-    say(
-        f"\n{report['passed']} of {report['total']} passed: {found['pass_rate']:.1%} "
-        f"(95 % interval {found['low']:.1%} to {found['high']:.1%})."
-    )
-    for one in report["needs_larger"]:
-        say(f"Needs a larger model: {one['id']}: {one['why']}")
-    say(f"{found['claims']} claims and {found['verdicts']} verdicts were checked.")
-    for name in ("faithfulness", "citation_accuracy", "review_loop_rate", "median_seconds"):
-        say(f"  {name.replace('_', ' ')} {found[name]:g}")
-    for one in report["targets"]:
-        state = "held" if one["held"] else "MISSED"
-        say(f"  {one['name'].replace('_', ' ')} {one['value']:g}, target {one['target']}: {state}")

@@ -67,14 +67,12 @@ def _facts(settings: "Settings", note: str | None, file: Path | None, patient: s
         raise UsageError(f"{file} cannot be read as text.", hint="Give a text file in UTF-8.") from error
 
 
-def orchestrated(
-    name: str, settings: "Settings", toolset: "Toolset", switches: dict[str, bool] | None = None
-) -> "Orchestrator":
-    """The orchestrator of that name. `switches`: of the local one's ablations."""
+def orchestrated(name: str, settings: "Settings", toolset: "Toolset") -> "Orchestrator":
+    """The orchestrator of that name."""
     from docgemma.prescreen.next_search import Local
 
     if name == "local":
-        return Local(**({"expert": toolset.expert is not None} | (switches or {})))
+        return Local(toolset.expert is not None)
     if name != "gemini" and not name.startswith("gemini-"):
         raise UsageError(f"There is no orchestrator {name!r}.", hint="Choose local or gemini.")
     from docgemma.prescreen.gemini import MODEL, Gemini

@@ -41,7 +41,7 @@ def summarize(chart: Chart) -> dict[str, Any]:
     patient = {key: getattr(chart.patient, key) for key in ("id", "name", "birth_date", "sex")}
     return {
         "patient": patient | {"deceased": deceased(chart.record), "language": languages(chart.record)},
-        "problems": [facts.condition(item) | _ended(item) for item in chart.conditions],
+        "problems": [facts.condition(item) for item in chart.conditions],
         "medications": [facts.medication(item) for item in chart.medications],
         "allergies": [found for item in chart.allergies if (found := facts.allergy(item))],
         "no_known_allergies": any(map(facts.says_no_known_allergy, chart.allergies)),
@@ -130,8 +130,3 @@ def _range(low: float | None, high: float | None) -> str:
     if high is not None:
         return f"up to {high}"
     return "" if low is None else f"{low} or more"
-
-
-def _ended(resource: Resource) -> dict[str, str]:
-    ended = resource.get("abatementDateTime") or ""
-    return {"resolved": ended[:10]} if ended else {}

@@ -1,6 +1,5 @@
 """One trial: a case put to a model under one condition, what came back, whether it is right and what it cost."""
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,13 +26,11 @@ class Metered(LLM):
 
     def __init__(self, llm: LLM, seed: int):
         self.llm, self.seed, self.calls = llm, seed, list[Call]()
+        self.on_call = self.calls.append
         self.name, self.profile, self.vision = llm.name, llm.profile, llm.vision
 
     def complete(self, prompt: Prompt, config: GenConfig, *, node: str, **options: Any) -> Completion:
-        start = time.perf_counter()
-        done = self.llm.complete(prompt, replace(config, seed=self.seed), node=node, **options)
-        self.calls.append(Call(node, done.prompt_tokens, done.completion_tokens, time.perf_counter() - start))
-        return done
+        return self.llm.complete(prompt, replace(config, seed=self.seed), node=node, **options)
 
     def ask(self, ask: Ask[S], options: Options) -> S:
         """One constrained call, sampled as its node is, except for what the condition says."""

@@ -208,6 +208,18 @@ def word_lists() -> dict[str, set[str]]:
 
 
 @lru_cache(maxsize=1)
+def relations() -> dict[str, dict[str, Any]]:
+    """By how a term belongs to the patient: `weight` and `expected`, what it promises, and `said`, in words."""
+    return data_yaml("prescreen", "relations.yaml")
+
+
+@lru_cache(maxsize=1)
+def prompts() -> dict[str, Any]:
+    """What models are told, and `tools`, which an orchestrator may call."""
+    return data_yaml("prescreen", "prompts.yaml")
+
+
+@lru_cache(maxsize=1)
 def load_concepts() -> Concepts:
     """The graph, read once a process; abbreviations of `data/clinical` are names too.
 

@@ -10,8 +10,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from docgemma.errors import ConfigError, ModelError
+from docgemma.prescreen.concepts import prompts
 from docgemma.prescreen.records import Evidence, Facts, ToolCall
-from docgemma.prescreen.toolset import DECLARATIONS, MAX_TOOL_CALLS
+from docgemma.prescreen.toolset import MAX_TOOL_CALLS
 from docgemma.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,34 +31,6 @@ CONTEXT = 150_000  # characters of a conversation, below 50,000 tokens
 KEPT = 3  # trials of an old page that stay in a conversation that grows too long
 MALFORMED = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"}
 AGAIN = "Your last tool call could not be read. Call the tools again, with arguments as declared."
-SYSTEM = """\
-You are a clinical trial search agent. Your goal: find ALL potentially relevant trials on ClinicalTrials.gov for a
-given patient. Maximize recall: missing an eligible trial is worse than including an irrelevant one.
-
-You have {budget} tool calls. Use them wisely; several may go in one turn.
-
-search_trials: condition is the primary lever. The registry indexes trials under many vocabulary terms, and a trial
-filed under a presentation or a broader category does not appear in a search for the diagnosis. One condition term per
-call; diverse terms across calls beat similar ones. eligibility_keywords searches inside criteria: best for biomarkers
-and phenotypes. Without status all trials are searched. Age and sex filters are available but NOT recommended: many
-trials lack structured age data and the filter silently excludes them.
-
-get_trial_details: the criteria of one trial, by the id that a search returned. Prefer more searches over more details.
-
-consult_medical_expert: a medical AI for terms that you are uncertain about. 1-3 calls per patient are typical.
-
-When nothing more is worth a call, answer in one sentence and call no tool."""
-USER = """\
-## Patient
-- Age: {age}
-- Sex: {sex}
-
-{note}
-
-## Extracted key facts
-{facts}
-
-Find ALL potentially relevant clinical trials for this patient."""
 
 
 class Gemini:
@@ -86,9 +59,9 @@ class Gemini:
         )  # function calling of preview models is in v1beta
         self._client = genai.Client(api_key=settings.google_api_key, vertexai=False, http_options=http)
         weakref.finalize(self, self._client.close)
-        declared: list[Any] = [types.FunctionDeclaration(**tool) for tool in DECLARATIONS]
+        declared: list[Any] = [types.FunctionDeclaration(**tool) for tool in prompts()["tools"]]
         self._config = types.GenerateContentConfig(
-            system_instruction=SYSTEM.format(budget=budget),
+            system_instruction=prompts()["orchestrator"].format(budget=budget),
             tools=[types.Tool(function_declarations=declared)],
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
@@ -190,7 +163,11 @@ def _patient(facts: Facts) -> str:
     known = {name: value for name, value in facts.items() if value and name not in ("age", "sex", "note")}
     lines = [f"- {name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in known.items()]
     age = "unknown" if facts["age"] is None else facts["age"]
-    return USER.format(age=age, sex=facts["sex"] or "unknown", note=facts["note"], facts="\n".join(lines) or "- none")
+    return str(
+        prompts()["patient"].format(
+            age=age, sex=facts["sex"] or "unknown", note=facts["note"], facts="\n".join(lines) or "- none"
+        )
+    )
 
 
 def _answered(call: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:

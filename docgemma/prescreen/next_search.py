@@ -7,18 +7,13 @@ relevant trials name join the others. Nothing is kept between turns: a resumed r
 """
 
 from docgemma.errors import RETRYABLE
-from docgemma.prescreen.concepts import load_concepts
+from docgemma.prescreen.concepts import prompts
 from docgemma.prescreen.rank import Profile
 from docgemma.prescreen.records import Evidence, Facts, ToolCall
-from docgemma.prescreen.registry import LARGEST_PAGE
 from docgemma.prescreen.yields import State
 
 LEAST = 0.25  # expected new relevant trials; below, the search ends
 OUTAGE = 2  # searches that fail one after the other end the run
-QUESTION = """\
-Which condition terms should be searched on ClinicalTrials.gov for this patient? Give broader categories, presentations,
-complications and comorbid conditions under which trials that would take the patient are registered, one term a line.
-Age {age}, sex {sex}. Diagnoses: {diagnoses}. Biomarkers: {biomarkers}. Other problems: {others}."""
 
 
 class Local:
@@ -27,12 +22,10 @@ class Local:
     Args:
         expert: a medical model can be asked, once, at the start.
         feedback: conditions and keywords of the trials found give terms.
-        flat: the old design: one list, made before the first search, in order.
-        filters: search with the registry's age and sex filters.
     """
 
-    def __init__(self, *, expert: bool = False, feedback: bool = True, flat: bool = False, filters: bool = False):
-        self.expert, self.feedback, self.flat, self.filters = expert, feedback, flat, filters
+    def __init__(self, expert: bool = False, feedback: bool = True):
+        self.expert, self.feedback = expert, feedback
         self._profile: Profile | None = None
 
     def next_calls(self, facts: Facts, evidence: Evidence, left: int) -> list[ToolCall]:
@@ -42,26 +35,12 @@ class Local:
         last = [search.get("error", "").partition(":")[0] for search in evidence.searches[-OUTAGE:]]
         if len(last) == OUTAGE and all(error in RETRYABLE for error in last):
             return []
-        if self.expert and not self.flat and not any(s["tool"] == "consult_medical_expert" for s in evidence.searches):
+        if self.expert and not any(s["tool"] == "consult_medical_expert" for s in evidence.searches):
             return [_ask_expert(facts)]
-        call = self._checklist(facts, evidence) if self.flat else self._best(self._profile, evidence)
-        if call and self.filters:
-            call["args"] |= {"age": facts["age"], "sex": facts["sex"]}
+        call = self.best(self._profile, evidence)
         return [call] if call else []
 
-    def _checklist(self, facts: Facts, evidence: Evidence) -> ToolCall | None:
-        """The next of a fixed list: each diagnosis, its other names, broader and narrower ones, its treatments."""
-        terms = [
-            (related.term, "intervention" if relation == "with" else "condition")
-            for diagnosis in facts["diagnoses"] for relation in ("is", "said", "up", "down", "with")
-            for related in load_concepts().related(diagnosis, depth=1)
-            if related.relation == relation and (related.nearness == 1 or relation != "up")
-        ]  # fmt: skip
-        for term, field in list(dict.fromkeys(terms))[len(evidence.searches) :]:
-            return ToolCall(tool="search_trials", args={field: term, "page_size": LARGEST_PAGE}, why="of the checklist")
-        return None
-
-    def _best(self, profile: Profile, evidence: Evidence) -> ToolCall | None:
+    def best(self, profile: Profile, evidence: Evidence) -> ToolCall | None:
         """The call with the highest expected gain; of equals the first by name."""
         state = State(profile, evidence, self.feedback)
         gains = [(gain, state.search(query, field, covered, gain)) for query, field, covered, gain in state.queries()]
@@ -71,7 +50,7 @@ class Local:
 
 
 def _ask_expert(facts: Facts) -> ToolCall:
-    question = QUESTION.format(
+    question = prompts()["vocabulary"].format(
         age=facts["age"] if facts["age"] is not None else "unknown", sex=facts["sex"].lower() or "unknown",
         diagnoses=", ".join([*facts["diagnoses"], *filter(None, [facts["stage"]])]) or "unknown",
         biomarkers=", ".join(facts["biomarkers"]) or "none given",

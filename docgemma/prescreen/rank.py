@@ -2,15 +2,10 @@
 
 from typing import NamedTuple
 
-from docgemma.prescreen.concepts import Key, key, load_concepts, split
+from docgemma.prescreen.concepts import Key, key, load_concepts, relations, split
 from docgemma.prescreen.records import Candidate, Evidence, Facts, Study
 from docgemma.prescreen.screen import criteria_texts
 
-# what a trial's naming a term says of its fitting the patient, by how the term belongs to the patient
-WEIGHTS = {
-    "is": 0.9, "said": 0.9, "down": 0.6, "kin": 0.3, "up": 0.45, "signs": 0.55, "leads": 0.6, "with": 0.4, "marks": 0.6,
-    "care": 0.4, "comorbidity": 0.65, "finding": 0.65, "medicine": 0.3, "expert": 0.5,
-}  # fmt: skip
 OUTSIDE = 0.3  # of the relevance of a trial of that age and sex
 EXCLUDED = 0.35  # where the criteria exclude whom the diagnosis names
 ASIDE = 0.6  # what goes with a comorbid disease, of what goes with a symptom or a medicine
@@ -150,7 +145,7 @@ def rank(facts: Facts, evidence: Evidence, most: int = SHORTLIST) -> list[Candid
 
 
 def _weight(term: Belongs) -> float:
-    return WEIGHTS[term.relation] * term.nearness
+    return float(relations()[term.relation]["weight"]) * term.nearness
 
 
 def by_treatment(term: Belongs) -> bool:

@@ -16,6 +16,7 @@ from docgemma.errors import ModelError
 from docgemma.knowledge.label_text import sentences
 from docgemma.llm.base import LLM, GenConfig, Prompt
 from docgemma.paths import private_file, private_folder
+from docgemma.prescreen.concepts import prompts
 from docgemma.prescreen.records import Criterion, Study
 from docgemma.schemas import Schema
 from docgemma.settings import Settings
@@ -26,13 +27,6 @@ WORTH = {"met": 1.0, "unknown": 0.5, "not_met": 0.0}
 GENERATION = GenConfig(temperature=0.0, max_tokens=48)
 NO_SENTENCE = "none"
 NO_JUDGE = "The criteria are not judged: that needs a medical model, and none is loaded."
-SYSTEM = """\
-You screen a patient for a clinical trial. Judge ONE eligibility criterion against the patient's note.
-- met: a sentence of the note shows that the criterion is fulfilled
-- not_met: a sentence of the note shows that it is not fulfilled
-- unknown: the note does not say
-For an exclusion criterion, met means that the patient has what excludes. Give the number of the deciding sentence, or
-"none"."""
 
 
 def split_criteria(text: str) -> list[tuple[Literal["inclusion", "exclusion"], str]]:
@@ -99,7 +93,7 @@ def fitness(criteria: Sequence[Criterion]) -> float:
 
 def prompt(parts: Sequence[str], kind: str, text: str) -> Prompt:
     numbered = "\n".join(f"{number}. {part}" for number, part in enumerate(parts, 1))
-    return Prompt(system=SYSTEM, user=f"Note:\n{numbered}\n\n{kind.capitalize()} criterion: {text}")
+    return Prompt(system=prompts()["criterion"], user=f"Note:\n{numbered}\n\n{kind.capitalize()} criterion: {text}")
 
 
 def _judge(parts: Sequence[str], kind: Literal["inclusion", "exclusion"], text: str, llm: LLM) -> Criterion:

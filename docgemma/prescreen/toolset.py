@@ -5,6 +5,7 @@ from typing import Any, Protocol, cast
 
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.llm.base import LLM, GenConfig, Prompt
+from docgemma.prescreen.concepts import prompts
 from docgemma.prescreen.records import Evidence, Facts, Search, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE, Registry
 from docgemma.prescreen.screen import criteria_texts
@@ -14,62 +15,6 @@ SHOWN = 40  # trials of a page that go back into a prompt
 TITLE, CRITERIA = 90, 3000  # characters that go back into a prompt
 EXPERT = GenConfig(temperature=0.0, max_tokens=1024)
 NO_EXPERT = "Medical expert not available. Proceed with your own clinical knowledge."
-EXPERT_PROMPT = """\
-You are a clinical expert advising a clinical trial search agent.
-Answer concisely and actionably. Focus on specific medical terms, synonyms, and CT.gov condition vocabulary.
-
-Question: {question}"""
-
-
-TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
-TEXTS = {"type": "array", "items": TEXT}
-
-
-def _declared(name: str, says: str, required: list[str], **arguments: tuple[dict[str, Any], str]) -> dict[str, Any]:
-    """A tool; each argument with its type and its description."""
-    properties = {argument: kind | {"description": told} for argument, (kind, told) in arguments.items()}
-    schema = {"type": "object", "required": required, "properties": properties}
-    return {"name": name, "description": says, "parameters": schema}
-
-
-DECLARATIONS = [
-    _declared(
-        "search_trials",
-        "Search ClinicalTrials.gov. One condition term per call; trials are indexed under many vocabulary terms, so "
-        "use diverse terms across calls.",
-        [],
-        condition=(TEXT, "Disease or condition. The primary search lever."),
-        intervention=(TEXT, "Drug or therapy name."),
-        eligibility_keywords=(
-            TEXT,
-            "Free text searched inside eligibility criteria. Best for biomarkers and clinical phenotype terms.",
-        ),
-        status=(TEXTS, "Recruitment status: RECRUITING, NOT_YET_RECRUITING, ACTIVE_NOT_RECRUITING, COMPLETED."),
-        phase=(TEXTS, "Optional: EARLY_PHASE1, PHASE1, PHASE2, PHASE3, PHASE4."),
-        location=(TEXT, "Optional: a country or a city."),
-        study_type=(TEXT, "Optional: INTERVENTIONAL or OBSERVATIONAL."),
-        page_size=(NUMBER, "Results per call, default 50, at most 100."),
-        page_token=(TEXT, "The next_page_token of an earlier page."),
-        age=(NUMBER, "Years. NOT recommended: many trials lack structured age data and are silently excluded."),
-        sex=(TEXT, "MALE or FEMALE. NOT recommended, as age."),
-    ),
-    _declared(
-        "get_trial_details",
-        "Fetch the full eligibility criteria of one trial. Each call costs one tool use; prefer more searches.",
-        ["trial_id"],
-        trial_id=(TEXT, "The id as a search returned it."),
-    ),
-    _declared(
-        "consult_medical_expert",
-        "Ask a specialized medical AI (MedGemma) a clinical question when you need domain expertise: condition terms "
-        "or synonyms to search for a diagnosis, relevance of a biomarker, comorbidities or presentations of the "
-        "diagnosis, whether an intervention fits the treatment line, terminology of criteria. Each call takes "
-        "about 8-15 seconds: 2-3 calls per patient are typical. Do not call it for every search result.",
-        ["question"],
-        question=(TEXT, "The clinical question. Be specific and include patient context."),
-    ),
-]
-PARAMETERS = {tool["name"]: tool["parameters"] for tool in DECLARATIONS}
 
 
 class Orchestrator(Protocol):
@@ -152,7 +97,7 @@ class Toolset:
         if self.expert is None:
             done["error"] = NO_EXPERT
             return {"error": NO_EXPERT}
-        prompt = Prompt(EXPERT_PROMPT.format(question=args["question"]))
+        prompt = Prompt(prompts()["expert"].format(question=args["question"]))
         told = self.expert.text(prompt, EXPERT, node="consult_medical_expert")
         for call in told.calls:
             evidence.tokens["prompt"] += call.prompt_tokens
@@ -163,9 +108,10 @@ class Toolset:
 
 def _wrong(tool: str, args: dict[str, Any]) -> str:
     """Why a call cannot be executed, "" where it can. A page size above the registry's is cut down to it."""
-    declared = PARAMETERS.get(tool)
+    tools = {item["name"]: item["parameters"] for item in prompts()["tools"]}
+    declared = tools.get(tool)
     if declared is None:
-        return f"There is no tool {tool!r}. Tools: {', '.join(PARAMETERS)}."
+        return f"There is no tool {tool!r}. Tools: {', '.join(tools)}."
     known = declared["properties"]
     if unknown := sorted(set(args) - set(known)):
         return f"{tool} has no argument {', '.join(unknown)}. Arguments: {', '.join(known)}."

@@ -6,33 +6,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from rapidfuzz import fuzz
-
-from docgemma.prescreen.concepts import key, load_concepts, split, word_lists
+from docgemma.prescreen.concepts import key, load_concepts, relations, split, word_lists
 from docgemma.prescreen.rank import Profile, by_treatment
 from docgemma.prescreen.records import Evidence, Search, Study, ToolCall
 from docgemma.prescreen.registry import LARGEST_PAGE
 
 Field = Literal["condition", "intervention", "eligibility_keywords"]
-# new relevant trials that are expected of a term, by how it belongs to the patient, before anything is known
-PRIOR = {
-    "is": 12.0, "criteria": 8.0, "said": 2.0, "up": 1.8, "leads": 1.6, "signs": 1.4, "care": 0.8, "comorbidity": 5.0,
-    "finding": 4.5, "marks": 1.0, "with": 0.5, "medicine": 0.8, "expert": 2.0, "down": 0.5, "kin": 0.3, "seen": 0.175,
-}  # fmt: skip
-SAID = {
-    "is": "the diagnosis", "criteria": "the diagnosis, in the criteria", "up": "broader than", "said": "a synonym of",
-    "leads": "a complication of", "signs": "a presentation of", "care": "treated in patients with",
-    "comorbidity": "a problem of the note", "finding": "a finding of the note", "marks": "a biomarker of",
-    "with": "a treatment of", "medicine": "a medicine of the note", "expert": "named by the expert for",
-    "down": "narrower than", "kin": "a disease like", "seen": "named by trials found for",
-}  # fmt: skip
 MOST_LEARNED = 3.0  # expected of one term that was learned from results
 KEYWORD = 0.5  # what a keyword tells, of a condition
 ONE_SEARCH = 0.4  # of it, where all the trials that name the term came from one search
 RELEVANT = 0.35  # from which a trial teaches terms
 CROWDED = 0.6  # of the gain is lost for each word that is left out, where searches fill their pages
 TAIL = 1.06  # what each such word adds where they do not, if the rest is a name of the patient's as well
-NEAR_DUPLICATE = 92  # of 100
 OTHER_NAME = 0.3  # of what is expected: registries know abbreviations, and other names of a problem
 EXPERT_TERMS = 15
 LEARNED = 120
@@ -82,17 +67,17 @@ class State:
         main = self.profile.facts["diagnoses"][:1]
         for term in self.profile.terms.values():
             field: Field = "intervention" if by_treatment(term) else "condition"
-            expected = PRIOR[term.relation] * term.nearness
+            expected = _prior(term.relation) * term.nearness
             if term.relation in ("said", "comorbidity", "finding") and (
                 term.term != term.of and (term.relation != "said" or key(term.term) in load_concepts().spelled)
             ):
                 expected *= OTHER_NAME
             yield Option(term.term, field, term.relation, expected, term.of)
             if term.relation == "is" and [term.of] == main:
-                yield Option(term.term, "eligibility_keywords", "criteria", PRIOR["criteria"], term.of)
+                yield Option(term.term, "eligibility_keywords", "criteria", _prior("criteria"), term.of)
         for search in self.evidence.searches:
             for said in _listed(search.get("answer", "")):
-                yield Option(said, "condition", "expert", PRIOR["expert"], "".join(main))
+                yield Option(said, "condition", "expert", _prior("expert"), "".join(main))
 
     def _learned(self) -> Iterator[Option]:
         """Conditions and keywords that relevant trials name, the more so if several searches met them."""
@@ -109,7 +94,7 @@ class State:
         main = "".join(self.profile.facts["diagnoses"][:1])
         for text, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]:
             once = ONE_SEARCH if len(met_by[text]) == 1 else 1.0
-            yield Option(text, "condition", "seen", min(MOST_LEARNED, PRIOR["seen"] * weight) * once, main)
+            yield Option(text, "condition", "seen", min(MOST_LEARNED, _prior("seen") * weight) * once, main)
 
     def _rest(self, field: Field, words: frozenset[str]) -> float:
         """The share of what a term would bring that no earlier search returned: 0, 1, or half where pages are left."""
@@ -130,7 +115,7 @@ class State:
         for option, _ in left:
             for said in _parts(option.term) if option.field == "condition" else [option.term]:
                 words = frozenset(key(said))
-                if not words or (option.field, words) in seen or self._like_before(option.field, said, words):
+                if not words or (option.field, words) in seen or self._rest(option.field, words) == 0:
                     continue
                 seen.add((option.field, words))
                 rarest = min((index[option.field, word] for word in words), key=len)
@@ -143,19 +128,11 @@ class State:
                 gain = promised * min(1.0, 1.3 * precision)
                 yield said, option.field, [one for one, _ in covered], min(gain, LARGEST_PAGE * 1.0)
 
-    def _like_before(self, field: Field, said: str, words: frozenset[str]) -> bool:
-        """Whether a search for nearly the same was made."""
-        text = " ".join(sorted(words))
-        return self._rest(field, words) == 0 or any(
-            done == field and fuzz.ratio(" ".join(sorted(other)), text) >= NEAR_DUPLICATE
-            for done, other, _ in self.tried
-        )
-
     def search(self, query: str, field: Field, covered: Sequence[Option], gain: float) -> ToolCall:
         best = max(covered, key=lambda option: (option.expected, option.term))
-        of = f" {best.of}" if best.of and best.of != best.term else ""
+        said, of = relations()[best.relation]["said"], f" {best.of}" if best.of and best.of != best.term else ""
         more = f", and {len(covered) - 1} more terms" if len(covered) > 1 else ""
-        why = f"{best.term}: {SAID[best.relation]}{of}{more}; about {gain:.1f} new relevant trials expected"
+        why = f"{best.term}: {said}{of}{more}; about {gain:.1f} new relevant trials expected"
         return ToolCall(tool="search_trials", args={field: query, "page_size": LARGEST_PAGE}, why=why)
 
     def page(self, search: Search, gain: float) -> ToolCall:
@@ -171,6 +148,11 @@ class State:
         relevant = sum(one for trial in search["new"] if (one := self.relevance[trial]) >= RELEVANT)
         rest = min(LARGEST_PAGE, search["total"] - LARGEST_PAGE if search["total"] else LARGEST_PAGE)
         return 0.6 * rest * relevant / len(search["returned"])
+
+
+def _prior(relation: str) -> float:
+    """New relevant trials that are expected of a term before anything is known."""
+    return float(relations()[relation]["expected"])
 
 
 def _words(study: Study) -> dict[Field, set[str]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from docgemma.ehr import facts as fhir
 from docgemma.ehr.base import Chart, PatientMatch
-from docgemma.ehr.summary import deceased, languages, latest
+from docgemma.ehr.summary import latest, summarize
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
@@ -81,22 +81,13 @@ def active_ingredients(chart: dict[str, Any], drugs: DrugNames | None) -> frozen
 
 def chart_data(chart: Chart) -> dict[str, Any]:
     """The chart as the data of `get_patient_chart`, cleaned: a record's texts were written by others."""
-    data = {
-        "patient": _patient(chart.patient),
-        "allergies": [item for item in map(fhir.allergy, chart.allergies) if item],
-        "no_known_allergies": any(map(fhir.says_no_known_allergy, chart.allergies)),
-        "conditions": [fhir.condition(item) for item in chart.conditions],
-        "medications": [fhir.medication(item) for item in chart.medications],
-        "labs": latest(map(fhir.observation, chart.labs)),
-        "vitals": latest(map(fhir.observation, chart.vitals)),
-        "social": latest(map(fhir.observation, chart.observations)),
-        "deceased": deceased(chart.record),
-        "identifiers": list(chart.patient.identifiers),
-        "language": languages(chart.record),
-        "notes": [fhir.document(item) for item in chart.notes],
-        "immunizations": [fhir.immunization(item) for item in chart.immunizations],
-    }
-    return clean(data)
+    told = summarize(chart)
+    person = told["patient"]
+    told |= {"conditions": told.pop("problems"), "social": told.pop("observations")}
+    told |= {kind: latest(told[kind]) for kind in ("labs", "vitals", "social")}
+    told |= {"deceased": person["deceased"], "language": person["language"]}
+    told |= {"patient": _patient(chart.patient), "identifiers": list(chart.patient.identifiers)}
+    return clean(told)
 
 
 def format_chart(data: dict[str, Any]) -> str:

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
+from docgemma.prescreen.concepts import relations
 from docgemma.prescreen.records import Search
-from docgemma.prescreen.yields import SAID
 
-ORIGINS = {  # what the reason of a search begins with, behind its term
-    "feedback": (SAID["seen"],), "expert": (SAID["expert"],),
-    "note": tuple(SAID[name] for name in ("is", "criteria", "comorbidity", "finding", "medicine")),
+ORIGINS = {  # by how a term belongs to the patient; the others are of the concept graph
+    "feedback": ("seen",), "expert": ("expert",), "note": ("is", "criteria", "comorbidity", "finding", "medicine"),
 }  # fmt: skip
 
 
 def origin(search: Search) -> str:
     """Where a search's term came from: note, feedback (trials found before), expert, or else the concept graph."""
     reason = search["why"].partition(": ")[2]
-    return next((name for name, said in ORIGINS.items() if reason.startswith(said)), "concept graph")
+    begins = {name: tuple(relations()[one]["said"] for one in kinds) for name, kinds in ORIGINS.items()}
+    return next((name for name, said in begins.items() if reason.startswith(said)), "concept graph")
 
 
 def draw_search(searches: Sequence[Search], diagnosis: str) -> Any:

@@ -17,13 +17,6 @@ from docgemma.paths import kit
 from docgemma.prescreen.records import TOOLS, Criterion, Study
 
 ELIGIBLE = 2
-ABLATIONS: dict[str, dict[str, bool]] = {  # switches of the local orchestrator
-    "full": {},
-    "no-expert": {"expert": False},
-    "no-feedback": {"feedback": False},
-    "flat": {"flat": True},
-    "filters": {"filters": True},
-}
 
 
 def read_queries(file: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from docgemma.prescreen.screen import NO_JUDGE, screen
 from docgemma.prescreen.toolset import Toolset
 from docgemma.settings import Settings
 
-evaluate = kit("prescreen", "evaluate")
+evaluate, ABLATIONS = kit("prescreen", "evaluate"), kit("prescreen", "ablations").ABLATIONS
 
 
 def measure(
@@ -71,7 +71,7 @@ def _runs(
     queries: Path, qrels: Path, names: list[str], budget: int, orchestrator: str, expert: LLM | None,
     settings: Settings, shared: Registry | None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    known = list(evaluate.ABLATIONS) if orchestrator == "local" else ["full", "no-expert"]
+    known = list(ABLATIONS) if orchestrator == "local" else ["full", "no-expert"]
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"{orchestrator} has no ablation {unknown[0]!r}.", hint=f"Choose of {', '.join(known)}.")
     notes, grades = evaluate.read_queries(queries), evaluate.read_qrels(qrels)
@@ -85,7 +85,8 @@ def _runs(
                 stack.enter_context(closing(memory.conn))
                 registry = shared or stack.enter_context(closing(Registry(settings)))
                 toolset = Toolset(registry, None if name == "no-expert" else expert, budget)
-                agent = orchestrated(orchestrator, settings, toolset, evaluate.ABLATIONS[name])
+                local = orchestrator == "local" and ABLATIONS[name](toolset.expert is not None)
+                agent = local or orchestrated(orchestrator, settings, toolset)
                 told = run(read_note(notes[query]), Tools(toolset, agent, settings), memory, f"{orchestrator} {name}")
             row = evaluate.measured(query, name, told, grades[query], time.perf_counter() - start)
             progress(
