@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ToolError
-from docgemma.knowledge.base import Answer, Interaction
+from docgemma.knowledge.base import Answer, DrugLabel, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
 from docgemma.rules.drug_classes import classes_said
@@ -42,7 +42,8 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
 
 
 def check_told(
-    drug: str, told: str, chart: dict[str, Any], context: Context, others: Sequence[str] = ()
+    drug: str, told: str, chart: dict[str, Any], context: Context, others: Sequence[str] = (),
+    label: DrugLabel | None = None,
 ) -> list[Finding]:
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
     hold, say against an order."""
@@ -62,15 +63,16 @@ def check_told(
         item._replace(text=item.text.replace(IS_ACTIVE, " is ordered too").replace(f" {GOES_ON}", ""))
         for item in _grave(drug, [], ordered, WITH_IT, context)
     )
-    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context), *beside]
+    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context, label), *beside]
 
 
 def _grave(
-    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context
+    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context,
+    label: DrugLabel | None = None,
 ) -> list[Finding]:
     """What allergies and medicines outside of the chart say against an order, with how they are known."""
     stated = {"allergies": allergies, "medications": taken, "no_known_allergies": True}
-    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs)
+    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs, label)
     marked = f" ({', '.join(item['name'] for item in taken)}: {why}.)"
     grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]
     return [item if WRITTEN in item.text else item._replace(text=item.text + marked) for item in grave]

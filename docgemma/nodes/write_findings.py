@@ -194,12 +194,13 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     told = "; ".join(filter(None, [args.get("told"), args.get("notes")]))  # "CrCl 28" counts before what is recorded
     patient = as_told(told, patient_state(chart, date.today())) if chart else UNKNOWN
-    findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
+    label = label_of(drug, context)
+    findings = [*check_order(drug, chart, pairs, context.drugs, label), *_of_patient(args, patient, context)]
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         parts = ingredients(drug, context.drugs)
-        findings += check_told(drug, told, chart, context, args.get("others") or ())
+        findings += check_told(drug, told, chart, context, args.get("others") or (), label)
         findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]

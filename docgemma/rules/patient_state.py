@@ -24,7 +24,7 @@ BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral ooph
 @dataclass(frozen=True)
 class PatientState:
     """None is what the chart does not say. `results`: measure -> (value, unit, date) of the latest. `noted`: what only
-    a note says: (name, quotation, fragments of the rules that it bears on)."""
+    a note says: (name, quotation, fragments of the rules that it bears on). `told`: what a message says he has."""
 
     age: float | None  # years
     sex: str
@@ -33,6 +33,7 @@ class PatientState:
     results: Mapping[str, tuple[float, str, str]]
     pregnancy_weeks: int | None = None
     noted: tuple[tuple[str, str, list[str]], ...] = ()
+    told: tuple[str, ...] = ()
 
     def has(self, group: str) -> str:
         """The active problem that belongs to a group of `data/clinical/problems.yaml`; "" if there is none."""
@@ -40,8 +41,9 @@ class PatientState:
 
     def named(self, fragments: Sequence[str]) -> str:
         """The active problem whose name has one of these beginnings of words, a noted one too; "" if there is none."""
-        told = [*((name, name) for name in self.problems), *((name, quoted) for name, quoted, _ in self.noted)]
-        return next((says for name, says in told if names(fragments, name)), "")
+        held = [*((name, name) for name in self.problems), *((name, quoted) for name, quoted, _ in self.noted)]
+        held += [(span, f"{span} ({WRITTEN})") for span in self.told]
+        return next((says for name, says in held if names(fragments, name)), "")
 
     @property
     def clearance(self) -> float | None:
@@ -140,10 +142,12 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     weeks = None if men else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
     known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
-    entries += [span for span in told_behind(text, "having") if names(known, span) and not names(of_women, span)]
+    spans = [span for span in told_behind(text, "having") if not names(of_women, span)]
+    entries += [span for span in spans if names(known, span)]
     problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
-    return replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
+    seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
+    return replace(seen, told=tuple(spans))
 
 
 def _bare(text: str) -> str:

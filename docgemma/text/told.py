@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from docgemma.text.words import affirmed, listed, plain
+from docgemma.text.words import affirmed, clinical, fits, listed, plain
 
 REACH = 6  # words behind the one that tells
 LONGEST = 43  # weeks of pregnancy
@@ -37,6 +37,12 @@ def told_behind(text: str, kind: str) -> list[str]:
             if not beside & listed("telling", "unsaid", f"not_{kind}") and not (past and kind != "having"):
                 found.append(" ".join(span))
     return found
+
+
+def begins_with_problem(text: str) -> bool:
+    """Whether a text begins with a problem, a pregnancy or breast feeding: "breastfeeding twins"."""
+    known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
+    return any(fits(fragment, plain(text)) == 0 for fragment in [*known, *listed("telling", "of_women")])
 
 
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
