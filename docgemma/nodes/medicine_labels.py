@@ -17,7 +17,7 @@ from docgemma.rules.alarms import STATED, alarm_line, alarms_told
 from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_rows import route_of
-from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state, stated
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_weeks
@@ -98,7 +98,7 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     if listed("request_words", "halting") & set(plain(texts[0]).split()):
         texts += [*(turn["user"] for turn in state.get("history", [])), *(["surgery"] * names(["before"], texts[0]))]
     texts += ["is pregnant"] * bool(told_weeks(texts[0], pregnant=False))
-    told = [] if entered else said_in(affirmed("\n".join(texts)), "stated")
+    told = [] if entered else stated("\n".join(texts))
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
     for medicine in active if told else []:

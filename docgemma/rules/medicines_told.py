@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.labels import TOPICS
 from docgemma.rules.chart_entries import Line, lines_of
-from docgemma.rules.typed import EDGES, YOU_WROTE
+from docgemma.rules.typed import CHECK, EDGES, YOU_WROTE
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.frequency import times_per_day
@@ -35,16 +35,27 @@ def medicine_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames)
     told = [one for one in named if _rate(one.how) or (_dose(one.how) and len(named) > 1)]
     known = [one for one in told if one.taken]
     compared = bool(listed("request_words", "comparing") & set(plain(request["said"]).split())) and len(told) > 1
+    denied = [
+        f"{YOU_WROTE} that {one.said} is not taken; the record has: {'; '.join(line.short.rstrip('.') for line in one.taken)}. {CHECK}"
+        for one in named if one.taken and _denied(request["said"], one.said)
+    ]  # fmt: skip
     asked = len(named) == len(known) == 1 and set(request["asks"]) <= set(TOPICS)
     if len(request["patients"]) > 1 or not (asked or len(known) > 1 or (known and compared)):
-        return []
-    lines = [_otherwise(one) for one in known if not _same(one)]
+        return denied
+    lines = [*denied, *(_otherwise(one) for one in known if not _same(one))]
     new = [one.said for one in told if not one.taken]
     alike = [one.said for one in known if _same(one)] if len(told) > 1 else []
     lacking = [line.short.rstrip(".") for line in active if not any(line in one.taken for one in named)]
     lines += [f"{YOU_WROTE} what is not among the active medicines: {', '.join(new)}."] if new else []
     lines += [f"Recorded as you wrote: {', '.join(alike)}."] if alike else []
     return [*lines, *([f"Recorded, and not in your list: {'; '.join(lacking)}."] if lacking and compared else [])]
+
+
+def _denied(said: str, drug: str) -> bool:
+    """Whether a message states that a drug is not taken: "he isn't on metformin", no question of it."""
+    before, _, after = said.partition(drug)
+    ends = plain(before)
+    return ends.endswith(tuple(f" {phrase}" for phrase in listed("telling", "not_taking"))) and after[:1] != "?"
 
 
 def _told(request: Request, active: list[Line], drugs: DrugNames) -> Iterator[Told]:

@@ -11,7 +11,7 @@ from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.told import told_behind, told_weeks
+from docgemma.text.told import ended_pregnancy, told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
@@ -34,6 +34,7 @@ class PatientState:
     pregnancy_weeks: int | None = None
     noted: tuple[tuple[str, str, list[str]], ...] = ()
     told: tuple[str, ...] = ()
+    ended: str = ""  # by which words a message tells that the pregnancy of the chart is over
 
     def has(self, group: str) -> str:
         """The active problem that belongs to a group of `data/clinical/problems.yaml`; "" if there is none."""
@@ -134,12 +135,14 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     }  # fmt: skip
     weight = told.get("weight", patient.weight)
     age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
-    entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
+    entries = [entry["name"] for entry in stated(text)]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     of_women = listed("telling", "of_women")
     entries = [name for name in entries if not (men and names(of_women, name))]
     pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))
-    weeks = None if men else told_weeks(_apart(text), bool(pregnant))
+    ended = ended_pregnancy(text) if patient.has("pregnancy") else ""
+    entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
+    weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
     known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
     spans = [span for span in told_behind(text, "having") if not names(of_women, span)]
@@ -147,7 +150,19 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
     seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
-    return replace(seen, told=tuple(spans))
+    return replace(seen, told=tuple(spans), ended=ended)
+
+
+def stated(text: str) -> list[Any]:
+    """The entries of `stated` that a message tells; "she's pregnant?" alone asks and tells nothing."""
+    asking, told = listed("telling", "asking", "asking_leave"), said_in(affirmed(text), "stated")
+    of_women = [entry for entry in told if names(listed("telling", "of_women"), entry["name"])]
+    for part in text.replace("!", ".").replace("\n", ".").replace(";", ".").split("?")[:-1]:
+        asked = plain(part.rpartition(". ")[2])
+        for entry, said in ((entry, said) for entry in of_women for said in entry["said"]):
+            if asked.endswith(said) and not asking & set(asked.removesuffix(said).split()) and entry in told:
+                told.remove(entry)
+    return told
 
 
 def _bare(text: str) -> str:

@@ -55,6 +55,14 @@ def told_allergies(text: str) -> Iterator[tuple[str, str]]:
                 yield word, " ".join(words[at + 2 : at + 5] if behind else words[max(at - 2, 0) : at + 1])
 
 
+def ended_pregnancy(text: str) -> str:
+    """The words by which a message tells that a pregnancy is over, "delivered yesterday"; "" where none does."""
+    said = f" {plain(text)} "
+    for phrase in listed("telling", "ended_not"):
+        said = said.replace(f" {phrase} ", " ; ")
+    return max((phrase for phrase in listed("telling", "ended") if f" {phrase} " in said), key=len, default="")
+
+
 def told_weeks(text: str, pregnant: bool) -> int | None:
     """Weeks of pregnancy, "12 weeks pregnant", "is 37/40"; of somebody known to be `pregnant` "now 37 weeks" too."""
     for clause in told_clauses(text):
