@@ -42,7 +42,11 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
 
 
 def check_told(
-    drug: str, told: str, chart: dict[str, Any], context: Context, others: Sequence[str] = (),
+    drug: str,
+    told: str,
+    chart: dict[str, Any],
+    context: Context,
+    others: Sequence[str] = (),
     label: DrugLabel | None = None,
 ) -> list[Finding]:
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
@@ -67,7 +71,11 @@ def check_told(
 
 
 def _grave(
-    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context,
+    drug: str,
+    allergies: list[dict[str, str]],
+    taken: list[dict[str, str]],
+    why: str,
+    context: Context,
     label: DrugLabel | None = None,
 ) -> list[Finding]:
     """What allergies and medicines outside of the chart say against an order, with how they are known."""

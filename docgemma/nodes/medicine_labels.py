@@ -21,7 +21,7 @@ from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_weeks
-from docgemma.text.words import affirmed, clinical, listed, names, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 MAX_LINES = 6
 MAX_PAIRS = 4

@@ -155,13 +155,13 @@ def as_told(text: str, patient: PatientState) -> PatientState:
 
 def stated(text: str) -> list[Any]:
     """The entries of `stated` that a message tells; "she's pregnant?" alone asks and tells nothing."""
-    asking, told = listed("telling", "asking", "asking_leave"), said_in(affirmed(text), "stated")
-    of_women = [entry for entry in told if names(listed("telling", "of_women"), entry["name"])]
+    told, of_women = said_in(affirmed(text), "stated"), listed("telling", "of_women")
     for part in text.replace("!", ".").replace("\n", ".").replace(";", ".").split("?")[:-1]:
         asked = plain(part.rpartition(". ")[2])
-        for entry, said in ((entry, said) for entry in of_women for said in entry["said"]):
-            if asked.endswith(said) and not asking & set(asked.removesuffix(said).split()) and entry in told:
-                told.remove(entry)
+        bare = [(entry, asked.removesuffix(said)) for entry in told if names(of_women, entry["name"])
+                for said in entry["said"] if asked.endswith(said)]  # fmt: skip
+        asks = [entry for entry, rest in bare if not listed("telling", "asking", "asking_leave") & set(rest.split())]
+        told = [entry for entry in told if entry not in asks]
     return told
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.labels import WRITES
-from docgemma.reading.terms import measure_named, measure_said, measures_in
+from docgemma.reading.terms import measure_named, measure_said
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.plan import missing
 from docgemma.state import AgentState, Request
@@ -15,6 +15,7 @@ from docgemma.text.clauses import fillers, masked
 from docgemma.text.durations import duration
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
+from docgemma.text.told import told_allergies
 from docgemma.text.words import clinical, listed, phrases_in, plain
 
 ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
@@ -68,12 +69,18 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         if typed in ids:  # "pt 555" is no prothrombin time
             continue
         latest = next((line for line in results if measure_named(line.name) == name), None)
-        noted = _noted(chart, name)
+        noted = _noted(chart, name) if latest is None else []
         if latest is None and typed not in {value for value, _ in noted}:
             held = f"has no result of it, a note has {noted[0][0]} ({noted[0][1]})" if noted else "has none"
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart {held}.")
         elif latest and str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
+    asks, recorded = set(request["asks"]), plain(" ".join(item["substance"] for item in chart["allergies"])).split()
+    told = (
+        [] if asks & {*WRITES} or (said.rstrip().endswith("?") and "alg" in asks) else told_allergies(request["said"])
+    )
+    unheld = (item for item in told if not {*item[1].replace("/", " ").split()} & {*recorded})
+    lines += [f"{YOU_WROTE} “{span if word in span else f'{word}: {span}'}”: not recorded." for word, span in unheld]
     return [*lines, *no_allergies_line(request, chart)]
 
 
@@ -94,7 +101,9 @@ def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
 
 def _noted(chart: Mapping[str, Any], name: str) -> list[tuple[str, str]]:
     """Each number of a measure that a note has, with the type and day of the note."""
-    notes = [(typed_values(note["text"].strip("“”")), f"{note['type']}, {note['date'][:10]}") for note in chart["notes"]]
+    notes = [
+        (typed_values(note["text"].strip("“”")), f"{note['type']}, {note['date'][:10]}") for note in chart["notes"]
+    ]
     return [(value, said) for values, said in notes for found, value in values if found == name]
 
 
