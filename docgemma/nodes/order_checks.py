@@ -14,6 +14,7 @@ from docgemma.text.numbers import quantities
 from docgemma.tools.records import active_ingredients
 
 Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions
+Orders = list[Considered]
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[Finding]]:
@@ -44,9 +45,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     return found
 
 
-def _considered(
-    state: AgentState, chart: dict[str, Any], context: Context
-) -> tuple[list[Considered], list[Considered]]:
+def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> tuple[Orders, Orders]:
     """The drugs with the doses that were said of them, and those that are taken already, with the dose of the record;
     what is no drug is not checked, and is said not to be one.
 

@@ -37,8 +37,8 @@ def check_conditions(
             continue
         noted = [quoted for _, quoted, bears in patient.noted if names(bears, row["says"])]
         reasons += [quoted for quoted in noted if not any(quoted in reason for reason in reasons)]
-        over = patient.ended and any(patient.ended in reason for reason in reasons)
-        rank = max(RANKS[row["rank"]], MAJOR) if over else RANKS[row["rank"]]  # a pregnancy that may be over
+        over = patient.ended and any(patient.ended in reason for reason in reasons)  # a pregnancy that may be
+        rank = max(RANKS[row["rank"]], MAJOR if over else 0)
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."
         one = why, row["when"].get("problem", "")  # "Gestational diabetes" is pregnancy and diabetes
@@ -111,7 +111,7 @@ def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
         told = f"the patient has: {problem}{'' if weeks else ' (the week is not recorded)'}"
         told = f"{weeks} weeks of pregnancy" if weeks and WRITTEN not in problem else told
         if patient.ended:
-            told = f"the chart says: {told.removeprefix('the patient has: ')}; you wrote: {patient.ended}"
+            told = f"the chart says: {told.removeprefix('the patient has: ')}, you wrote “{patient.ended}”"
         return [(weeks or inf, told)] if problem else []
     known = patient.results.get(name)
     return [(known[0], f"latest {name}: {known[0]:g} {known[1]} ({known[2]})")] if known else []

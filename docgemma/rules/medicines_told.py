@@ -40,12 +40,8 @@ def medicine_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames)
     said_off = [one for one in named if one.taken and _denied(request["said"], one.said)]
     denied = [f"{YOU_WROTE} that {one.said} is not taken; the record has: {_held(one)}. {CHECK}" for one in said_off]
     classes = [] if request["drugs"] or "may" not in request["asks"] else classes_said(request["said"], drugs)
-    met = [
-        item.text
-        for name in classes
-        for item in check_order_allergies(name, chart["allergies"], drugs)
-        if item.rank <= MODERATE
-    ]
+    judged = [item for name in classes for item in check_order_allergies(name, chart["allergies"], drugs)]
+    met = [item.text for item in judged if item.rank <= MODERATE]
     asked = len(named) == len(known) == 1 and set(request["asks"]) <= set(TOPICS)
     if len(request["patients"]) > 1 or not (asked or len(known) > 1 or (known and compared)):
         return [*denied, *met]
@@ -61,8 +57,8 @@ def medicine_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames)
 def _denied(said: str, drug: str) -> bool:
     """Whether a message states that a drug is not taken: "he isn't on metformin", no question of it."""
     before, _, after = said.partition(drug)
-    ends = plain(before)
-    return ends.endswith(tuple(f" {phrase}" for phrase in listed("telling", "not_taking"))) and after[:1] != "?"
+    ends = tuple(f" {phrase}" for phrase in listed("telling", "not_taking"))
+    return plain(before).endswith(ends) and after[:1] != "?"
 
 
 def _told(request: Request, active: list[Line], drugs: DrugNames) -> Iterator[Told]:

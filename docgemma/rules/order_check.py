@@ -160,9 +160,8 @@ def check_order_allergies(
             stated = [text.rstrip(".") for text in against if names_class_of(said, text, drugs)]
             rank = CONTRAINDICATED if stated or not cautious else MAJOR if severe else MODERATE
             why = f"{why.partition(', ')[2]}; contraindicated by the label: {stated[0]}" if stated else why
-            yield Finding(
-                rank, f"Allergy to {said}{_reaction(entry)}: {why}.", basis=label.basis if label and stated else ""
-            )
+            basis = label.basis if label and stated else ""
+            yield Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}.", basis=basis)
         elif shared := classes_of(ingredients(medication, drugs)) & classes_of(ingredients(said, drugs)):
             text = f"{medication} is of the same class ({', '.join(sorted(shared))}); judge whether it concerns it too"
             yield Finding(MODERATE, f"Allergy to {said}{_reaction(entry)}: {text}.")

@@ -76,10 +76,12 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         elif latest and str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     asks, recorded = set(request["asks"]), plain(" ".join(item["substance"] for item in chart["allergies"])).split()
-    told = (
-        [] if asks & {*WRITES} or (said.rstrip().endswith("?") and "alg" in asks) else told_allergies(request["said"])
+    asked = asks & {*WRITES} or ("alg" in asks and said.rstrip().endswith("?"))
+    unheld = (
+        item
+        for item in told_allergies("" if asked else request["said"])
+        if not {*item[1].replace("/", " ").split()} & {*recorded}
     )
-    unheld = (item for item in told if not {*item[1].replace("/", " ").split()} & {*recorded})
     lines += [f"{YOU_WROTE} “{span if word in span else f'{word}: {span}'}”: not recorded." for word, span in unheld]
     return [*lines, *no_allergies_line(request, chart)]
 
@@ -101,10 +103,8 @@ def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
 
 def _noted(chart: Mapping[str, Any], name: str) -> list[tuple[str, str]]:
     """Each number of a measure that a note has, with the type and day of the note."""
-    notes = [
-        (typed_values(note["text"].strip("“”")), f"{note['type']}, {note['date'][:10]}") for note in chart["notes"]
-    ]
-    return [(value, said) for values, said in notes for found, value in values if found == name]
+    notes = ((note["text"].strip("“”"), f"{note['type']}, {note['date'][:10]}") for note in chart["notes"])
+    return [(value, said) for text, said in notes for found, value in typed_values(text) if found == name]
 
 
 def typed_values(said: str) -> Iterator[tuple[str, str]]:
