@@ -17,7 +17,7 @@ import pytest
         # each drug has its verdict
         ("john smith egfr 21 now: metformin alright? and naproxen", "Contraindicated: metformin for John Smith"),
         # a pregnancy that is over
-        ("Priya Raghunathan gave birth on sunday, is enalapril ok?", "says 29 weeks of pregnancy, you wrote “gave birth”"),
+        ("Priya Raghunathan gave birth on sunday, is enalapril ok?", "29 weeks of pregnancy, you wrote “gave birth”"),
         ("Priya Raghunathan delivered last night and is nursing, codeine ok?", "present breastfeeding (as you wrote)"),
         # what the notes hold
         ("Hiroshi Tanaka qtc 530 this morning", "the chart has no result of it, a note has 438 (Cardiology note"),

@@ -25,14 +25,14 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
     """Look up the drug with each active medication: one unknown drug hides no other pair. An outage ends it: what was
     not asked is not "none listed"."""
     listed: list[Interaction] = []
-    checked = Checked(found=listed)
+    checked = Checked(found=listed, label=label_of(drug, context))
     for name in dict.fromkeys(item["name"] for item in medications if item.get("active", True)):
         if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
             continue  # the same drug is a duplicate, not an interaction
         try:
             found, source = _pair(drug, name, context)
         except DocGemmaError:
-            return Checked(found=None)
+            return Checked(found=None, label=checked.label)
         listed += [item for item in found if item not in listed]
         if not found and source is None:
             checked.unknown.append(name)
@@ -42,12 +42,7 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
 
 
 def check_told(
-    drug: str,
-    told: str,
-    chart: dict[str, Any],
-    context: Context,
-    others: Sequence[str] = (),
-    label: DrugLabel | None = None,
+    drug: str, told: str, chart: dict[str, Any], context: Context, others: Sequence[str] = ()
 ) -> list[Finding]:
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
     hold, say against an order."""
@@ -67,20 +62,15 @@ def check_told(
         item._replace(text=item.text.replace(IS_ACTIVE, " is ordered too").replace(f" {GOES_ON}", ""))
         for item in _grave(drug, [], ordered, WITH_IT, context)
     )
-    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context, label), *beside]
+    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context), *beside]
 
 
 def _grave(
-    drug: str,
-    allergies: list[dict[str, str]],
-    taken: list[dict[str, str]],
-    why: str,
-    context: Context,
-    label: DrugLabel | None = None,
+    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context
 ) -> list[Finding]:
     """What allergies and medicines outside of the chart say against an order, with how they are known."""
     stated = {"allergies": allergies, "medications": taken, "no_known_allergies": True}
-    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs, label)
+    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs)
     marked = f" ({', '.join(item['name'] for item in taken)}: {why}.)"
     grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]
     return [item if WRITTEN in item.text else item._replace(text=item.text + marked) for item in grave]
@@ -137,3 +127,15 @@ def _ask(a: str, b: str, context: Context) -> Answer[Interaction] | None:
         if error.retryable:
             raise
         return None
+
+
+def label_of(medicine: str, context: Context) -> DrugLabel | None:
+    """The label, "ibuprofen susp" by its ingredient too; None if none can be read."""
+    for name in dict.fromkeys([medicine, *(item.text for item in context.drugs.find(medicine))]):
+        try:
+            records = context.knowledge.label(name).records
+        except DocGemmaError:
+            continue
+        if records:
+            return records[0]
+    return None

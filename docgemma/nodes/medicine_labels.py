@@ -5,11 +5,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from docgemma.errors import DocGemmaError
-from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_rules import conditions_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import standing_interactions
+from docgemma.nodes.interactions import label_of, standing_interactions
 from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
@@ -147,15 +145,3 @@ def warnings_of_taken(chart: dict[str, Any], context: Context) -> list[str]:
 
 def _active(chart: dict[str, Any]) -> list[str]:
     return known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
-
-
-def label_of(medicine: str, context: Context) -> DrugLabel | None:
-    """The label, "ibuprofen susp" by its ingredient too; None if none can be read."""
-    for name in dict.fromkeys([medicine, *(item.text for item in context.drugs.find(medicine))]):
-        try:
-            records = context.knowledge.label(name).records
-        except DocGemmaError:
-            continue
-        if records:
-            return records[0]
-    return None

@@ -11,8 +11,7 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import check_interactions, check_told, standing_interactions
-from docgemma.nodes.medicine_labels import label_of
+from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
 from docgemma.reading.entries import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
@@ -194,13 +193,12 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     told = "; ".join(filter(None, [args.get("told"), args.get("notes")]))  # "CrCl 28" counts before what is recorded
     patient = as_told(told, patient_state(chart, date.today())) if chart else UNKNOWN
-    label = label_of(drug, context)
-    findings = [*check_order(drug, chart, pairs, context.drugs, label), *_of_patient(args, patient, context)]
+    findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
         parts = ingredients(drug, context.drugs)
-        findings += check_told(drug, told, chart, context, args.get("others") or (), label)
+        findings += check_told(drug, told, chart, context, args.get("others") or ())
         findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
