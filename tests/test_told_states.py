@@ -25,7 +25,6 @@ import pytest
         ("James Wilson born 1949 postop day 1, enoxaparin prophylaxis?", "recent surgery, postoperative (as"),
         # what is denied, told or left
         ("John Smith isn't taking lisinopril. potassium?", "You wrote that lisinopril is not taken; the record has"),
-        ("Walter Kowalczyk, contrast scan, says he has a prawn allergy", "prawn allergy”: not recorded"),
         ("Elena Petrova ct contrast on friday, alright?", "Not answered: “Elena Petrova ct contrast"),
         ("James Wilson born 1949 hip surgery, when do i stop warfarin?", "Not answered: “when do i stop warfarin"),
         # what is taken, for what is told
@@ -43,7 +42,6 @@ def test_an_answer_weighs_what_is_told(offline_agent, said, told):
     [
         ("can aisha rahman have ceftriaxone", "contraindicated by the label"),
         ("is John Smith epileptic? bupropion ok?", "as you wrote"),
-        ("Amara Diallo is she's pregnant? ibuprofen ok?", "present pregnancy"),
         ("Amara Diallo, she's pregnant? ibuprofen ok?", "present pregnancy"),
         ("Priya Raghunathan miscarried on friday. methotrexate ok?", "The patient has Gestational"),
         ("Maria Garcia post-op, ketorolac ok?", "preoperative"),

@@ -15,7 +15,6 @@ from docgemma.text.clauses import fillers, masked
 from docgemma.text.durations import duration
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import quantities
-from docgemma.text.told import told_allergies
 from docgemma.text.words import clinical, listed, phrases_in, plain
 
 ALONE = frozenset([*WRITES, "find", "fix", "ok", "chat", "gk"])  # asks of a message that is an entry and nothing else
@@ -75,14 +74,6 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart {held}.")
         elif latest and str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
-    asks, recorded = set(request["asks"]), plain(" ".join(item["substance"] for item in chart["allergies"])).split()
-    asked = asks & {*WRITES} or ("alg" in asks and said.rstrip().endswith("?"))
-    unheld = (
-        item
-        for item in told_allergies("" if asked else request["said"])
-        if not {*item[1].replace("/", " ").split()} & {*recorded}
-    )
-    lines += [f"{YOU_WROTE} “{span if word in span else f'{word}: {span}'}”: not recorded." for word, span in unheld]
     return [*lines, *no_allergies_line(request, chart)]
 
 
