@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from docgemma.errors import DocGemmaError, ToolError
-from docgemma.knowledge.base import Answer, Interaction
+from docgemma.knowledge.base import Answer, DrugLabel, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
 from docgemma.rules.drug_classes import classes_said
@@ -25,14 +25,14 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
     """Look up the drug with each active medication: one unknown drug hides no other pair. An outage ends it: what was
     not asked is not "none listed"."""
     listed: list[Interaction] = []
-    checked = Checked(found=listed)
+    checked = Checked(found=listed, label=label_of(drug, context))
     for name in dict.fromkeys(item["name"] for item in medications if item.get("active", True)):
         if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
             continue  # the same drug is a duplicate, not an interaction
         try:
             found, source = _pair(drug, name, context)
         except DocGemmaError:
-            return Checked(found=None)
+            return Checked(found=None, label=checked.label)
         listed += [item for item in found if item not in listed]
         if not found and source is None:
             checked.unknown.append(name)
@@ -127,3 +127,15 @@ def _ask(a: str, b: str, context: Context) -> Answer[Interaction] | None:
         if error.retryable:
             raise
         return None
+
+
+def label_of(medicine: str, context: Context) -> DrugLabel | None:
+    """The label, "ibuprofen susp" by its ingredient too; None if none can be read."""
+    for name in dict.fromkeys([medicine, *(item.text for item in context.drugs.find(medicine))]):
+        try:
+            records = context.knowledge.label(name).records
+        except DocGemmaError:
+            continue
+        if records:
+            return records[0]
+    return None

@@ -5,11 +5,9 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from docgemma.errors import DocGemmaError
-from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_rules import conditions_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import standing_interactions
+from docgemma.nodes.interactions import label_of, standing_interactions
 from docgemma.reading.labels import WRITES
 from docgemma.reading.terms import measures_in, said_in
 from docgemma.rules import known
@@ -17,11 +15,11 @@ from docgemma.rules.alarms import STATED, alarm_line, alarms_told
 from docgemma.rules.chart_entries import notes_naming
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_rows import route_of
-from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state, stated
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_weeks
-from docgemma.text.words import affirmed, clinical, listed, names, plain
+from docgemma.text.words import clinical, listed, names, plain
 
 MAX_LINES = 6
 MAX_PAIRS = 4
@@ -98,7 +96,7 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     if listed("request_words", "halting") & set(plain(texts[0]).split()):
         texts += [*(turn["user"] for turn in state.get("history", [])), *(["surgery"] * names(["before"], texts[0]))]
     texts += ["is pregnant"] * bool(told_weeks(texts[0], pregnant=False))
-    told = [] if entered else said_in(affirmed("\n".join(texts)), "stated")
+    told = [] if entered else stated("\n".join(texts))
     patient = replace(UNKNOWN, problems=tuple(entry["name"] for entry in told))
     fragments, lines = [fragment for entry in told for fragment in entry["label"]], []
     for medicine in active if told else []:
@@ -147,15 +145,3 @@ def warnings_of_taken(chart: dict[str, Any], context: Context) -> list[str]:
 
 def _active(chart: dict[str, Any]) -> list[str]:
     return known.unique(item["name"] for item in chart["medications"] if item["active"])[:MAX_MEDICINES]
-
-
-def label_of(medicine: str, context: Context) -> DrugLabel | None:
-    """The label, "ibuprofen susp" by its ingredient too; None if none can be read."""
-    for name in dict.fromkeys([medicine, *(item.text for item in context.drugs.find(medicine))]):
-        try:
-            records = context.knowledge.label(name).records
-        except DocGemmaError:
-            continue
-        if records:
-            return records[0]
-    return None

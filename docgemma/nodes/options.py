@@ -32,7 +32,7 @@ def options_checked(state: AgentState, chart: dict[str, Any], context: Context) 
     reasons = []
     for drug in drugs[:TRIED]:
         args = {"patient_id": patient, "medication_name": drug, "dosage": "", "frequency": "", "notes": ""}
-        args["told"] = known.request(state)["said"]
+        args["told"] = known.told(known.request(state))
         judged = [item for item in order_findings(args, chart, context) if item.rank in WORDS]
         if not judged and (given := _given(drug, chart, context)):
             judged = [Finding(MODERATE, given)]

@@ -7,13 +7,14 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.write_card import expanded, is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
-from docgemma.rules.order_check import Finding
+from docgemma.rules.order_check import MAJOR, Finding
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.numbers import quantities
 from docgemma.tools.records import active_ingredients
 
 Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions
+Orders = list[Considered]
 
 
 def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], list[Finding]]:
@@ -26,23 +27,27 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
-        named, active = _considered(state, item["result"], context), item["result"]["medications"]
+        fresh, held = _considered(state, item["result"], context)
+        named, active = fresh or held, item["result"]["medications"]
+        beside = held if fresh and "may" in asked else []  # "metformin ok? and ibuprofen": what is grave of both
         if "change" in asked and not checked:  # "wants back on yaz": what is not taken is new
             now = active_ingredients(item["result"], context.drugs)
             active, named = [], [order for order in named if not ingredients(order[0], context.drugs) <= now]
         taken = [(entry["name"], "", "", "") for entry in active if entry["active"] and not named]
-        for drug, dose, often, said in named or taken:
+        for drug, dose, often, said in [*(named or taken), *beside]:
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
-            args |= {"told": request["said"]} if len(known.charts(state)) == 1 else {}
+            args |= {"told": known.told(request)} if len(known.charts(state)) == 1 else {}
             judged = order_findings(args, item["result"], context)
+            grave = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
+            judged = grave if (drug, dose, often, said) in beside else judged
             if told := [finding for finding in judged if named or finding.first.startswith("latest")]:
                 found[patient, drug] = told
     return found
 
 
-def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> list[Considered]:
-    """The drugs with the doses that were said of them, those that are taken already only where all are, and with the
-    dose of the record; what is no drug is not checked, and is said not to be one.
+def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> tuple[Orders, Orders]:
+    """The drugs with the doses that were said of them, and those that are taken already, with the dose of the record;
+    what is no drug is not checked, and is said not to be one.
 
     A loose dose is that of the only drug named; one without a unit that is no usual dose is not judged.
     """
@@ -55,8 +60,9 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> l
         *(_told(name, given.get(name, alone), context) for name in names if name.casefold() not in said),
     ]
     active = active_ingredients(chart, context.drugs)
-    fresh = [order for order in asked if not ingredients(order[0], context.drugs) <= active]
-    return fresh or [_recorded(order, chart, context) for order in asked]
+    held = [order for order in asked if ingredients(order[0], context.drugs) <= active]
+    fresh = [order for order in asked if order not in held]
+    return fresh, [_recorded(order, chart, context) for order in held]
 
 
 def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Considered:

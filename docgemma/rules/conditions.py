@@ -37,7 +37,8 @@ def check_conditions(
             continue
         noted = [quoted for _, quoted, bears in patient.noted if names(bears, row["says"])]
         reasons += [quoted for quoted in noted if not any(quoted in reason for reason in reasons)]
-        rank = RANKS[row["rank"]]
+        over = patient.ended and any(patient.ended in reason for reason in reasons)  # a pregnancy that may be
+        rank = max(RANKS[row["rank"]], MAJOR if over else 0)
         why = "; ".join(dict.fromkeys(filter(None, reasons)))
         line = f"{HEADS.get(rank, 'Caution')} ({drug}): {row['says']}. {why[:1].upper()}{why[1:]}."
         one = why, row["when"].get("problem", "")  # "Gestational diabetes" is pregnancy and diabetes
@@ -68,6 +69,8 @@ def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -
         case "problem" | "chart_words":
             name = patient.has(value) if key == "problem" else patient.named(value)
             said = next((word for word in value if names([word], order)), "") if key == "chart_words" else ""
+            if name and patient.ended and value == "pregnancy":
+                return _measured("pregnancy_weeks", patient)[0][1]
             return f"the patient has: {name}" if name else f"the order says: {said}" if said else None
         case "childbearing":
             told = f"female, {patient.age} years old; pregnancy is not recorded (ask)"
@@ -107,6 +110,8 @@ def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
         weeks, problem = patient.pregnancy_weeks, patient.has("pregnancy")
         told = f"the patient has: {problem}{'' if weeks else ' (the week is not recorded)'}"
         told = f"{weeks} weeks of pregnancy" if weeks and WRITTEN not in problem else told
+        if patient.ended:
+            told = f"the chart says: {told.removeprefix('the patient has: ')}, you wrote “{patient.ended}”"
         return [(weeks or inf, told)] if problem else []
     known = patient.results.get(name)
     return [(known[0], f"latest {name}: {known[0]:g} {known[1]} ({known[2]})")] if known else []

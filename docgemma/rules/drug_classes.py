@@ -60,6 +60,15 @@ def allergy_conflict(ordered: str, allergen: str, drugs: DrugNames | None) -> st
     return None
 
 
+def names_class_of(allergen: str, text: str, drugs: DrugNames | None) -> bool:
+    """Whether a text names the class of an allergen, or a class that has it as a part: "any beta-lactam"."""
+    mine = {*classes_said(allergen, drugs)} | classes_of(ingredients(allergen, drugs))
+    said = {*classes_said(text, None)}
+    groups = {name for name in said if not _classes()[name]["members"]}
+    parts = {cross["order"] for cross in clinical("drug_classes")["cross"] if cross["allergy"] in groups}
+    return bool(mine & (said | parts))
+
+
 def is_comparable(allergen: str, drugs: DrugNames | None) -> bool:
     """Whether an allergen is a known drug or class; "milk" is one where a class of drugs names it."""
     return bool(drugs and drugs.find(allergen)) or bool(classes_said(allergen, drugs))

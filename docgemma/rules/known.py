@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from docgemma.state import AgentState, Held, Request, ToolResult
-from docgemma.text.words import plain
+from docgemma.text.told import begins_with_problem
+from docgemma.text.words import begun_with, plain
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 BRIEF = 5  # words of a follow-up that goes on with the message before: "and for Souza?", "and ibuprofen?"
@@ -22,7 +23,20 @@ def told_of_one(request: Request, drug: str = "") -> dict[str, Any]:
     """The message as `told` and the drugs that it orders besides this one, where it is about one patient at most: of
     whom it tells."""
     others = [item["drug"] for item in request["orders"] if plain(item["drug"]) != plain(drug)]
-    return {"told": request["said"], "others": others} if len(request["patients"]) < 2 else {}
+    return {"told": told(request), "others": others} if len(request["patients"]) < 2 else {}
+
+
+def told(request: Request) -> str:
+    """The message; what stands right behind a name at the beginning of a clause, and is a problem or a state that may
+    be told, is told of its bearer: "Diallo with breastfeeding, can she have codeine"."""
+    said = request["said"]
+    for name in (patient["said"] for patient in request["patients"] if patient["said"]):
+        before, _, after = said.partition(name)
+        clause = next((after[:at] for at, mark in enumerate(after.replace(" - ", " , ")) if mark in ",.;:"), "")
+        begins = before.rstrip()[-1:] in {*",.;:!?"} or not begun_with(plain(before).split())
+        if begins and "?" not in clause and begins_with_problem(clause):
+            said = f"{before}{name} with{after}"
+    return said
 
 
 def held(state: AgentState) -> list[Held]:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 from docgemma.reading.labels import TOPICS
 from docgemma.rules.chart_entries import Line, lines_of
-from docgemma.rules.typed import EDGES, YOU_WROTE
+from docgemma.rules.drug_classes import classes_said
+from docgemma.rules.order_check import MODERATE, check_order_allergies
+from docgemma.rules.typed import CHECK, EDGES, YOU_WROTE
 from docgemma.state import Request
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.frequency import times_per_day
@@ -35,16 +37,28 @@ def medicine_lines(request: Request, chart: Mapping[str, Any], drugs: DrugNames)
     told = [one for one in named if _rate(one.how) or (_dose(one.how) and len(named) > 1)]
     known = [one for one in told if one.taken]
     compared = bool(listed("request_words", "comparing") & set(plain(request["said"]).split())) and len(told) > 1
+    said_off = [one for one in named if one.taken and _denied(request["said"], one.said)]
+    denied = [f"{YOU_WROTE} that {one.said} is not taken; the record has: {_held(one)}. {CHECK}" for one in said_off]
+    classes = [] if request["drugs"] or "may" not in request["asks"] else classes_said(request["said"], drugs)
+    judged = [item for name in classes for item in check_order_allergies(name, chart["allergies"], drugs)]
+    met = [item.text for item in judged if item.rank <= MODERATE]
     asked = len(named) == len(known) == 1 and set(request["asks"]) <= set(TOPICS)
     if len(request["patients"]) > 1 or not (asked or len(known) > 1 or (known and compared)):
-        return []
-    lines = [_otherwise(one) for one in known if not _same(one)]
+        return [*denied, *met]
+    lines = [*denied, *met, *(_otherwise(one) for one in known if not _same(one))]
     new = [one.said for one in told if not one.taken]
     alike = [one.said for one in known if _same(one)] if len(told) > 1 else []
     lacking = [line.short.rstrip(".") for line in active if not any(line in one.taken for one in named)]
     lines += [f"{YOU_WROTE} what is not among the active medicines: {', '.join(new)}."] if new else []
     lines += [f"Recorded as you wrote: {', '.join(alike)}."] if alike else []
     return [*lines, *([f"Recorded, and not in your list: {'; '.join(lacking)}."] if lacking and compared else [])]
+
+
+def _denied(said: str, drug: str) -> bool:
+    """Whether a message states that a drug is not taken: "he isn't on metformin", no question of it."""
+    before, _, after = said.partition(drug)
+    ends = tuple(f" {phrase}" for phrase in listed("telling", "not_taking"))
+    return plain(before).endswith(ends) and after[:1] != "?"
 
 
 def _told(request: Request, active: list[Line], drugs: DrugNames) -> Iterator[Told]:
@@ -91,5 +105,8 @@ def _same(one: Told) -> bool:
 def _otherwise(one: Told) -> str:
     often = [rate for line in one.taken if (rate := times_per_day(line.item["dosage"])) is not None]
     overdose = often and min(often) < RARE and (_rate(one.how) or 0) >= 1
-    held = "; ".join(line.short.rstrip(".") for line in one.taken)
-    return f"{YOU_WROTE} {one.said} {one.how}; the record has: {held}.{WEEKLY if overdose else ''}"
+    return f"{YOU_WROTE} {one.said} {one.how}; the record has: {_held(one)}.{WEEKLY if overdose else ''}"
+
+
+def _held(one: Told) -> str:
+    return "; ".join(line.short.rstrip(".") for line in one.taken)

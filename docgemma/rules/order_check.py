@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docgemma.rules.drug_classes import allergy_conflict, classes_of, classes_said, duplicate_class, is_comparable
+from docgemma.rules.drug_classes import (
+    allergy_conflict,
+    classes_of,
+    classes_said,
+    duplicate_class,
+    is_comparable,
+    names_class_of,
+)
 from docgemma.text.clauses import fillers
 from docgemma.text.drugs import DrugNames, ingredients
 from docgemma.text.numbers import quantities
@@ -15,7 +22,7 @@ from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import names, plain
 
 if TYPE_CHECKING:  # plain data; rules import nothing that could do I/O
-    from docgemma.knowledge.base import Interaction
+    from docgemma.knowledge.base import DrugLabel, Interaction
 
 Chart = Mapping[str, Any]
 Entries = Sequence[Mapping[str, Any]]
@@ -68,11 +75,13 @@ class Checked:
         found: the pairs that interact; None where the source could not be reached or read.
         unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
         none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
+        label: of the ordered drug, where one can be read.
     """
 
     found: "list[Interaction] | None" = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     none_listed: dict[str, str] = field(default_factory=dict)
+    label: "DrugLabel | None" = None
 
 
 def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
@@ -90,7 +99,7 @@ def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: Dru
     if not _active(chart["allergies"]) and not chart["no_known_allergies"]:
         text = "allergies (none are recorded, and the record does not say that there are none)"
         findings.append(Finding(UNCHECKED, text))
-    findings += check_order_allergies(medication, chart["allergies"], drugs)
+    findings += check_order_allergies(medication, chart["allergies"], drugs, pairs.label)
     if _active(chart["medications"]) and pairs.found is None:
         text = f"interactions of {medication} with the active medications (the look-up failed)"
         findings.append(Finding(UNCHECKED, text))
@@ -136,15 +145,23 @@ def _allergies_to(substance: str, chart: Chart, drugs: DrugNames) -> list[Mappin
     return [entry for entry, theirs in told if substance and (mine & theirs or classes & classes_of(theirs))]
 
 
-def check_order_allergies(medication: str, allergies: Entries, drugs: DrugNames | None = None) -> Iterator[Finding]:
-    """Find the recorded allergies that concern a drug, by itself, its class or a class known to cross-react; and those
-    that are neither a drug nor a class and could not be compared."""
+def check_order_allergies(
+    medication: str, allergies: Entries, drugs: DrugNames | None = None, label: "DrugLabel | None" = None
+) -> Iterator[Finding]:
+    """Find the recorded allergies that concern a drug, by itself, its class or a class known to cross-react, after a
+    severe reaction as the drug's label says; and those that are neither a drug nor a class and could not be compared.
+    """
     for entry in _active(allergies):
         said = str(entry.get("substance") or "")
         if why := allergy_conflict(medication, said, drugs):
-            cautious = MAJOR if names(SEVERE, f"{entry.get('reaction')} {entry.get('severity')}") else MODERATE
-            rank = cautious if why.startswith("caution") else CONTRAINDICATED
-            yield Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}.")
+            severe = names(SEVERE, f"{entry.get('reaction')} {entry.get('severity')}")
+            cautious = why.startswith("caution")
+            against = label.contraindications if label and severe and cautious else []
+            stated = [text.rstrip(".") for text in against if names_class_of(said, text, drugs)]
+            rank = CONTRAINDICATED if stated or not cautious else MAJOR if severe else MODERATE
+            why = f"{why.partition(', ')[2]}; contraindicated by the label: {stated[0]}" if stated else why
+            basis = label.basis if label and stated else ""
+            yield Finding(rank, f"Allergy to {said}{_reaction(entry)}: {why}.", basis=basis)
         elif shared := classes_of(ingredients(medication, drugs)) & classes_of(ingredients(said, drugs)):
             text = f"{medication} is of the same class ({', '.join(sorted(shared))}); judge whether it concerns it too"
             yield Finding(MODERATE, f"Allergy to {said}{_reaction(entry)}: {text}.")

@@ -11,7 +11,7 @@ from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import typed_values
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.told import told_behind, told_weeks
+from docgemma.text.told import ended_pregnancy, told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
@@ -24,7 +24,7 @@ BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral ooph
 @dataclass(frozen=True)
 class PatientState:
     """None is what the chart does not say. `results`: measure -> (value, unit, date) of the latest. `noted`: what only
-    a note says: (name, quotation, fragments of the rules that it bears on)."""
+    a note says: (name, quotation, fragments of the rules that it bears on). `told`: what a message says he has."""
 
     age: float | None  # years
     sex: str
@@ -33,6 +33,8 @@ class PatientState:
     results: Mapping[str, tuple[float, str, str]]
     pregnancy_weeks: int | None = None
     noted: tuple[tuple[str, str, list[str]], ...] = ()
+    told: tuple[str, ...] = ()
+    ended: str = ""  # by which words a message tells that the pregnancy of the chart is over
 
     def has(self, group: str) -> str:
         """The active problem that belongs to a group of `data/clinical/problems.yaml`; "" if there is none."""
@@ -40,8 +42,9 @@ class PatientState:
 
     def named(self, fragments: Sequence[str]) -> str:
         """The active problem whose name has one of these beginnings of words, a noted one too; "" if there is none."""
-        told = [*((name, name) for name in self.problems), *((name, quoted) for name, quoted, _ in self.noted)]
-        return next((says for name, says in told if names(fragments, name)), "")
+        held = [*((name, name) for name in self.problems), *((name, quoted) for name, quoted, _ in self.noted)]
+        held += [(span, f"{span} ({WRITTEN})") for span in self.told]
+        return next((says for name, says in held if names(fragments, name)), "")
 
     @property
     def clearance(self) -> float | None:
@@ -132,18 +135,34 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     }  # fmt: skip
     weight = told.get("weight", patient.weight)
     age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
-    entries = [entry["name"] for entry in said_in(affirmed(text), "stated")]
+    entries = [entry["name"] for entry in stated(text)]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     of_women = listed("telling", "of_women")
     entries = [name for name in entries if not (men and names(of_women, name))]
     pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))
-    weeks = None if men else told_weeks(_apart(text), bool(pregnant))
+    ended = ended_pregnancy(text) if patient.has("pregnancy") else ""
+    entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
+    weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
     known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
-    entries += [span for span in told_behind(text, "having") if names(known, span) and not names(of_women, span)]
+    spans = [span for span in told_behind(text, "having") if not names(of_women, span)]
+    entries += [span for span in spans if names(known, span)]
     problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
-    return replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
+    seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
+    return replace(seen, told=tuple(spans), ended=ended)
+
+
+def stated(text: str) -> list[Any]:
+    """The entries of `stated` that a message tells; "she's pregnant?" alone asks and tells nothing."""
+    told, of_women = said_in(affirmed(text), "stated"), listed("telling", "of_women")
+    for part in text.replace("!", ".").replace("\n", ".").replace(";", ".").split("?")[:-1]:
+        asked = plain(part.rpartition(". ")[2])
+        bare = [(entry, asked.removesuffix(said)) for entry in told if names(of_women, entry["name"])
+                for said in entry["said"] if asked.endswith(said)]  # fmt: skip
+        asks = [entry for entry, rest in bare if not listed("telling", "asking", "asking_leave") & set(rest.split())]
+        told = [entry for entry in told if entry not in asks]
+    return told
 
 
 def _bare(text: str) -> str:

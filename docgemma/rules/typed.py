@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.labels import WRITES
-from docgemma.reading.terms import measure_named, measure_said, measures_in
+from docgemma.reading.terms import measure_named, measure_said
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.plan import missing
 from docgemma.state import AgentState, Request
@@ -69,8 +69,10 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
         if typed in ids:  # "pt 555" is no prothrombin time
             continue
         latest = next((line for line in results if measure_named(line.name) == name), None)
-        if latest is None and not _noted(chart, name, typed):
-            lines.append(f"{YOU_WROTE} {name} {typed}; the chart has none.")
+        noted = _noted(chart, name) if latest is None else []
+        if latest is None and typed not in {value for value, _ in noted}:
+            held = f"has no result of it, a note has {noted[0][0]} ({noted[0][1]})" if noted else "has none"
+            lines.append(f"{YOU_WROTE} {name} {typed}; the chart {held}.")
         elif latest and str(latest.item["value"]) != typed:
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
@@ -91,10 +93,10 @@ def no_allergies_line(request: Request, chart: Mapping[str, Any]) -> list[str]:
     return [f"{YOU_WROTE} {said if ' ' in said else said.upper()}; the chart has: {'; '.join(known)}."]
 
 
-def _noted(chart: Mapping[str, Any], name: str, typed: str) -> bool:
-    """Whether a note has the number of a measure that it names."""
-    notes = [str(note["text"]) for note in chart["notes"]]
-    return any(name in measures_in(text) and typed in {word.strip(EDGES) for word in text.split()} for text in notes)
+def _noted(chart: Mapping[str, Any], name: str) -> list[tuple[str, str]]:
+    """Each number of a measure that a note has, with the type and day of the note."""
+    notes = ((note["text"].strip("“”"), f"{note['type']}, {note['date'][:10]}") for note in chart["notes"])
+    return [(value, said) for text, said in notes for found, value in typed_values(text) if found == name]
 
 
 def typed_values(said: str) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from docgemma.text.words import affirmed, listed, plain
+from docgemma.text.words import affirmed, clinical, fits, listed, plain
 
 REACH = 6  # words behind the one that tells
 LONGEST = 43  # weeks of pregnancy
@@ -39,6 +39,12 @@ def told_behind(text: str, kind: str) -> list[str]:
     return found
 
 
+def begins_with_problem(text: str) -> bool:
+    """Whether a text begins with a problem, a pregnancy or breast feeding: "breastfeeding twins"."""
+    known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
+    return any(fits(fragment, plain(text)) == 0 for fragment in [*known, *listed("telling", "of_women")])
+
+
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
     """(word, substance and what stands beside it) of "had anaphylaxis to penicillin", "penicillin allergy"."""
     causes = listed("entries", "causing") | listed("telling", "under")
@@ -47,6 +53,14 @@ def told_allergies(text: str) -> Iterator[tuple[str, str]]:
             if word in listed("telling", "allergic") and not {*words} & listed("telling", "unsaid"):
                 behind = words[at + 1 : at + 2] and words[at + 1] in causes
                 yield word, " ".join(words[at + 2 : at + 5] if behind else words[max(at - 2, 0) : at + 1])
+
+
+def ended_pregnancy(text: str) -> str:
+    """The words by which a message tells that a pregnancy is over, "delivered yesterday"; "" where none does."""
+    said = f" {plain(text)} "
+    for phrase in listed("telling", "ended_not"):
+        said = said.replace(f" {phrase} ", " ; ")
+    return max((phrase for phrase in listed("telling", "ended") if f" {phrase} " in said), key=len, default="")
 
 
 def told_weeks(text: str, pregnant: bool) -> int | None:
