@@ -19,6 +19,7 @@ from docgemma.knowledge.build import VERSION, row_of
 from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
+from docgemma.knowledge.literature import studies_in
 from docgemma.knowledge.search import NEEDED, Concept, concepts, expression, statuses, telling, weight
 from docgemma.text.drugs import DrugNames, ingredients_in_order
 from docgemma.text.quoted import NOT_VERIFIED
@@ -105,8 +106,8 @@ class Snapshot:
         return self._count(f"drug WHERE {WITH_LABEL}")
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        found, partial = self._search("article", query, (), limit)
-        found.sort(key=lambda item: item["abstract"].partition(".")[0] not in query.split())  # "REVISE" names a study
+        named = [article for articles in studies_in(query).values() for article in articles]  # "REVISE" names a study
+        found, partial = self._search("article", " ".join(named) or query, (), max(limit, len(named)))
         return self._searched("literature", "article", [Article(**data) for data in found], partial)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
@@ -125,7 +126,7 @@ class Snapshot:
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
         a trial's conditions weigh more than those of its text. One that is named by its id is told, of any status."""
-        ids = [row_of(word.strip(".,;:()?!").upper()) for word in text.split()]
+        ids = [row_of(way) for word in text.split() for way in (word, word.strip(".,;:()?!").upper())]
         if named_by_id := self._rows(f"SELECT data FROM {table} WHERE rowid IN ({', '.join('?' * len(ids))})", *ids):
             return [json.loads(data) for (data,) in named_by_id[:limit]], False
         size, having = self._count(table), f"{table} WHERE {table} MATCH ?"
