@@ -140,6 +140,7 @@ def read_request(
         status=_status(marked),
         query=", ".join(studies) or marked.best("query"),
         trials=_trial_ids(message),
+        studies=studies,
         said=message,
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),

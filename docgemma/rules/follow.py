@@ -10,6 +10,7 @@ from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
+from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
 from docgemma.text.words import listed, names, plain
@@ -148,6 +149,8 @@ def _changes_order(request: Request) -> bool:
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
     asks, new, said = set(request["asks"]), dict[str, Any](), request["said"]
+    if searched := _searched_on(request, last, somebody):
+        return searched
     same = listed("request_words", "same") & set(plain(said).split())
     if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
         given = [{field: text for field, text in one.items() if text} for one in request["allergies"]]
@@ -160,7 +163,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     bare = not request["drugs"] and not request["orders"]
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
-    elif ("lit" in asks or said_in(said, "literature")) and bare and not somebody and len(request["telling"]) < 2:
+    elif ("lit" in asks or said_in(said, "literature")) and bare and leans and not (somebody or request.get("studies")):
         drugs = last["drugs"] or ordered(last)
         own = request["query"] or " ".join(request["telling"])  # "the iq study?"
         query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
@@ -176,6 +179,28 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
     return new
+
+
+def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, Any]:
+    """What a message after a search goes on with: the same articles where it has no subject of its own ("any newer?"),
+    else its own subject, and the drug where it names none ("and in HFrEF?")."""
+    asks, said, before = set(request["asks"]), request["said"], set(last["asks"]) & {"lit", "trial"}
+    words, drugs = {*plain(said).split()}, request["drugs"]
+    if request.get("studies") or request["orders"] or request["trials"] or asks & {*WRITES, "fix"}:
+        return {}
+    subject = {*telling_words(" ".join([request["query"], *request["telling"], *request["measures"], *request["conditions"]]))}
+    subject -= listed("request_words", "of_articles")
+    asked = asks & {"lit", "trial"} or (before and not somebody and words & listed("request_words", "of_articles"))
+    alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
+    if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
+        kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
+        return {"asks": kept, "query": last["query"] or last["said"], "drugs": drugs or last["drugs"]}
+    own = subject or drugs
+    if own and set(last["asks"]) <= {"lit", "trial"} and before and refers_back(said) and not somebody:
+        if asks <= UNSAID | {"safe"} and not said_in(said, "label_topics") and len(words) <= BRIEF + 2:
+            query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
+            return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
+    return {}
 
 
 def _of_dose(request: Request) -> bool:
@@ -206,6 +231,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
     words = plain(request["said"])
+    if said_in(words, "figures") and not (about or asks & {"may", "ddi", *WRITES}):  # "SGLT2i in HFpEF, NNT?"
+        return ["lit"]
     if said_in(words, "literature") and not asks & {"lit", *WRITES}:
         return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
     if drugs and about and ("img" in asks or (asks <= UNSAID | {*TOPICS} and said_in(words, "explaining"))):
