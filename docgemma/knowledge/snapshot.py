@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -148,15 +149,18 @@ class Snapshot:
                 named |= {row} if met == 1 and (item.clinical or not any(other.clinical for other in asked)) else set()
         best = max((shares[row] for row in named), default=0.0)
         fitting = [row for row in rows if row in named and shares[row] >= max(NEEDED, best * NEAR)]
-        fitting.sort(key=lambda row: -round(shares[row], 1))
+        titled = Counter(
+            row for item in asked for row, met in self._met(table, item, rows, "title : ").items() if met == 1
+        )
+        fitting.sort(key=lambda row: (-round(shares[row], 1), -titled[row]))
         partial = bool(fitting) and best < WHOLE
         return [json.loads(rows[row]) for row in fitting[:limit]], partial
 
-    def _met(self, table: str, item: Concept, rows: Iterable[int]) -> dict[int, float]:
+    def _met(self, table: str, item: Concept, rows: Iterable[int], within: str = "") -> dict[int, float]:
         """Of these rows, those that have it: 1.0, or less where they have only what it is a kind of."""
         sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({', '.join(map(str, rows))})"
         said = [(ways, met) for ways, met in ((item.wider, WIDER), (item.ways, 1.0)) if ways]
-        return {row: met for ways, met in said for (row,) in self._rows(sql, expression(ways))}
+        return {row: met for ways, met in said for (row,) in self._rows(sql, f"{within}({expression(ways)})")}
 
     def generic_name(self, drug_name: str) -> str | None:
         name = plain_name(drug_name)

@@ -138,7 +138,7 @@ def read_request(
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
         conditions=[span.text for span in marked.spans("condition") if (span.start, span.end) not in marked.people],
         status=_status(marked),
-        query=", ".join(studies) or marked.best("query"),
+        query=", ".join(studies or _queries(marked)),
         trials=_trial_ids(message),
         studies=studies,
         said=message,
@@ -316,6 +316,13 @@ def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
     others = [word for word in others if word not in known and not ordinary(plain(word))]
     kept = [word for word in others if (named and not message.isupper()) or word in beside or words == [word]]
     return [*named, *(word for word in words if word in shipped("literature")), *kept]
+
+
+def _queries(marked: Marked) -> list[str]:
+    """What is to be searched for: the surest span, and each other clause that asks for evidence."""
+    best = marked.best("query")
+    others = [part for part in clauses(marked.message.replace("+", ";")) if best not in part and part not in best]
+    return [best, *(part for part in others if said_in(part, "literature"))] if best else []
 
 
 def _known(word: str, drugs: DrugNames, reader: Reader) -> bool:

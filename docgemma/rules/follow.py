@@ -15,6 +15,7 @@ from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
 from docgemma.text.words import listed, names, plain
 
+OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
@@ -49,6 +50,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     asked = _asks(request, somebody, patient_open)
+    if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
+        topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
+        query = request["query"] or " ".join([*(drug["said"] for drug in request["drugs"]), *topics])
+        request, asked = replaced(request, query=query), [*asked, "lit"]
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
@@ -188,7 +193,9 @@ def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, A
     words, drugs = {*plain(said).split()}, request["drugs"]
     if request.get("studies") or request["orders"] or request["trials"] or asks & {*WRITES, "fix"}:
         return {}
-    subject = {*telling_words(" ".join([request["query"], *request["telling"], *request["measures"], *request["conditions"]]))}
+    subject = {
+        *telling_words(" ".join([request["query"], *request["telling"], *request["measures"], *request["conditions"]]))
+    }
     subject -= listed("request_words", "of_articles")
     asked = asks & {"lit", "trial"} or (before and not somebody and words & listed("request_words", "of_articles"))
     alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
@@ -197,10 +204,22 @@ def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, A
         return {"asks": kept, "query": last["query"] or last["said"], "drugs": drugs or last["drugs"]}
     own = subject or drugs
     if own and set(last["asks"]) <= {"lit", "trial"} and before and refers_back(said) and not somebody:
-        if asks <= UNSAID | {"safe"} and not said_in(said, "label_topics") and len(words) <= BRIEF + 2:
+        if asks <= UNSAID | {"safe"} and not _of_label(said) and len(words) <= BRIEF + 2:
             query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
             return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
     return {}
+
+
+def _of_label(said: str) -> bool:
+    """Whether a part of a drug's label is asked for: its dose or side effects; not a condition."""
+    topics = said_in(said, "label_topics")
+    return any(topic.get("beside") or topic.get("timed") or topic["name"] in OF_DRUG for topic in topics)
+
+
+def _asks_evidence(request: Request) -> bool:
+    """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
+    parts = [set(plain(part).split()) - {"any"} for part in clauses(request["said"])]
+    return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
 
 
 def _of_dose(request: Request) -> bool:
