@@ -18,7 +18,7 @@ from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
 from docgemma.paths import data_file
-from docgemma.text.words import phrases_in
+from docgemma.text.words import listed, phrases_in
 from docgemma.text.words import plain as plain_words
 
 LEAD, HEAD = 3, 7  # words that a name stands in; letters of its head
@@ -85,10 +85,11 @@ def trial_names() -> dict[str, list[str]]:
 def studies_in(text: str) -> dict[str, list[str]]:
     """Studies of the shipped collection that a text names, as they are called -> their articles. A name is a whole
     word, with a blank for a hyphen too ("DAPA HF"); in small letters only where it is spelt as no word ("dapa-hf"), and
-    in a text all in capitals only where that is nothing else."""
+    in a text all in capitals only where that asks nothing else."""
     known = sorted(trial_names(), key=len, reverse=True)
     spaced, rest = phrases_in(_spaced(text), [(_spaced(name), name) for name in known])
-    spaced = [] if text.isupper() and rest.split() else spaced
+    beside = {*plain_words(rest).split()} - listed("request_words", "of_articles", "studies")
+    spaced = [] if text.isupper() and beside else spaced
     odd = [name for name in known if " " not in name and not (name.isupper() and name.isalpha())]
     small, _ = phrases_in(plain_words(text), [(plain_words(name), name) for name in odd])
     return {name: trial_names()[name] for name in [*spaced, *(name for name in small if name not in spaced)]}

@@ -307,7 +307,7 @@ def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
     """Studies that are named, and articles by their number. One that the collection does not have counts beside one
     that it has ("PARADIGM, and SOLVD"), beside "trial" or "study", or alone."""
     named = list(studies_in(message))
-    if message.isupper() and any(ordinary(plain(name)) for name in named):  # "PAUSE"
+    if named and message.isupper() and [word for word in _words(message) if ordinary(plain(word))] == named:  # "PAUSE"
         return []
     words = _words(message)
     beside = {word for word, noun in pairwise(words) if noun.casefold() in listed("request_words", "studies")}

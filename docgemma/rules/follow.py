@@ -12,7 +12,7 @@ from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
-from docgemma.text.said import clauses
+from docgemma.text.said import CLAUSE_ENDS, clauses
 from docgemma.text.words import listed, names, plain
 
 OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
@@ -193,21 +193,18 @@ def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, A
     words, drugs = {*plain(said).split()}, request["drugs"]
     if request.get("studies") or request["orders"] or request["trials"] or asks & {*WRITES, "fix"}:
         return {}
-    subject = {
-        *telling_words(" ".join([request["query"], *request["telling"], *request["measures"], *request["conditions"]]))
-    }
-    subject -= listed("request_words", "of_articles")
+    told = [request["query"], *request["telling"], *request["measures"], *request["conditions"]]
+    subject = {*telling_words(" ".join(told))} - listed("request_words", "of_articles")
     asked = asks & {"lit", "trial"} or (before and not somebody and words & listed("request_words", "of_articles"))
     alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
     if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
         kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
         return {"asks": kept, "query": last["query"] or last["said"], "drugs": drugs or last["drugs"]}
-    own = subject or drugs
-    if own and set(last["asks"]) <= {"lit", "trial"} and before and refers_back(said) and not somebody:
-        if asks <= UNSAID | {"safe"} and not _of_label(said) and len(words) <= BRIEF + 2:
-            query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
-            return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
-    return {}
+    after = before and set(last["asks"]) <= {"lit", "trial"} and refers_back(said) and len(words) <= BRIEF + 2
+    if not (after and (subject or drugs) and asks <= UNSAID | {"safe"}) or somebody or _of_label(said):
+        return {}
+    query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
+    return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
 
 
 def _of_label(said: str) -> bool:
@@ -218,7 +215,7 @@ def _of_label(said: str) -> bool:
 
 def _asks_evidence(request: Request) -> bool:
     """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
-    parts = [set(plain(part).split()) - {"any"} for part in clauses(request["said"])]
+    parts = [set(plain(part).split()) - {"any"} for part in request["said"].translate(CLAUSE_ENDS).splitlines()]
     return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
 
 

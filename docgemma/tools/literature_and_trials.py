@@ -63,15 +63,11 @@ def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[T
 def format_literature(data: dict[str, Any]) -> str:
     if not data["articles"]:
         return f"No articles were found for {data['query']}{_searched(data)}."
-    asked = pairwise(plain(data["query"]).split())
-    without = [word for before, word in asked if before in listed("request_words", "lacking")]
+    asked, lacking = plain(data["query"]).split(), listed("request_words", "lacking")
+    without = {word for before, word in pairwise(asked) if before in lacking}
     titles = {item["title"]: {*plain(item["title"]).split()} for item in data["articles"]}
-    told = [
-        f"“{title}” names {word}, which the question leaves out."
-        for title, words in titles.items()
-        for word in without
-        if word in words and not words & listed("request_words", "lacking")
-    ]
+    named = {title: min(words & without) for title, words in titles.items() if words & without and not words & lacking}
+    told = [f"“{title}” names {word}, which the question leaves out." for title, word in named.items()]
     return "\n".join([*told, _shown(data, data["articles"], _article_line)])
 
 
