@@ -92,7 +92,7 @@ def read_request(
     if published and not people:  # "REVISE - bleed numbers?"
         kept = ("may", "ddi", *WRITES) if linked else ()
         asked = [*(ask for ask in asked if ask in kept), published]
-    elif studies:  # "RE-ALIGN: can Nadia Benali have dabigatran?"
+    elif studies and "note" not in asked:  # "RE-ALIGN: can Nadia Benali have dabigatran?"
         asked = [*(ask for ask in asked if ask not in ("img", "trial", "gk", "notes")), "lit"]
     if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
         asked = [ask for ask in asked if ask != "notes"]
