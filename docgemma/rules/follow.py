@@ -168,7 +168,11 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     bare = not request["drugs"] and not request["orders"]
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
-    elif ("lit" in asks or said_in(said, "literature")) and bare and leans and not (somebody or request.get("studies")):
+    elif (
+        ("lit" in asks or said_in(said, "literature"))
+        and (bare and not somebody and not request.get("studies"))
+        and len(request["telling"]) < 2
+    ):
         drugs = last["drugs"] or ordered(last)
         own = request["query"] or " ".join(request["telling"])  # "the iq study?"
         query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
@@ -199,7 +203,9 @@ def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, A
     alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
     if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
         kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
-        return {"asks": kept, "query": last["query"] or last["said"], "drugs": drugs or last["drugs"]}
+        of_somebody = last["patients"] or last["unclear"]  # no name leaves for an outside service
+        subject_before = " ".join(drug["name"] for drug in last["drugs"]) if of_somebody else last["said"]
+        return {"asks": kept, "query": last["query"] or subject_before, "drugs": drugs or last["drugs"]}
     after = before and set(last["asks"]) <= {"lit", "trial"} and refers_back(said) and len(words) <= BRIEF + 2
     if not (after and (subject or drugs) and asks <= UNSAID | {"safe"}) or somebody or _of_label(said):
         return {}
