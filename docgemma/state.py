@@ -55,6 +55,7 @@ class Request(TypedDict):
     status: str
     query: str
     trials: list[str]  # NCT ids
+    studies: NotRequired[list[str]]  # that are named, stored or not: "DAPA-HF"
     said: str
     telling: list[str]  # words beside names and drugs that an entry of a chart may have
     owners: dict[str, list[list[str]]]  # ask -> ids of the patients of each entry, where several are named

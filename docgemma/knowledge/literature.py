@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import IO, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -17,7 +18,10 @@ from docgemma.knowledge.http import Fetched, Service, Wire, at
 from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.search import words
 from docgemma.paths import data_file
+from docgemma.text.words import listed, phrases_in
+from docgemma.text.words import plain as plain_words
 
+LEAD, HEAD = 3, 7  # words that a name stands in; letters of its head
 PAGE = "https://europepmc.org/article"
 HEADING = re.compile(r"\s*<h[1-6]>\s*(.*?)\s*:?\s*</h[1-6]>\s*", re.IGNORECASE)
 INLINE = re.compile(r"</?(?:i|b|u|em|strong|su[bp])>", re.IGNORECASE)
@@ -62,10 +66,38 @@ def shipped(kind: str) -> dict[str, dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def trial_names() -> frozenset[str]:
-    """What the studies of the shipped collection are called: "DAPA-HF". Each summary begins with it."""
-    begun = (item["abstract"].partition(".")[0] for item in shipped("literature").values())
-    return frozenset(name for name in begun if " " not in name and len(name) > 3 and sum(map(str.isupper, name)) > 1)
+def trial_names() -> dict[str, list[str]]:
+    """What the studies of the shipped collection are called, as each summary begins -> their articles: "DAPA-HF",
+    "STOP ACEi"; of a long name its head too where no other has it: "PARADIGM"."""
+    found: dict[str, list[str]] = {}
+    heads: dict[str, list[str]] = {}
+    for item in shipped("literature").values():
+        lead = item["abstract"].partition(".")[0].partition(",")[0].partition(" (")[0].split()
+        name = " ".join(takewhile(lambda word: not word[0].islower(), lead))
+        odd = any(sum(char.isupper() or char.isdigit() for char in word) > 1 for word in name.split())
+        if odd and len(name) > 3 and len(lead) <= LEAD and "guideline" not in lead:
+            found.setdefault(name, []).append(item["id"])
+    for name, ids in found.items():
+        heads.setdefault(name.partition("-")[0], []).extend(ids)
+    return {head: ids for head, ids in heads.items() if len(head) >= HEAD and len(ids) == 1} | found
+
+
+def studies_in(text: str) -> dict[str, list[str]]:
+    """Studies of the shipped collection that a text names, as they are called -> their articles. A name is a whole
+    word, with a blank for a hyphen too ("DAPA HF"); in small letters only where it is spelt as no word ("dapa-hf"), and
+    in a text all in capitals only where that asks nothing else."""
+    known = sorted(trial_names(), key=len, reverse=True)
+    spaced, rest = phrases_in(_spaced(text), [(_spaced(name), name) for name in known])
+    beside = {*plain_words(rest).split()} - listed("request_words", "of_articles", "studies")
+    spaced = [] if text.isupper() and beside else spaced
+    odd = [name for name in known if " " not in name and not (name.isupper() and name.isalpha())]
+    small, _ = phrases_in(plain_words(text), [(plain_words(name), name) for name in odd])
+    return {name: trial_names()[name] for name in [*spaced, *(name for name in small if name not in spaced)]}
+
+
+def _spaced(text: str) -> str:
+    """The words of a text, in capitals and small letters as written."""
+    return " ".join("".join(char if char.isalnum() else " " for char in text).split())
 
 
 def find_articles(service: Service, query: str, limit: int, deadline: Deadline) -> Fetched[list[Article]]:

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +20,7 @@ from docgemma.knowledge.build import VERSION, row_of
 from docgemma.knowledge.drug_names import without_end
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, drug_of, interaction
+from docgemma.knowledge.literature import studies_in
 from docgemma.knowledge.search import NEEDED, Concept, concepts, expression, statuses, telling, weight
 from docgemma.text.drugs import DrugNames, ingredients_in_order
 from docgemma.text.quoted import NOT_VERIFIED
@@ -105,8 +107,9 @@ class Snapshot:
         return self._count(f"drug WHERE {WITH_LABEL}")
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        found, partial = self._search("article", query, (), limit)
-        found.sort(key=lambda item: item["abstract"].partition(".")[0] not in query.split())  # "REVISE" names a study
+        found_in = (articles for part in query.split(",") for articles in studies_in(part).values())
+        named = [article for articles in found_in for article in articles]  # "REVISE" names a study
+        found, partial = self._search("article", " ".join(named) or query, (), max(limit, len(named)))
         return self._searched("literature", "article", [Article(**data) for data in found], partial)
 
     def trials(self, condition: str, status: str | None = None, limit: int = 5) -> Answer[Trial]:
@@ -125,7 +128,7 @@ class Snapshot:
     def _search(self, table: str, text: str, wanted: tuple[str, ...], limit: int) -> tuple[list[dict[str, Any]], bool]:
         """The records that have most of what was asked about, and whether none has all of it. Words of a title and of
         a trial's conditions weigh more than those of its text. One that is named by its id is told, of any status."""
-        ids = [row_of(word.strip(".,;:()?!").upper()) for word in text.split()]
+        ids = [row_of(way) for word in text.split() for way in (word, word.strip(".,;:()?!").upper())]
         if named_by_id := self._rows(f"SELECT data FROM {table} WHERE rowid IN ({', '.join('?' * len(ids))})", *ids):
             return [json.loads(data) for (data,) in named_by_id[:limit]], False
         size, having = self._count(table), f"{table} WHERE {table} MATCH ?"
@@ -146,15 +149,18 @@ class Snapshot:
                 named |= {row} if met == 1 and (item.clinical or not any(other.clinical for other in asked)) else set()
         best = max((shares[row] for row in named), default=0.0)
         fitting = [row for row in rows if row in named and shares[row] >= max(NEEDED, best * NEAR)]
-        fitting.sort(key=lambda row: -round(shares[row], 1))
+        titled = Counter(
+            row for item in asked for row, met in self._met(table, item, rows, "title : ").items() if met == 1
+        )
+        fitting.sort(key=lambda row: (-round(shares[row], 1), -titled[row]))
         partial = bool(fitting) and best < WHOLE
         return [json.loads(rows[row]) for row in fitting[:limit]], partial
 
-    def _met(self, table: str, item: Concept, rows: Iterable[int]) -> dict[int, float]:
+    def _met(self, table: str, item: Concept, rows: Iterable[int], within: str = "") -> dict[int, float]:
         """Of these rows, those that have it: 1.0, or less where they have only what it is a kind of."""
         sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid IN ({', '.join(map(str, rows))})"
         said = [(ways, met) for ways, met in ((item.wider, WIDER), (item.ways, 1.0)) if ways]
-        return {row: met for ways, met in said for (row,) in self._rows(sql, expression(ways))}
+        return {row: met for ways, met in said for (row,) in self._rows(sql, f"{within}({expression(ways)})")}
 
     def generic_name(self, drug_name: str) -> str | None:
         name = plain_name(drug_name)

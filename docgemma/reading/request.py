@@ -1,12 +1,13 @@
 """What one message asks for, linked to what exists: patients of the record store, drugs of the dictionary, the spans of
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
-from docgemma.knowledge.literature import shipped, trial_names
+from docgemma.knowledge.literature import shipped, studies_in
 from docgemma.reading.allergies import read_allergies
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
@@ -21,7 +22,7 @@ from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import CLAUSE_ENDS, clauses, closed
-from docgemma.text.words import listed, names, plain
+from docgemma.text.words import SHORT, listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -79,15 +80,20 @@ def read_request(
     other = no_drugs | everyday() | {*said_for("conditions")}  # "MRONJ", "coeliac"
     linked = [link for link in linked if link.how not in ("unknown", "near") or not measure_said(plain(link.text))]
     linked = [link for link in linked if link.how != "unknown" or plain(link.text) not in other]
+    studies = _studies(message, lambda word: _known(word, drugs, reader))
+    parts = {plain(part) for name in studies for part in (name, *name.replace("-", " ").split())}
+    linked = [link for link in linked if plain(link.text) not in parts]  # DAPA-CKD is no drug
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     read = read_orders(marked, drugs)
     orders = [order for order in read if plain(order["said"]) not in no_drugs]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
-    trials = _trials_named(message)
-    published = "lit" if trials else "trial" if _trial_ids(message) and not active else ""
+    published = "lit" if studies else "trial" if _trial_ids(message) and not active else ""
     if published and not people:  # "REVISE - bleed numbers?"
-        asked = [*(ask for ask in asked if ask not in ("trial", "find", *TOPICS)), published]
+        kept = ("may", "ddi", *WRITES) if linked else ()
+        asked = [*(ask for ask in asked if ask in kept), published]
+    elif studies and "note" not in asked:  # "RE-ALIGN: can Nadia Benali have dabigatran?"
+        asked = [*(ask for ask in asked if ask not in ("img", "trial", "gk", "notes")), "lit"]
     if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
         asked = [ask for ask in asked if ask != "notes"]
     if asks_of_record(message):
@@ -132,8 +138,9 @@ def read_request(
         measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
         conditions=[span.text for span in marked.spans("condition") if (span.start, span.end) not in marked.people],
         status=_status(marked),
-        query=" ".join(sorted(trials)) or marked.best("query"),
+        query=", ".join(studies or _queries(marked)),
         trials=_trial_ids(message),
+        studies=studies,
         said=message,
         telling=_telling(message, places, reader),
         owners=_owners(marked, clear),
@@ -174,8 +181,9 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     about = any(asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change"))
     about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
     found = read_people(marked.message, names, ids, store, ordinary, beside)
-    published = {name.casefold() for name in (*_trials_named(marked.message), *_trial_ids(marked.message))}
-    found = [link for link in found if link.candidates or link.text.casefold() not in published]
+    studies = _studies(marked.message, lambda word: _known(word, drugs, reader))
+    published = {word for name in (*studies, *_trial_ids(marked.message)) for word in plain(name).split()}
+    found = [link for link in found if link.candidates or not published & {*plain(link.text).split()}]
     return found or (born_on(marked.message, ids, store) if about else [])
 
 
@@ -295,14 +303,33 @@ def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
     return ""
 
 
-def _trials_named(message: str) -> frozenset[str]:
-    """Studies of the collection that are named, in small letters too where no word is spelt so: "giacta"; articles by
-    their number."""
-    words = set() if message.isupper() else {*_words(message)}
-    small = {word.casefold() for word in words}
-    odd = {name for name in trial_names() if not (name.isupper() and name.isalpha())}  # "HALT-IT"
-    numbers = {*_words(message)} & shipped("literature").keys()
-    return (trial_names() & words) | numbers | frozenset(name for name in odd if name.casefold() in small)
+def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
+    """Studies that are named, and articles by their number. One that the collection does not have counts beside one
+    that it has ("PARADIGM, and SOLVD"), beside "trial" or "study", or alone."""
+    named = list(studies_in(message))
+    if named and message.isupper() and [word for word in _words(message) if ordinary(plain(word))] == named:  # "PAUSE"
+        return []
+    words = _words(message)
+    beside = {word for word, noun in pairwise(words) if noun.casefold() in listed("request_words", "studies")}
+    known = {part for name in named for part in name.replace("-", " ").split()}
+    others = [word for word in words if word.isupper() and word.isalpha() and len(word) > SHORT - 1]
+    others = [word for word in others if word not in known and not ordinary(plain(word))]
+    kept = [word for word in others if (named and not message.isupper()) or word in beside or words == [word]]
+    return [*named, *(word for word in words if word in shipped("literature")), *kept]
+
+
+def _queries(marked: Marked) -> list[str]:
+    """What is to be searched for: the surest span, and each other clause that asks for evidence."""
+    best = marked.best("query")
+    others = [part for part in clauses(marked.message.replace("+", ";")) if best not in part and part not in best]
+    return [best, *(part for part in others if said_in(part, "literature"))] if best else []
+
+
+def _known(word: str, drugs: DrugNames, reader: Reader) -> bool:
+    """Whether a word says something already: English, a drug, a condition, a test."""
+    lists = ("abbreviations", "ambiguous", "conditions", "groups")
+    known = any(word in said_for(kind) for kind in lists) or word in everyday() | listed("request_words", "no_drugs")
+    return known or reader.common(word) or word in drugs or bool(measures_in(word))
 
 
 def _trial_ids(message: str) -> list[str]:

@@ -165,7 +165,7 @@ def _of_chart(request: Request, checked: bool) -> Request:
         asks = ["meds", "alg", "prob"]
     elif "change" in others:
         asks = ["change", "meds", "alg"]
-    elif not checked and not others & {"trial", "oos", *WRITES}:
+    elif not checked and not others & {"trial", "oos", "lit", *WRITES}:
         asks = ["chart"]
     return known.replaced(request, asks=asks)
 

@@ -9,10 +9,12 @@ from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
+from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
-from docgemma.text.said import clauses
+from docgemma.text.said import CLAUSE_ENDS, clauses
 from docgemma.text.words import listed, names, plain
 
+OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
 UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
@@ -47,6 +49,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     asked = _asks(request, somebody, patient_open)
+    if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
+        topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
+        query = request["query"] or " ".join([*(drug["said"] for drug in request["drugs"]), *topics])
+        request, asked = replaced(request, query=query), [*asked, "lit"]
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
@@ -133,6 +139,8 @@ def _changes_order(request: Request) -> bool:
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
     asks, new, said = set(request["asks"]), dict[str, Any](), request["said"]
+    if searched := _searched_on(request, last, somebody):
+        return searched
     same = listed("request_words", "same") & set(plain(said).split())
     if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
         given = [{field: text for field, text in one.items() if text} for one in request["allergies"]]
@@ -145,7 +153,11 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     bare = not request["drugs"] and not request["orders"]
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
-    elif ("lit" in asks or said_in(said, "literature")) and bare and not somebody and len(request["telling"]) < 2:
+    elif (
+        ("lit" in asks or said_in(said, "literature"))
+        and (bare and not somebody and not request.get("studies"))
+        and len(request["telling"]) < 2
+    ):
         drugs = last["drugs"] or ordered(last)
         own = request["query"] or " ".join(request["telling"])  # "the iq study?"
         query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
@@ -161,6 +173,41 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
     return new
+
+
+def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, Any]:
+    """What a message after a search goes on with: the same articles where it has no subject of its own ("any newer?"),
+    else its own subject, and the drug where it names none ("and in HFrEF?")."""
+    asks, said, before = set(request["asks"]), request["said"], set(last["asks"]) & {"lit", "trial"}
+    words, drugs = {*plain(said).split()}, request["drugs"]
+    if request.get("studies") or request["orders"] or request["trials"] or asks & {*WRITES, "fix"}:
+        return {}
+    told = [request["query"], *request["telling"], *request["measures"], *request["conditions"]]
+    subject = {*telling_words(" ".join(told))} - listed("request_words", "of_articles")
+    asked = asks & {"lit", "trial"} or (before and not somebody and words & listed("request_words", "of_articles"))
+    alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
+    if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
+        kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
+        of_somebody = last["patients"] or last["unclear"]  # no name leaves for an outside service
+        subject_before = " ".join(drug["name"] for drug in last["drugs"]) if of_somebody else last["said"]
+        return {"asks": kept, "query": last["query"] or subject_before, "drugs": drugs or last["drugs"]}
+    after = before and set(last["asks"]) <= {"lit", "trial"} and refers_back(said) and len(words) <= BRIEF + 2
+    if not (after and (subject or drugs) and asks <= UNSAID | {"safe"}) or somebody or _of_label(said):
+        return {}
+    query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
+    return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
+
+
+def _of_label(said: str) -> bool:
+    """Whether a part of a drug's label is asked for: its dose or side effects; not a condition."""
+    topics = said_in(said, "label_topics")
+    return any(topic.get("beside") or topic.get("timed") or topic["name"] in OF_DRUG for topic in topics)
+
+
+def _asks_evidence(request: Request) -> bool:
+    """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
+    parts = [set(plain(part).split()) - {"any"} for part in request["said"].translate(CLAUSE_ENDS).splitlines()]
+    return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
 
 
 def _of_dose(request: Request) -> bool:
@@ -191,6 +238,8 @@ def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
     words = plain(request["said"])
+    if said_in(words, "figures") and not (about or asks & {"may", "ddi", *WRITES}):  # "SGLT2i in HFpEF, NNT?"
+        return ["lit"]
     if said_in(words, "literature") and not asks & {"lit", *WRITES}:
         return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
     if drugs and about and ("img" in asks or (asks <= UNSAID | {*TOPICS} and said_in(words, "explaining"))):

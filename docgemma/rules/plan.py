@@ -132,7 +132,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     about |= not asks and bool(people)
     only_named = named and (not asks - {"chat", "gk"} or (request["measures"] and not asks - {"find"}))
     considered = request["meant"] in ("asked", "refused", "unsure") and asks & set(WRITES) and (people or not drugs)
-    if not (about or only_named or considered or (named and asks & {"trial", "oos"})):
+    if not (about or only_named or considered or (named and asks & {"trial", "oos", "lit"})):
         return []
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
@@ -227,7 +227,7 @@ def _subject(state: AgentState, request: Request) -> str:
     """What to search for: of "on alendronate, thinking drug holiday, evidence?" the drug beside what is asked."""
     query, drugs = request["query"], [drug for drug in request["drugs"] if drug["how"] != "unknown"]
     told = any(plain(drug[key]) in plain(query) for drug in drugs for key in ("said", "name"))
-    alone = told or request["trials"] or not query or query.isupper()  # the name of a study tells all
+    alone = told or request["trials"] or not query or request.get("studies")  # the name of a study tells all
     beside = [] if alone else [drug["name"] for drug in drugs]
     subject = " ".join([query or request["said"], *beside])
     return private(subject, request, state.get("active_patient"))

@@ -19,6 +19,8 @@ from docgemma.text.words import listed, names, plain
 NO_SUCH_DRUG = "not recognised as a drug"
 NOT_CHECKED = "{}, so it was not checked: write its full name"
 UNSEEN = "no image is attached"
+NO_STUDY = "no study of this name is in the collection"
+NOT_COMPARED = "who could be in a published study is not compared with a chart here"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
 UNMATCHED = "Not answered as such, since no entry has these words (look above for it): {}."
@@ -70,6 +72,13 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
         part for part, kind in asked if (kind.get("whole") or not checked) and not names(kind.get("told", []), told)
     ]
     found += [{"ask": f"“{part}”", "reason": JUDGED} for part in left]
+    articles = "".join(item["formatted_result"] for item in known.made(state, "search_medical_literature"))
+    missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
+    found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
+    of_criteria = listed("request_words", "eligible") & set(plain(request["said"]).split())
+    met = known.charts(state) and not articles  # which criteria of registered trials a chart speaks to is told
+    if of_criteria and not met and (articles or known.made(state, "find_clinical_trials")):
+        found.append({"ask": "whether it applies", "reason": NOT_COMPARED})
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine
     unknown = [said for said in unknown if f" {plain(said)} " not in f" {told} "]

@@ -29,10 +29,10 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
         served = served or any(names(entry["told"], told) for entry in said_in(clause, "told_as"))
         if served or any(plain(said) in plain(clause) for said in linked):
             continue
-        words = [word for word in _telling(clause) if word not in people]
+        words = [word for word in telling_words(clause) if word not in people]
         if not words or _stands(words, there):
             continue
-        spelt = [word for word in _telling(spelt_out(clause)) if word not in people]  # "afib"
+        spelt = [word for word in telling_words(spelt_out(clause)) if word not in people]  # "afib"
         if not _stands(spelt, there):
             found.append(clause)
     return found
@@ -49,7 +49,7 @@ def _asks(clause: str, message: str) -> bool:
     return marked or begun_with(_words(clause)) in listed("request_words", "questioning")
 
 
-def _telling(clause: str) -> Iterator[str]:
+def telling_words(clause: str) -> Iterator[str]:
     empty = listed("request_words", *clinical("request_words")["unfindable"])
     return (word for word in _words(clause) if word.isalpha() and len(word) > 2 and word not in empty)
 

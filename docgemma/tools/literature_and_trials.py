@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import Any
 
 from docgemma.knowledge.base import Answer, Article, Trial
 from docgemma.reading.drugs import spelt_out
 from docgemma.schemas import ClinicalTrialsArgs, LiteratureSearchArgs
-from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
+from docgemma.text.words import listed, plain
+from docgemma.tools.base import FORMATTED, Tool, ToolContext, ToolOutput, bound, clip, fallback_line, joined, sentence
 
 SHOWN, ARTICLES = 5, 3  # trials; articles, each with what it found
 INVENTED = "Demonstration records are invented examples; nobody can enrol in them."
@@ -61,7 +63,12 @@ def _output(asked: dict[str, Any], name: str, answer: Answer[Article] | Answer[T
 def format_literature(data: dict[str, Any]) -> str:
     if not data["articles"]:
         return f"No articles were found for {data['query']}{_searched(data)}."
-    return _shown(data, data["articles"], _article_line)
+    asked, lacking = plain(data["query"]).split(), listed("request_words", "lacking")
+    without = {word for before, word in pairwise(asked) if before in lacking}
+    titles = {item["title"]: {*plain(item["title"]).split()} for item in data["articles"]}
+    named = {title: min(words & without) for title, words in titles.items() if words & without and not words & lacking}
+    told = [f"“{title}” names {word}, which the question leaves out." for title, word in named.items()]
+    return "\n".join([*told, _shown(data, data["articles"], _article_line)])
 
 
 def format_trials(data: dict[str, Any]) -> str:
@@ -81,11 +88,12 @@ def _searched(data: dict[str, Any]) -> str:
 
 
 def _shown(data: dict[str, Any], items: list[Any], line: Callable[[Any, int], str]) -> str:
-    each = max(180, 1150 // len(items))
     asked = data.get("query") or data.get("condition")
     partly = f"Nothing matches all of “{asked}”; the nearest:" if data.get("partial") else ""
     notice = INVENTED if any(item.get("demonstration") for item in items) else ""
-    return bound([partly, *(line(item, each) for item in items)], closing=[notice, fallback_line(data)])
+    closing = [notice, fallback_line(data)]
+    each = max(180, (FORMATTED - sum(len(part) + 1 for part in [partly, *closing])) // len(items) - 1)
+    return bound([partly, *(line(item, each) for item in items)], closing)
 
 
 def _article_line(item: dict[str, Any], limit: int) -> str:
