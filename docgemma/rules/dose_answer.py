@@ -60,8 +60,9 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
         narrowest += [row for row in mine if "egfr_below" in row and not {"for", "form", "age_below"} & set(row)]
-    lines: dict[str, str] = {}
-    for text in (told_row(row, row.get("route", route), patient, strength_in(said)) for row in narrowest):
+    strength, lines = strength_in(said), dict[str, str]()
+    for row in narrowest:
+        text = told_row(row, row.get("route", route), patient, strength if row.get("route") == route else None)
         lines.setdefault(text.partition(": ")[2] if ", for " in text else text, text)  # of one limit one condition
     return list(lines.values())
 
@@ -93,9 +94,10 @@ def _poured(amount: Amount, strength: Amount | None) -> str:
     return f" = {round(amount[0] / strength[0], 2).normalize():,f} mL of {told_amount(strength)}"
 
 
-def _worked(note: str, patient: PatientState, strength: Amount | None) -> str:
-    """A note with its rates per kg worked out: "0.01 mg/kg: 0.21 mg at 21 kg"."""
-    if not patient.weight or patient.weight > HEAVY:
+def _worked(row: Row, patient: PatientState, strength: Amount | None) -> str:
+    """The note of a row without limits per kg, its rates worked out: "0.01 mg/kg: 0.21 mg at 21 kg"."""
+    note = str(row["note"])
+    if not patient.weight or patient.weight > HEAVY or any("per_kg" in key for key in row):
         return note
     parts = []
     for part in note.split("; "):
@@ -126,7 +128,7 @@ def told_row(row: Row, route: str, patient: PatientState, strength: Amount | Non
             )
         if per_kg and not patient.weight:
             most.append(f"{per_kg}/kg {_each(row, key)}")
-    note = f" ({_worked(row['note'], patient, strength)})" if "note" in row else ""
+    note = f" ({_worked(row, patient, strength)})" if "note" in row else ""
     return f"{', '.join(filter(None, whom))}: {', '.join(dict.fromkeys(most))}{note}"
 
 

@@ -15,16 +15,15 @@ from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
 from docgemma.rules.label_topics import held_of, label_line, limits_of
 from docgemma.rules.layout import Fact, sentences
-from docgemma.rules.lead import AT_MOST, SAYS
+from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
 from docgemma.rules.order_check import UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import names, plain
+from docgemma.text.words import listed, names, plain
 
 NO_VOLUME = "No dose in mg was found that the strength could be held against, so no mL were worked out."
 NO_STRENGTH = "No one strength (per cent, or mg in mL) is told, so no mL were worked out."
-MILLILITRES = frozenset(["ml", "mls", "millilitres", "milliliters", "volume"])
 SYSTEMIC = ("oral", "injection")
 
 
@@ -36,7 +35,7 @@ def _maxima(rows: Sequence[Mapping[str, Any]], patient: PatientState, said: str,
     for route in SYSTEMIC:
         more = maxima_for([row for row in rows if row.get("route") == route], patient, said, child, meant)
         amounts = {text.partition(": ")[2] for text in own}
-        own += [text for text in more if text.partition(": ")[2] not in amounts]
+        own += [text for text in more if text.partition(": ")[2] not in amounts and " mL of " not in text]
     return own
 
 
@@ -81,7 +80,9 @@ def label_facts(
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
-    if MILLILITRES & set(plain(request["said"]).split()) and not any(" mL " in text for text in own):
+    if listed("order_routes", "volume") & set(plain(request["said"]).split()) and not any(
+        " mL " in text for text in own
+    ):
         mine += sentences([NO_VOLUME if strength_in(request["said"]) else NO_STRENGTH])
     fitting = [row for row in rows if not patient.kidneys() or row.get("egfr_below", 1000) > egfr]
     dosed_lines = limits_of(fitting, asked, route, request["said"])
@@ -105,6 +106,10 @@ def label_facts(
         first += [Fact(text, title, text if absent else "") for text in texts if text not in said]
         told += [] if topic in timed and texts else found
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
+    if (
+        mine and most and "maximum dose" in asked and (stated.kidneys() or stating.problems)
+    ):  # "max dose, and at CrCl 25?"
+        mine += sentences([f"{name}{MAXIMUM}{most}."])
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
     else:  # one plain answer to what was asked
