@@ -73,7 +73,7 @@ def _doubtful(request: Request, last: Request, changed: Mapping[str, Any], sever
     """Whether it is not sure that a correction is of this entry, or what all of it says: another dose beside it, "back
     to the first" and "tramadol instead" where several wait."""
     words = plain(request["said"]).split()
-    more = listed("request_words", "adding") & set(words[:1]) and {"dosage", "frequency"} <= set(changed)
+    more = listed("request_words", "one_more") & set(words[:1]) and {"dosage", "frequency"} <= set(changed)
     pointing = several and listed("request_words", "foremost", "latest", "ordinals") & set(words)
     other = "medication_name" in changed
     return bool(more or pointing or (other and several and not mine) or _left(request, last, other))
@@ -84,9 +84,8 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     "alternate with 6 mg", "folic stays daily"."""
     order: Mapping[str, Any] = request["orders"][-1] if request["orders"] else {}
     new = {word for name in (*ORDER_DETAILS, "said") for word in plain(str(order.get(name) or "")).split()}
-    known = listed(
-        "request_words", "beside_scaling", "correcting", "altering", "changing", "opening", "back", "speaking"
-    )
+    courtesy = ("beside_scaling", "beside_change", "correcting", "altering", "changing", "opening", "back", "speaking")
+    known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
     known |= frozenset() if other_drug else everyday()
     parts = [part for part in _clauses(request["said"]) if new & set(plain(part).split())]

@@ -1,6 +1,10 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
+from decimal import Decimal
+from itertools import pairwise
+
 from docgemma.rules.dose_rows import (
+    Amount,
     Order,
     Row,
     Rows,
@@ -11,10 +15,12 @@ from docgemma.rules.dose_rows import (
     told_amount,
     usual_route,
 )
-from docgemma.rules.patient_state import WRITTEN, PatientState, told_of_adults
+from docgemma.rules.patient_state import CHILD_KG, WRITTEN, PatientState, told_of_adults
+from docgemma.text.numbers import quantities
 
-CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
 CHILD_AGE = 12
+HEAVY = 100  # kg; above it many doses per kg are capped
+POURED = {"oral", "injection", "intrathecal", "rectal"}  # routes of which a strength in per cent is g in 100 mL
 HEALTHY = 90  # eGFR from which kidney function is normal (KDIGO G1)
 WHOM = {"form": "{}", "for": "for {}", "age_from": "{} years and older", "age_below": "below {} years",
         "egfr_below": "eGFR below {}", "weight_below_kg": "below {} kg"}  # fmt: skip
@@ -22,24 +28,29 @@ MAXIMA = {"max_day": "a day", "max_single": "in one dose"}
 LIMITS = {*MAXIMA, *(f"{key}_per_kg" for key in MAXIMA)}
 
 
-def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> list[str]:
+def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant: str = "") -> list[str]:
     """The maxima of the rows that fit: "oral, below 12 years, at 20 kg: 800 mg a day (40 mg/kg), 200 mg in one dose
     (10 mg/kg)", then what impaired kidneys would limit further; [] where neither age, weight, kidney function nor a
-    condition of the rows is known. The route and indication that the question says choose rows."""
-    order = Order("", "", "", said, None, None, patient)
+    condition of the rows is known. The route and indication that the question says choose rows; `meant`: what more it
+    is about."""
+    order = Order("", "", "", f"{said} {meant}", None, None, patient)
     known = patient.age is not None or patient.weight is not None or patient.kidneys() or child
     if not known and not any(order.is_for(row["for"]) for row in rows if "for" in row):
         return []
-    route = usual_route(rows, said)
+    routes = {row.get("route") for row in rows}
+    route = usual_route(rows, said if route_of(said) in routes else "")  # "prednisolone and nebs"
     mine = told_of_adults([row for row in rows if row.get("route", route) == route], patient, child)
     mine = [row for row in mine if LIMITS & set(row)]
     small = child or (patient.weight is not None and patient.weight < CHILD_KG)
-    if patient.age is None and small:
-        chosen = [row for row in mine if row.get("age_below", 0) >= CHILD_AGE]
+    young = [row for row in mine if row.get("age_below", 0) >= CHILD_AGE]
+    if patient.age is None and small and young:
+        told = [row for row in young if "for" in row and order.fits(row)]
+        chosen = told or [row for row in young if not {"for", "form"} & set(row) or order.fits(row)] or young
     else:
         chosen = fitting_rows(mine, order)
-    light = [row for row in rows if "weight_below_kg" in row and row not in mine and patient.weight is not None]
-    chosen += [row for row in light if not route_of(said) and patient.weight < row["weight_below_kg"]]
+    elsewhere = [row for row in rows if row.get("route", route) != route and LIMITS & set(row) and not route_of(said)]
+    light = [row for row in elsewhere if patient.weight and patient.weight < row.get("weight_below_kg", 0)]
+    chosen += [row for row in elsewhere if row in light or _told_in_note(row, order)]
     narrowest = [
         row for row in chosen
         if not any(row.get("route") == other.get("route") and narrower(other, row) and not narrower(row, other)
@@ -49,14 +60,57 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool) -> lis
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
         narrowest += [row for row in mine if "egfr_below" in row and not {"for", "form", "age_below"} & set(row)]
-    told: dict[str, str] = {}
-    for text in (told_row(row, row.get("route", route), patient) for row in narrowest):
-        told.setdefault(text.partition(": ")[2] if ", for " in text else text, text)  # of one limit one condition
-    return list(told.values())
+    strength, lines = strength_in(said), dict[str, str]()
+    for row in narrowest:
+        text = told_row(row, row.get("route", route), patient, strength if row.get("route") == route else None)
+        lines.setdefault(text.partition(": ")[2] if ", for " in text else text, text)  # of one limit one condition
+    return list(lines.values())
 
 
-def told_row(row: Row, route: str, patient: PatientState) -> str:
-    """One row in words: whom it is for, and its maxima; those of a weekly drug are of a week."""
+def _told_in_note(row: Row, order: Order) -> bool:
+    """Whether a note begins with what a dose is for, and the question names that: "malignant hyperthermia: ..."."""
+    why, mark, _ = row.get("note", "").partition(": ")
+    return bool(mark) and order.is_for(why)
+
+
+def strength_in(said: str) -> Amount | None:
+    """The one strength that is told, in mg per mL: "1 %" is 10, "120mg/5ml" is 24; "1:1000" is 1 where no other is."""
+    text = said.casefold().replace(" per ", "/").replace("/ml", "/1ml").replace("/ ml", "/1ml")
+    found = {item.value * 10 for item in quantities(text) if item.unit == "%"}
+    for before, behind in pairwise(text.split("/")):
+        drug, volume = quantities(before)[-1:], quantities(behind)[:1]
+        if drug and volume and (drug[0].unit, volume[0].unit) == ("mg", "ml") and volume[0].value:
+            found.add(drug[0].value / volume[0].value)
+    split = (word.strip(",.;?()").partition(":") for word in text.replace(",", "").split())
+    ratios = {Decimal(1000) / int(many) for one, _, many in split if one == "1" and many.isdecimal() and int(many)}
+    strengths = found or ratios
+    return (strengths.pop(), "mg/mL") if len(strengths) == 1 else None
+
+
+def _poured(amount: Amount, strength: Amount | None) -> str:
+    """A dose as a volume: " = 9.45 mL of 10 mg/mL"."""
+    if not strength or amount[1] != "mg" or not strength[0]:
+        return ""
+    return f" = {round(amount[0] / strength[0], 2).normalize():,f} mL of {told_amount(strength)}"
+
+
+def _worked(row: Row, patient: PatientState, strength: Amount | None) -> str:
+    """The note of a row without limits per kg, its rates worked out: "0.01 mg/kg: 0.21 mg at 21 kg"."""
+    note = str(row["note"])
+    if not patient.weight or patient.weight > HEAVY or any("per_kg" in key for key in row):
+        return note
+    parts = []
+    for part in note.split("; "):
+        rates = [item.value * Decimal(str(patient.weight)) for item in quantities(part) if item.unit == "mg/kg"]
+        most = [(value, "mg") for value in sorted({min(rates), max(rates)})] if rates else []
+        told = " to ".join(f"{told_amount(amount)}{_poured(amount, strength)}" for amount in most)
+        parts.append(f"{part}: {told} at {patient.weight:g} kg" if told else part)
+    return "; ".join(parts)
+
+
+def told_row(row: Row, route: str, patient: PatientState, strength: Amount | None = None) -> str:
+    """One row in words: whom it is for, and its maxima; those of a weekly drug are of a week; volumes of a strength."""
+    strength = strength if route in POURED else None
     whom = [route, *(words.format(row[key]) for key, words in WHOM.items() if key in row)]
     kidneys = patient.kidneys(row.get("by_egfr", False))
     fits = kidneys and kidneys[0] < row.get("egfr_below", 0) and WRITTEN not in kidneys[1]
@@ -68,10 +122,13 @@ def told_row(row: Row, route: str, patient: PatientState) -> str:
         if limit := limit_of(row, key, patient):
             fixed = "" if not per_kg or not patient.weight else f" ({per_kg}/kg)"
             said = row.get(key, "mg") if not fixed else "mg"  # "17 g" and "300 mcg" stay as the row has them
-            most.append(f"{told_amount(limit) if said.endswith('mg') else said} {_each(row, key)}{fixed}")
+            most.append(
+                f"{told_amount(limit) if said.endswith('mg') else said} "
+                f"{_each(row, key)}{fixed}{_poured(limit, strength)}"
+            )
         if per_kg and not patient.weight:
             most.append(f"{per_kg}/kg {_each(row, key)}")
-    note = f" ({row['note']})" if "note" in row else ""
+    note = f" ({_worked(row, patient, strength)})" if "note" in row else ""
     return f"{', '.join(filter(None, whom))}: {', '.join(dict.fromkeys(most))}{note}"
 
 

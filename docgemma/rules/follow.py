@@ -48,6 +48,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
+    if _general_dose(request) and not (somebody or patient_open):
+        return replaced(request, asks=["safe"], meant="asked", orders=[], details={})
     asked = _asks(request, somebody, patient_open)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
         topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
@@ -151,6 +153,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     leans = refers_back(request["said"]) or not _own_subject(request)
     dosed = asks <= UNSAID and {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES  # "dose?"
     bare = not request["drugs"] and not request["orders"]
+    adding = tuple(f"{words} " for words in listed("request_words", "adding"))  # "and with verapamil + HCTZ?"
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
     elif (
@@ -168,7 +171,12 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif asks <= UNSAID | {"meds", "may"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
         new |= {"drugs": [*(last["drugs"] or ordered(last)), *request["drugs"]], "asks": ["may", "ddi"]}
-    elif "ddi" in asks and len(request["drugs"]) == 1 and not somebody and not patient_open:
+    elif (
+        "ddi" in asks
+        and (len(request["drugs"]) == 1 or plain(said).startswith(adding))
+        and not somebody
+        and not patient_open
+    ):
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
@@ -208,6 +216,16 @@ def _asks_evidence(request: Request) -> bool:
     """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
     parts = [set(plain(part).split()) - {"any"} for part in request["said"].translate(CLAUSE_ENDS).splitlines()]
     return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
+
+
+def _general_dose(request: Request) -> bool:
+    """Whether what was read as an order asks how much: "ropivacaine 0.2% max ml for 60 kg"."""
+    words = set(plain(request["said"]).split())
+    doses = {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES
+    bare = "rx" in request["asks"] and not listed("request_words", "ordering") & words
+    return bool(
+        bare and request["drugs"] and not request["details"] and (doses or listed("order_routes", "volume") & words)
+    )
 
 
 def _of_dose(request: Request) -> bool:

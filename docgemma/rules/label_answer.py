@@ -1,7 +1,7 @@
 """What a drug's label says to what was asked of it, the asked-for first; maximum doses worked
 out for the age, weight and kidneys that are known. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -9,18 +9,34 @@ from typing import Any
 from docgemma.reading.terms import said_in
 from docgemma.rules.chart_notes import notes_on
 from docgemma.rules.conditions import check_conditions
-from docgemma.rules.dose_answer import maxima_for
+from docgemma.rules.dose_answer import maxima_for, strength_in, told_row
 from docgemma.rules.dose_rows import route_of
 from docgemma.rules.grounding import split
 from docgemma.rules.known import DOSES
 from docgemma.rules.label_topics import held_of, label_line, limits_of
 from docgemma.rules.layout import Fact, sentences
-from docgemma.rules.lead import AT_MOST, SAYS
+from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
 from docgemma.rules.order_check import UNCHECKED
-from docgemma.rules.patient_state import UNKNOWN, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
-from docgemma.text.words import names, plain
+from docgemma.text.words import listed, names, plain
+
+NO_VOLUME = "No dose in mg was found that the strength could be held against, so no mL were worked out."
+NO_STRENGTH = "No one strength (per cent, or mg in mL) is told, so no mL were worked out."
+SYSTEMIC = ("oral", "injection")
+
+
+def _maxima(rows: Sequence[Mapping[str, Any]], patient: PatientState, said: str, meant: str, child: bool) -> list[str]:
+    """The maxima that fit; where no route is said, those of the other systemic routes that differ too."""
+    own = maxima_for(rows, patient, said, child, meant)
+    if not own or route_of(said):
+        return own
+    for route in SYSTEMIC:
+        more = maxima_for([row for row in rows if row.get("route") == route], patient, said, child, meant)
+        amounts = {text.partition(": ")[2] for text in own}
+        own += [text for text in more if text.partition(": ")[2] not in amounts and " mL of " not in text]
+    return own
 
 
 def label_facts(
@@ -41,7 +57,9 @@ def label_facts(
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
     title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
-    topics = said_in(" ; ".join([*request["measures"], request["said"], before]), "label_topics")
+    bare = " ; ".join([*request["measures"], request["said"], before])
+    bare = " ".join(word for word in bare.split() if not names([plain(word)], data["asked"]))  # "magnesium sulfate"
+    topics = said_in(bare, "label_topics")
     asked = {topic["name"] for topic in topics}
     limits = [Fact(text, title) for text in limits_of(data.get("dose_rows", []), asked, route, request["said"])]
     if not most:
@@ -54,24 +72,33 @@ def label_facts(
     rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
     lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
     dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered
-    meant = " ".join([request["said"], *sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
-    own = maxima_for(rows, patient, meant, "children" in asked) if dosed else []
+    meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
+    own = _maxima(rows, patient, request["said"], meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
+    if listed("order_routes", "volume") & set(plain(request["said"]).split()) and not any(
+        " mL " in text for text in own
+    ):
+        mine += sentences([NO_VOLUME if strength_in(request["said"]) else NO_STRENGTH])
+    fitting = [row for row in rows if not patient.kidneys() or row.get("egfr_below", 1000) > egfr]
+    dosed_lines = limits_of(fitting, asked, route, request["said"])
+    dosed_facts = [Fact(text.replace(": ", ": at most ", 1), title) for text in dosed_lines]
+    table = {f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in rows} if own else set()
     first: list[Fact] = []
     told: list[Fact] = []
     stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
     for topic in timed if brief else topics:
-        lines = [*facts, *box, *(limits if topic.get("doses") else [])] if topic in timed else []
+        lines = [*facts, *box, *(dosed_facts if topic.get("doses") else [])] if topic in timed else []
         skipped = (chart or warned) and topic not in timed
         texts = [] if skipped else held_of(topic, topics, lines, data, request["said"])
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
         there = skipped or texts or found or (brief and topic.get("stated"))
-        absent = not (there or names(topic.get("also", []), stored))
+        texts = [text for text in texts if text not in table]  # worked out above
+        absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
@@ -79,6 +106,10 @@ def label_facts(
         first += [Fact(text, title, text if absent else "") for text in texts if text not in said]
         told += [] if topic in timed and texts else found
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
+    if (
+        mine and most and "maximum dose" in asked and (stated.kidneys() or stating.problems)
+    ):  # "max dose, and at CrCl 25?"
+        mine += sentences([f"{name}{MAXIMUM}{most}."])
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
     else:  # one plain answer to what was asked

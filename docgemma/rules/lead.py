@@ -11,6 +11,7 @@ from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.dose_check import REDUCED, WITHIN
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, RECORDED_ALLERGIES, Finding
+from docgemma.rules.patient_state import UNKNOWN, as_told
 from docgemma.rules.refusal import UNORDERED, refusals
 from docgemma.rules.typed import YOU_WROTE
 from docgemma.state import AgentState, Request
@@ -31,6 +32,7 @@ OPTIONS = "Checked for this patient, "  # drugs of a group that options are aske
 LISTED = frozenset({"meds", "chart", "may", "ddi", "change"})  # asks whose answer lists what is taken
 AMONG = (": contraindicated interaction. ", ": major interaction. ")
 FEW = 3
+CONDITIONAL, IMPAIRED = "Contraindicated in ", 60  # of an interaction; eGFR below which kidneys are impaired
 Checks = Mapping[tuple[str, str], Sequence[Finding]]  # (patient id, drug) -> findings of the order check
 Led = tuple[Fact | None, Fact | None]
 
@@ -87,6 +89,17 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
+    texts = [
+        part
+        for item in listed
+        if item["severity"].lower() == worst
+        for part in f"{item['mechanism']} {item['management']}".split(". ")
+        if part.startswith(CONDITIONAL)
+    ]
+    kidneys = as_told(request["said"], UNKNOWN).kidneys()
+    if kidneys and kidneys[0] < IMPAIRED and any(names(["renal"], text) for text in texts):
+        text = next(text.rstrip(".") for text in texts if names(["renal"], text))
+        return _says(facts[0], f"{text}, and {kidneys[1]} is told: {gravest}."), None
     return _says(facts[0], f"{kind}: {gravest}."), None
 
 

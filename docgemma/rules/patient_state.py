@@ -15,7 +15,8 @@ from docgemma.text.told import ended_pregnancy, told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
-ADULT, OF_ADULTS = 18, "an adult's, none is stored for a child"
+ADULT, OF_ADULTS, BESIDE_BANDS = 18, "an adult's, none is stored for a child", "an adult's"
+CHILD_KG = 40  # below this weight, where no age is given, the rows of children are meant
 WRITTEN = "as you wrote"  # in place of a result's date
 KIDNEYS = {"egfr": "eGFR", "creatinine clearance": "creatinine clearance"}
 BEYOND = ("hysterectomy", "menopaus", "postmenopaus", "sterili", "bilateral oophorectomy")
@@ -106,7 +107,11 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
     child = child or (patient.age is not None and patient.age < ADULT)
     if not child or any("age_below" in row or any("per_kg" in key for key in row) for row in rows):
         return list(rows)
-    return [{**row, "note": "; ".join(filter(None, [OF_ADULTS, row.get("note", "")]))} for row in rows]
+    bands = [row for row in rows if row.get("weight_below_kg", CHILD_KG + 1) <= CHILD_KG]  # "below 30 kg" is a child's
+    note = BESIDE_BANDS if bands else OF_ADULTS
+    return [
+        row if row in bands else {**row, "note": "; ".join(filter(None, [note, row.get("note", "")]))} for row in rows
+    ]
 
 
 def as_told(text: str, patient: PatientState) -> PatientState:

@@ -16,7 +16,7 @@ from docgemma.rules import known
 from docgemma.rules.patients_meant import patients_meant, searched_in_vain
 from docgemma.state import ActivePatient, AgentState, Request, ToolResult
 from docgemma.text.births import read_births
-from docgemma.text.words import SHORT, listed, plain
+from docgemma.text.words import SHORT, clinical, listed, plain
 from docgemma.text.words import names as named_in
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
@@ -146,6 +146,11 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     asks = set(request["asks"])
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
     names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
+    for added, drugs in clinical("drug_words")["additives"].items():  # "lidocaine 1% with adrenaline"
+        generics = [str(drug.get("generic")) for drug in request["drugs"]]
+        if "ddi" not in asks and added in generics and set(drugs) & set(generics):
+            gone = [drug["name"] for drug in request["drugs"] if drug.get("generic") == added]
+            names = [name for name in names if name not in gone]
     checked = "may" in asks or bool(considered)
     if not names and "safe" in asks:  # "what is she anticoagulated with, and its boxed warning?"
         kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
@@ -165,7 +170,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
 
 def _interactions(state: AgentState, request: Request, names: list[str], checked: bool) -> list[Step]:
     """Everything named with everything active; for a check, once the chart says what that is."""
-    asks = set(request["asks"])
+    asks, words = set(request["asks"]), set(plain(request["said"]).split())
     taken = known.in_charts(state, "medications")  # "hydrocortisone 1% cream" is hydrocortisone
     bare = ("".join(takewhile(lambda char: not char.isdigit(), name)).strip() for name in taken)
     active = [short if short and "/" not in name else name for short, name in zip(bare, taken, strict=True)]
@@ -175,6 +180,10 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
     together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
+    topics = said_in(request["said"], "label_topics")  # "antidote for dabigatran? and for apixaban": each by itself
+    apart = any(topic.get("each") for topic in topics) and not listed("request_words", "together") & words
+    if apart and not (checked or any(topic["name"] == "interactions" for topic in topics)):
+        return []
     waits = checked and patients_meant(state) and not known.charts(state)
     if len(together) < 2 or waits or not ("ddi" in asks or (checked and names) or among or alone):
         return []
