@@ -9,7 +9,7 @@ from typing import cast
 
 from docgemma.reading.allergies import reactions_of, severity_of
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
+from docgemma.reading.marked import EDGES, Marked, denied, found_at, pieces_of, tells_value, within
 from docgemma.reading.reader import Span, unmarked
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
@@ -109,7 +109,9 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     behind = [(span, f"{span.text} {message[span.end :]}".casefold().split()[:4]) for span in whole]
     amount = [span for span, words in behind if "dose" not in words or quantities(span.text)]
     found["dose"] = [span for span in amount if not within(span, whole)]  # "half the dose" is none
-    values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
+    values = [span for span in found["notes"] if measure_said(plain(span.text)) and tells_value(message[span.end :])]
+    found["denied"] = [span for span in found["route"] if denied(marked.message, span)]
+    found["route"] = [span for span in found["route"] if span not in found["denied"]]
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
@@ -296,9 +298,13 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     parts = {} if marked.spans("rx.drug") else _details(marked)
+    if parts:
+        parts["dose"] = [span for span in parts["dose"] if not denied(marked.message, span)]
+        parts["notes"] = [span for span in parts["notes"] if not span.text.isdecimal()]  # "make it 7"
     doses = [_pointed(span.text) for span in parts.get("dose", [])]
     bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
     found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
+    found |= {"denied": ", ".join(span.text for span in parts["denied"])} if parts else {}
     if doses and not marked.spans("drug"):
         found |= _two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):

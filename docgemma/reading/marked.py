@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from docgemma.reading.reader import Reading, Span, unmarked
 from docgemma.text.clauses import masked
+from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
 
 EDGES = " ,;:.-/"
@@ -66,3 +67,23 @@ def pieces_of(message: str, spans: Sequence[Span]) -> list[Span]:
 def within(span: Span, others: Iterable[Span]) -> bool:
     """Whether another one of these spans holds this one."""
     return any(one.start <= span.start and span.end <= one.end and one != span for one in others)
+
+
+def tells_value(behind: str) -> bool:
+    """Whether the words behind a measure tell its value, "QTc today 510": a result, and no instruction."""
+    words = behind.replace(", ", "\n").replace(". ", "\n").split("\n")[0].split()
+    while words and plain(words[0]) in listed("request_words", "amounting", "lately"):
+        words.pop(0)
+    return bool(quantities("".join(words[:1])))
+
+
+def denied(message: str, span: Span) -> bool:
+    """Whether a detail is taken back: "not IM", "not the 5 mg"."""
+    before = message[: span.start].rstrip()
+    words = plain(before).split() if before[-1:].isalnum() else []
+    while words:
+        if any(f" {' '.join(words)}".endswith(f" {phrase}") for phrase in listed("request_words", "not_ordering")):
+            return True
+        if words.pop() not in listed("request_words", "stop", "ordering"):
+            return False
+    return False

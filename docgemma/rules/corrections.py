@@ -129,7 +129,7 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
 def _named_itself(order: OrderRef, request: Request) -> list[dict[str, Any]]:
     """The order's own drug, where a message names it and refuses none: it stays the one that is ordered."""
     own = {plain(order["drug"]), plain(order["said"])}
-    named = [one for one in request["drugs"] if own & {plain(one["said"]), plain(one["name"]), plain(one["generic"])}]
+    named = [one for one in request["drugs"] if own & {plain(str(one.get(key))) for key in ("said", "name", "generic")}]
     return [] if names(listed("request_words", "not_ordering"), request["said"]) else named
 
 
