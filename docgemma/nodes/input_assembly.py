@@ -98,8 +98,10 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}
     if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
         request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
-    if waiting and {"rx"} == {*request["asks"]} and request["details"].get("dose") and not _names_anything(request):
-        request = known.replaced(request, asks=["fix"])  # "and then 1 mg prn": of the card, whose other details stay
+    given = "rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose")
+    if waiting and given and not (request["orders"] or others or request["patients"] or request["unclear"]):
+        rest = [ask for ask in request["asks"] if ask != "rx"]
+        request = known.replaced(request, asks=[*rest, "fix"])  # "500 mg for 7 days": the card's other details stay
     changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
     fixes = not waiting and "fix" in request["asks"] and not request["patients"]
@@ -114,11 +116,6 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         return order
     last = _with_medicine(request, last, active, context) if last and active else last
     return _as_taken(carried(request, last, bool(active)), active, context)
-
-
-def _names_anything(request: Request) -> bool:
-    """Whether a request names a drug or a patient of its own."""
-    return bool(request["orders"] or request["drugs"] or request["patients"] or request["unclear"])
 
 
 def _with_medicine(request: Request, last: Request, active: ActivePatient, context: Context) -> Request:

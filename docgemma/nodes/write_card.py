@@ -147,4 +147,3 @@ def _maximum(notes: list[str], unit: str) -> Decimal:
         if words & listed("sig", "maximum") and not words & listed("sig", "of_a_day") and "/" not in note:
             most += [item.value / one[0].value for item in said if one and item.unit == one[0].unit]
     return min(most)
-

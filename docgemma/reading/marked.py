@@ -23,14 +23,15 @@ class Marked:
 
     def spans(self, *channels: str) -> list[Span]:
         """Spans of these channels outside of quoted text, in order of appearance."""
-        spans = [span for channel in channels for span in self.reading.spans.get(channel, [])]
+        others = tuple(clinical("request_words")["no_dose"])  # "5 mg/kg" is a dose
+        spans = [
+            span for channel in channels for span in self.reading.spans.get(channel, [])
+            if channel != "rx.dose" or "/" in span.text or not span.text.casefold().endswith(others)
+        ]  # fmt: skip
+        drugs = [span for name in ("drug", "rx.drug") for span in self.reading.spans.get(name, []) if name in channels]
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
-        if "rx.dose" in channels:
-            others = tuple(clinical("request_words")["no_dose"])
-            # "5 mg/kg" is a dose
-            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
-        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug, nor "soln"
-            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures", "forms")]
+        no_drug = listed("drug_words", "procedures", "forms")  # "a spinal" is no drug, nor "soln"; "po" is a route
+        free = [span for span in free if span not in drugs or plain(span.text) not in no_drug]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
@@ -87,3 +88,9 @@ def denied(message: str, span: Span) -> bool:
         if words.pop() not in listed("request_words", "stop", "ordering"):
             return False
     return False
+
+
+def of_drug_behind(marked: Marked, span: Span) -> bool:
+    """Whether an instruction is of the drug behind it, "and stop her hctz", and not of the order."""
+    between = [marked.message[span.end : start] for start, _ in marked.places("drug", "rx.drug") if start > span.end]
+    return any(words.isspace() or plain(words) in listed("request_words", "pointing") for words in between)

@@ -12,7 +12,7 @@ Place = tuple[int, int]
 
 
 def duration(text: str) -> str | None:
-    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "for a week", "5/7 for uti" in words; None where the text is no duration."""
+    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "for a week", "5/7 for uti" in words; None for no duration."""
     head, why, rest = text.removeprefix("for ").partition(" for ")
     if why and (days := duration(head)):
         return f"{days}; for {rest}"
