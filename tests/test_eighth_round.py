@@ -496,3 +496,47 @@ def test_a_warning_that_two_drugs_share_stands_with_both(offline_agent):
     answer = offline_agent.ask("al-zahrani has pneumonia: azithromycin and ondansetron ok?")["answer"]
     assert answer.startswith("Warning: azithromycin") and "Ondansetron for" in answer
     assert "- Major interaction with hydroxychloroquine" in answer.partition("Ondansetron for")[2]
+
+
+@pytest.mark.parametrize(
+    ("messages", "card"),
+    [
+        # only what is of its kind is replaced
+        (["cefuroxime 1.5 g iv tds for 5 days for Hiroshi Tanaka", "change to im"],
+         {"notes": "intramuscularly; for 5 days"}),
+        (["amoxicillin 500 mg tds po for 5 days for Grace Kim", "actually make it 7 days"],
+         {"notes": "by mouth; for 7 days"}),
+        (["amoxicillin 500 mg tds po for 5 days for Grace Kim", "1 g bd for 7 days"],
+         {"dosage": "1 g", "notes": "by mouth; for 7 days"}),
+        (["timolol 1 drop left eye bd for Grace Kim", "right eye"], {"notes": "right eye"}),
+        (["bumetanide 1 mg iv stat for Hiroshi Tanaka", "oral"],
+         {"frequency": "once, now (stat)", "notes": "by mouth"}),
+        # what is denied is taken away, never added
+        (["prescribe haloperidol 1 mg prn po for agitation for Hiroshi Tanaka", "not po"], {"notes": "for agitation"}),
+        (["prescribe haloperidol 1 mg prn po for Hiroshi Tanaka", "not IM"], {"notes": "by mouth"}),
+        # another drug's details, a second dose, a step of a course and a piece of an instruction change nothing
+        (["lispro 6 units with meals for Hiroshi Tanaka", "tonight only for the glargine"],
+         {"medication_name": "lispro", "dosage": "6 units"}),
+        (["methotrexate 15 mg weekly for Grace Kim", "no, daily folic stays, mtx goes up on monday"],
+         {"dosage": "15 mg", "frequency": "once weekly"}),
+        (["warfarin 5 mg od for Hiroshi Tanaka", "alternate with 4 mg"], {"dosage": "5 mg"}),
+        (["prednisolone 30 mg od, reduce by 5 mg every week for Hiroshi Tanaka", "start at 25 instead"],
+         {"dosage": "30 mg od, reduce by 5 mg every week", "notes": None}),
+        (["lorazepam 2 mg po stat for Hiroshi Tanaka", "and then 1 mg prn up to tds, max 4 mg/24h"],
+         {"dosage": "2 mg", "notes": "by mouth"}),
+        (["doxycycline 100 mg bd for Hiroshi Tanaka", "for a week with food"], {"notes": "for 1 week; with food"}),
+        # a dose that is given whole is no longer reckoned by weight
+        (["amikacin 15 mg/kg iv od for Hiroshi Tanaka", "500 mg"], {"dosage": "500 mg", "notes": "intravenously"}),
+        # a told result and what is of another drug are no instructions
+        (["give Hiroshi Tanaka ondansetron 4 mg iv prn, QTc today 490"], {"notes": "intravenously"}),
+        (["order amlodipine 5 mg at 8am for Grace Kim, ramipril 2.5 mg at 10pm and stop her hctz"],
+         {"frequency": "at 8am", "notes": None}),
+    ],
+)  # fmt: skip
+def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card):
+    thread = None
+    for message in messages:
+        turn = offline_agent.ask(message, thread=thread)
+        thread = turn["thread"]
+    args = turn["pending_write"]["args"]
+    assert {name: args.get(name) for name in card} == card

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.nodes.context import Context
-from docgemma.nodes.write_card import expanded, is_bare, with_unit
+from docgemma.nodes.write_card import is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.order_check import MAJOR, Finding
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.numbers import quantities
+from docgemma.text.shorthand import expanded
 from docgemma.tools.records import active_ingredients
 
 Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions

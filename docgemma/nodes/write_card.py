@@ -2,13 +2,13 @@
 
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 from docgemma.knowledge.drug_rules import doses_of
 from docgemma.nodes.context import Context
 from docgemma.reading.drugs import link_drug
 from docgemma.rules.dose_rows import Row, route_of
+from docgemma.rules.instructions import parts_of
 from docgemma.rules.order_check import MODERATE, Finding, shown
 from docgemma.rules.override import ranked
 from docgemma.rules.patient_state import UNKNOWN, patient_state
@@ -17,6 +17,7 @@ from docgemma.state import PendingWrite
 from docgemma.text.drugs import ingredients
 from docgemma.text.durations import duration
 from docgemma.text.numbers import NUMBER_WORDS, quantities
+from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, plain
 from docgemma.tools.base import Tool
 from docgemma.tools.records import chart_data
@@ -26,7 +27,6 @@ NOTES = 120  # characters of an order's notes
 TABLETS = 4  # the most that are said as a bare number
 SWALLOWED, SOLID = {"oral", "injection", "rectal"}, {"mg", "mcg", "mEq"}  # routes and units of drugs that are tablets
 LETTERS_OF_UNITS = "abcdefghijklmnopqrstuvwxyzµμ"
-LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
 
 
 def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]:
@@ -44,12 +44,12 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card["medication_name"] = ordered.get(plain(args["medication_name"]), card["medication_name"])
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
-        parts = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";") if part.strip()]
+        parts = [part for part in parts_of(args.get("notes") or "") if not _reckoned_otherwise(part, args, context)]
         told = [duration(part) or expanded(part, "routes", "frequencies") for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
-        if told:
+        if told or parts_of(args.get("notes") or ""):
             card["notes"] = "; ".join(dict.fromkeys(told))
     changed = [name for name in args if str(args[name]).casefold() != str(card[name]).casefold()]
     card = {name: card[name] for name in (*FIELDS, *card) if name in card}
@@ -100,22 +100,6 @@ def is_bare(dose: str) -> bool:
     return dose.casefold() in NUMBER_WORDS or dose.replace(".", "", 1).isdecimal()
 
 
-@lru_cache(maxsize=2)
-def _shorthand(*kinds: str) -> dict[str, str]:
-    """Of `frequencies` and `routes` in `data/clinical/sig.yaml`: as written (plain) -> in words."""
-    entries = [entry for kind in kinds for entry in clinical("sig")[kind]]
-    return {_undotted(str(said)): entry["plain"] for entry in entries for said in entry["said"]}
-
-
-def expanded(text: str, *kinds: str) -> str:
-    """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
-    known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
-    words = [(word, _undotted(word)) for word in text.split()]
-    short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
-    spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
-    return _shorthand(*kinds).get(_undotted(text), spelt)
-
-
 def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None:
     """The dose of "5 mg/kg" at the weight of the chart, and how it was found; None without such a dose or a weight.
 
@@ -128,7 +112,7 @@ def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None
         return None
     stored = context.store.chart(args["patient_id"])
     patient = patient_state(chart_data(stored), date.today()) if stored else UNKNOWN
-    notes = [part.strip() for part in (args.get("notes") or "").replace(", ", ";").split(";")]
+    notes = parts_of(args.get("notes") or "")
     weights = [part.split()[1:-1] for part in notes if part.startswith("weight ") and part.endswith(" kg")]
     told = "".join(weights[0]) if weights else ""
     if weights and not is_bare(told):
@@ -148,6 +132,12 @@ def _by_weight(args: dict[str, Any], context: Context) -> tuple[str, str] | None
     return f"{' to '.join(dict.fromkeys(totals))} {unit}", f"{rate} {unit}/kg at {at}"
 
 
+def _reckoned_otherwise(part: str, args: dict[str, Any], context: Context) -> bool:
+    """Whether a note says how another dose than the one that stands there was found, "5 mg/kg at 68 kg"."""
+    rate, mark, _ = part.partition("/kg at ")
+    return bool(mark) and _by_weight({**args, "dosage": f"{rate}/kg"}, context) != (args["dosage"], part)
+
+
 def _maximum(notes: list[str], unit: str) -> Decimal:
     """The most of one dose that the notes of an order allow, "max 1g", in this unit; none of a day."""
     most = [Decimal("Infinity")]
@@ -157,7 +147,3 @@ def _maximum(notes: list[str], unit: str) -> Decimal:
         if words & listed("sig", "maximum") and not words & listed("sig", "of_a_day") and "/" not in note:
             most += [item.value / one[0].value for item in said if one and item.unit == one[0].unit]
     return min(most)
-
-
-def _undotted(text: str) -> str:
-    return plain(text.replace(".", ""))

@@ -9,7 +9,7 @@ from typing import cast
 
 from docgemma.reading.allergies import reactions_of, severity_of
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
+from docgemma.reading.marked import EDGES, Marked, denied, found_at, of_drug_behind, pieces_of, tells_value, within
 from docgemma.reading.reader import Span, unmarked
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
@@ -40,6 +40,13 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     parts = _details(marked)
     ordered = pieces_of(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
+    dosed = [span for span in marked.spans("drug") if marked.message[span.end :].lstrip()[:1].isdigit()]
+    others = [
+        span
+        for span in dosed
+        if span.text in drugs and not any(one.start < span.end and span.start < one.end for one in ordered)
+    ]
+    ordered = sorted([*ordered, *others], key=lambda span: span.start) if ordered else []  # has its details for itself
     called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
     names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
     after = names[0].end if len(names) == 1 else len(marked.message)
@@ -63,7 +70,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
         for words, mine in zip(between, owned[1:], strict=True)
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
-    return [_order(marked, name, mine, drugs) for name, mine in kept]
+    return [_order(marked, name, mine, drugs) for name, mine in kept if name not in others]
 
 
 def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
@@ -109,7 +116,9 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     behind = [(span, f"{span.text} {message[span.end :]}".casefold().split()[:4]) for span in whole]
     amount = [span for span, words in behind if "dose" not in words or quantities(span.text)]
     found["dose"] = [span for span in amount if not within(span, whole)]  # "half the dose" is none
-    values = [span for span in found["notes"] if measure_said(plain(span.text)) and quantities(message[span.end :][:4])]
+    values = [span for span in found["notes"] if measure_said(plain(span.text)) and tells_value(message[span.end :])]
+    found["denied"] = [span for span in found["route"] if denied(marked.message, span)]
+    found["route"] = [span for span in found["route"] if span not in found["denied"]]
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
@@ -121,7 +130,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     notes = [*pieces_of(message, found["notes"]), *(span for span in often if span not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
-    notes += pieces_of(free, found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else [])
+    occasions = found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else []
+    notes += pieces_of(free, [span for span in occasions if not of_drug_behind(marked, span)])
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
@@ -296,9 +306,15 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
     parts = {} if marked.spans("rx.drug") else _details(marked)
+    if any(plain(span.text) in listed("sig", "no_frequency") for span in parts.get("frequency", [])):
+        parts = {}  # "repeat after 5 min": a piece of an instruction is none
+    if parts:
+        parts["dose"] *= not all(denied(marked.message, span) for span in parts["dose"])  # "not the 10 mg"
+        parts["notes"] = [span for span in parts["notes"] if not span.text.isdecimal()]  # "make it 7"
     doses = [_pointed(span.text) for span in parts.get("dose", [])]
     bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
     found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
+    found |= {"denied": ", ".join(span.text for span in parts["denied"])} if parts else {}
     if doses and not marked.spans("drug"):
         found |= _two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):

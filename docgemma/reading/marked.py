@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from docgemma.reading.reader import Reading, Span, unmarked
 from docgemma.text.clauses import masked
+from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
 
 EDGES = " ,;:.-/"
@@ -22,14 +23,15 @@ class Marked:
 
     def spans(self, *channels: str) -> list[Span]:
         """Spans of these channels outside of quoted text, in order of appearance."""
-        spans = [span for channel in channels for span in self.reading.spans.get(channel, [])]
+        others = tuple(clinical("request_words")["no_dose"])  # "5 mg/kg" is a dose
+        spans = [
+            span for channel in channels for span in self.reading.spans.get(channel, [])
+            if channel != "rx.dose" or "/" in span.text or not span.text.casefold().endswith(others)
+        ]  # fmt: skip
+        drugs = [span for name in ("drug", "rx.drug") for span in self.reading.spans.get(name, []) if name in channels]
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
-        if "rx.dose" in channels:
-            others = tuple(clinical("request_words")["no_dose"])
-            # "5 mg/kg" is a dose
-            free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
-        if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug, nor "soln"
-            free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures", "forms")]
+        no_drug = listed("drug_words", "procedures", "forms")  # "a spinal" is no drug, nor "soln"; "po" is a route
+        free = [span for span in free if span not in drugs or plain(span.text) not in no_drug]
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
@@ -66,3 +68,29 @@ def pieces_of(message: str, spans: Sequence[Span]) -> list[Span]:
 def within(span: Span, others: Iterable[Span]) -> bool:
     """Whether another one of these spans holds this one."""
     return any(one.start <= span.start and span.end <= one.end and one != span for one in others)
+
+
+def tells_value(behind: str) -> bool:
+    """Whether the words behind a measure tell its value, "QTc today 510": a result, and no instruction."""
+    words = behind.replace(", ", "\n").replace(". ", "\n").split("\n")[0].split()
+    while words and plain(words[0]) in listed("request_words", "amounting", "lately"):
+        words.pop(0)
+    return bool(quantities("".join(words[:1])))
+
+
+def denied(message: str, span: Span) -> bool:
+    """Whether a detail is taken back: "not IM", "not the 5 mg"."""
+    before = message[: span.start].rstrip()
+    words = plain(before).split() if before[-1:].isalnum() else []
+    while words:
+        if any(f" {' '.join(words)}".endswith(f" {phrase}") for phrase in listed("request_words", "not_ordering")):
+            return True
+        if words.pop() not in listed("request_words", "stop", "ordering"):
+            return False
+    return False
+
+
+def of_drug_behind(marked: Marked, span: Span) -> bool:
+    """Whether an instruction is of the drug behind it, "and stop her hctz", and not of the order."""
+    between = [marked.message[span.end : start] for start, _ in marked.places("drug", "rx.drug") if start > span.end]
+    return any(words.isspace() or plain(words) in listed("request_words", "pointing") for words in between)

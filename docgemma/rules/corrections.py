@@ -3,15 +3,17 @@
 from itertools import pairwise
 from typing import Any, cast
 
+from docgemma.reading.entries import AS_WRITTEN
 from docgemma.reading.labels import WRITES
+from docgemma.rules.instructions import SIDES, kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
+from docgemma.text.frequency import times_per_day
 from docgemma.text.words import clinical, listed, names, plain
 
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
 UNLIKE = 20  # times another dose: of another unit
 PREPOSITIONS = ("request_words", "linking", "stop")
-SIDES = ("left", "right")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
 
 
@@ -89,17 +91,22 @@ def reworded(text: str, said: str) -> str:
 
 
 def changed_order(order: OrderRef, request: Request) -> OrderRef:
-    """An order with other details, or another drug."""
+    """An order with other details, or another drug; as it was where what to change is not sure."""
     changes: dict[str, Any] = {}
     if request["orders"]:  # "oh not enalapril, ramipril 2.5"
         other = [one for one in request["orders"] if one["drug"] != order["drug"]]
         changes = {name: value for name, value in (other or request["orders"])[0].items() if value}
         if changes["how"] == "unknown":  # "change hers to alternate days" names no drug
             changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
-    elif request["drugs"]:
+    elif request["drugs"] and not (mine := _named_itself(order, request)):
         drug = request["drugs"][-1]
+        if _spoken_of(drug["said"], request["said"]):
+            return order
         changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
-    changes |= {name: request["details"][name] for name in ORDER_DETAILS if name in request["details"]}
+    told = request["details"]
+    if not request["orders"] and request["drugs"] and mine:
+        told = _beside_no_other(told, [drug["said"] for drug in request["drugs"] if drug not in mine], request["said"])
+    changes |= {name: told[name] for name in ORDER_DETAILS if name in told}
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
     if f"{plain(order['drug'])} ".startswith(f"{plain(changes.get('drug', ';'))} "):  # "the metoprolol" is the tartrate
@@ -107,9 +114,62 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
     needed, often = listed("request_words", "as_needed"), changes.get("frequency")
     if often and names(needed, f"{order['frequency']} {order['notes']}") and not names(needed, request["said"]):
         changes["frequency"] = f"{often} prn"
-    new = changes.get("drug", order["drug"]) != order["drug"]  # has no route or course of the drug before
-    often = {"frequency": ""} if "dose" in changes else {}
-    return cast(OrderRef, {**order, **({"route": "", "notes": "", **often} if new else {}), **changes})
+    if changes.get("drug", order["drug"]) != order["drug"]:  # has no route or course of the drug before
+        often = {"frequency": ""} if "dose" in changes else {}
+        return cast(OrderRef, {**order, "route": "", "notes": "", **often, **changes})
+    if _part_of_course(order, changes, request["said"]):
+        return order
+    notes, denied = merged(order["notes"], changes.get("notes", ""), told.get("denied", "")), told.get("denied", "")
+    gone = {"route"} if changes.get("route") else set()
+    gone |= {"length"} if times_per_day(changes.get("frequency", "")) == 0 else set()  # one dose lasts no days
+    changes["notes"] = "; ".join(part for part in parts_of(notes) if kind_of(part) not in gone)
+    return cast(OrderRef, {**order, "route": merged(order["route"], "", denied), **changes})
+
+
+def _named_itself(order: OrderRef, request: Request) -> list[dict[str, Any]]:
+    """The order's own drug, where a message names it and refuses none: it stays the one that is ordered."""
+    own = {plain(order["drug"]), plain(order["said"])}
+    named = [one for one in request["drugs"] if own & {plain(str(one.get(key))) for key in ("said", "name", "generic")}]
+    return [] if names(listed("request_words", "not_ordering"), request["said"]) else named
+
+
+def _spoken_of(drug: str, said: str) -> bool:
+    """Whether a message tells what is for another drug, "tonight only for the glargine", and puts none in its place."""
+    before = plain(plain(said).partition(plain(drug))[0]).split()
+    while before and before[-1] in listed("request_words", "pointing"):
+        before.pop()
+    swapped = listed("request_words", "changing", "beginning", "correcting") & {*plain(said).split()}
+    return before[-1:] == ["for"] and not swapped
+
+
+def _beside_no_other(details: dict[str, str], others: list[str], said: str) -> dict[str, str]:
+    """The details that do not stand in a clause with another drug: "daily folic stays, mtx goes up on monday"."""
+    for mark in (", ", "; ", ". ", " and ", " but "):
+        said = said.replace(mark, "\n")
+    apart = " ".join(clause for clause in said.split("\n") if names(others, clause))
+    kept = {name: [part for part in text.split(", ") if part not in apart] for name, text in details.items()}
+    return {name: ", ".join(parts) for name, parts in kept.items() if parts}
+
+
+def _part_of_course(order: OrderRef, changes: dict[str, Any], said: str) -> bool:
+    """Whether a message gives a second dose beside the one of the order, or one of several doses of a course that
+    stands as written: one field holds neither, so it is not understood."""
+    words = plain(said).split()
+    while words and words[0] in listed("request_words", "opening"):
+        words.pop(0)
+    beside = listed("sig", "alternating") & {*words} and not names(
+        listed("sig", "alternating"), changes.get("frequency", "")
+    )
+    further = bool(words) and words[0] in listed("sig", "following") and " ".join(words[1:])[:1].isdigit()
+    if changes.get("dose") and order["dose"] and (beside or further):
+        return True
+    whole = changes.get("frequency") == AS_WRITTEN or (
+        {"dose", "frequency"} <= {*changes} and not names(listed("sig", "stepping", "titrating"), said)
+    )
+    parts = {"dose", "frequency"} & {*changes} or {"rest", "length"} & {
+        kind_of(part) for part in parts_of(changes.get("notes", ""))
+    }
+    return order["frequency"] == AS_WRITTEN and bool(parts) and not whole
 
 
 def _of_same_unit(number: str, dose: str) -> bool:

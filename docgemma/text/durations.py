@@ -1,5 +1,6 @@
 """How long a course lasts: "7/7", "x3d" and "for 2/52" in words, and where they stand in an order. No I/O."""
 
+from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import plain
 
 # of "7/7", "2/52", "3/12" (BNF, prescription writing), and of "x3d", "5 days"
@@ -11,13 +12,16 @@ Place = tuple[int, int]
 
 
 def duration(text: str) -> str | None:
-    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "5/7 for uti" in words; None where the text is no duration."""
+    """ "7/7", "x3d", "5d", "x 10 days", "for 2/52", "for a week", "5/7 for uti" in words; None for no duration."""
     head, why, rest = text.removeprefix("for ").partition(" for ")
     if why and (days := duration(head)):
         return f"{days}; for {rest}"
     words = plain(text).removeprefix("for ").removeprefix("x").strip()
     rest = words.lstrip("0123456789")
     count, unit = words[: len(words) - len(rest)], UNITS.get(rest.strip(" -").removesuffix("s"))
+    first, _, after = words.partition(" ")
+    if not unit and (spelt := NUMBER_WORDS.get(first) or (first in ("a", "one") and text.startswith("for "))):
+        count, unit = str(int(spelt)), UNITS.get(after.removesuffix("s"))
     return f"for {int(count)} {unit}{'' if int(count) == 1 else 's'}" if count and unit else None
 
 

@@ -1,0 +1,34 @@
+"""Prescription shorthand in words: "bd" is twice daily, "po" is by mouth."""
+
+from functools import lru_cache
+
+from docgemma.text.words import clinical, listed, plain
+
+LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
+
+
+@lru_cache(maxsize=4)
+def _shorthand(*kinds: str) -> dict[str, str]:
+    """Of `frequencies` and `routes` in `data/clinical/sig.yaml`: as written (plain) -> in words."""
+    entries = [entry for kind in kinds for entry in clinical("sig")[kind]]
+    return {_undotted(str(said)): entry["plain"] for entry in entries for said in entry["said"]}
+
+
+def expanded(text: str, *kinds: str) -> str:
+    """The text with each known shorthand in words: "bd prn", "PO". Within a phrase "in" is a word, not the nose."""
+    if in_words(text, *kinds):
+        return text
+    known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
+    words = [(word, _undotted(word)) for word in text.split()]
+    short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
+    spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
+    return _shorthand(*kinds).get(_undotted(text), spelt)
+
+
+def in_words(text: str, *kinds: str) -> bool:
+    """Whether the text is what a shorthand stands for, "once, now (stat)": it is not spelt out again."""
+    return text in _shorthand(*kinds).values()
+
+
+def _undotted(text: str) -> str:
+    return plain(text.replace(".", ""))
