@@ -6,6 +6,7 @@ from itertools import pairwise
 from docgemma.ehr.base import PatientMatch
 from docgemma.nodes.context import Context
 from docgemma.reading.labels import WRITES
+from docgemma.reading.owners import sex_meant
 from docgemma.rules import clarify, known
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.state import AgentState, Clarification, Option, Request
@@ -36,10 +37,21 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
     people = list(filter(None, (context.store.patient(one["id"]) for one in asked)))
     if len(people) == 1 and asks & set(WRITES) and request["meant"] == "ordered":
         words = clarify.other_sex(said, people[0].sex, request["patients"][0]["said"], "note" in asks)
+        for order in request["orders"]:  # "John Smith's wife is unwell, prescribe her doxycycline"
+            words |= {sex_meant(said, said.find(order["said"]), ordered=True)} & {clarify.SEXES.get(people[0].sex)}
         sex, word = people[0].sex, min(words, default="")
         question = f"{people[0].label} is recorded as {sex}, and the message says “{word}”. "
         question += "Is this who is meant? Say yes, or give a name or an ID."
         return _whom(question, people, said) if words else None
+    owned = [whose for ask in WRITES if ask in asks for whose in request["owners"].get(ask, [])]
+    if (
+        request["meant"] == "ordered"
+        and owned
+        and not all(owned)
+        and (not any(owned) or not all(request["owners"].get("rx", [])))
+    ):
+        question = f"For whom is this entry? Named are: {'; '.join(one.label for one in people)}. Give a name or an ID."
+        return _whom(question, people, said)
     open_one, named = state.get("clarification"), request["patients"] or request["unclear"]
     if open_one and open_one["kind"] == "patient" and asks & set(WRITES) and clarify.sexes_in(said) and not named:
         return {**open_one, "query": said}  # "1 g for him then": whom the last message meant is still asked

@@ -22,6 +22,7 @@ from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
+from docgemma.rules.typed import entries_behind
 from docgemma.rules.unanswered import JUDGED, NO_WORDS
 from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
@@ -35,7 +36,9 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        text = "\n".join([_question_text(question), *_warned(question, known.request(state), runtime.context)])
+        behind = entries_behind(state) if question["kind"] == "missing" else []
+        warned = _warned(question, known.request(state), runtime.context)
+        text = "\n".join([_question_text(question), *warned, *behind])
         update = {"final_response": text, "status": "needs_clarification"}
     elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
