@@ -30,6 +30,7 @@ class Marked:
             free = [span for span in free if "/" in span.text or not span.text.casefold().endswith(others)]
         if {"drug", "rx.drug"} & set(channels):  # "a spinal" is no drug, nor "soln"
             free = [span for span in free if plain(span.text) not in listed("drug_words", "procedures", "forms")]
+            free = [span for span in free if any(map(str.isalpha, span.text))]  # "30/500" is a strength
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from docgemma.ehr.identifiers import LABELS
 from docgemma.reading.patients import PatientLink
 from docgemma.text.words import listed, plain
 
@@ -28,6 +29,8 @@ def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) 
         link = behind[0] if behind and (said_for or not before or (first and near)) else before[-1]
         found.append(people.index(link))
     whole = [[people[at].candidates[0].id for at in _joined(message, owner, people, set(found))] for owner in found]
+    if any(_crossed(message, one, link) for one, link in pairwise(people)):
+        return [[] for _ in entries]
     related = [_is_relative(message, one, link) for one, link in pairwise(people)]
     if not any(related):
         return whole
@@ -51,6 +54,13 @@ def _sentence(message: str, start: int, ahead: bool = False) -> str:
     """What stands before a place in its sentence, or behind it."""
     told = message.replace("\n", ". ").replace("; ", ". ").replace("? ", ". ")
     return told[start:].partition(". ")[0] if ahead else message[:start][len(told[:start].rpartition(". ")[0]) :]
+
+
+def _crossed(message: str, one: PatientLink, link: PatientLink) -> bool:
+    """Whether the id of one patient stands beside the name of another: "id def-456 John Smith", "J Smith (def-456)"."""
+    between = plain(message[one.end : link.start].replace("#", " ")).split()
+    bare = not between and "," not in message[one.end : link.start]
+    return one.kind != link.kind and (bare or (bool(between) and {*between} <= {*LABELS}))
 
 
 def _is_relative(message: str, one: PatientLink, link: PatientLink) -> bool:
