@@ -28,6 +28,7 @@ from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
 
 KEPT_TURNS = 8
+ENTRIES = {"substance": "of the allergy to", "medication_name": "for the order of"}  # what an entry is called by
 TAKEN = "What labels of the active medicines warn of"
 MIN_WORDS = 3  # less than that says nothing; the evidence does
 GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked against a source.)"
@@ -183,8 +184,10 @@ class SentenceStream:
 
 def _question_text(question: Clarification) -> str:
     options = "\n".join(f"{number}. {item['label']}" for number, item in enumerate(question["options"], 1))
-    listed = all(item["label"] in question["question"] for item in question["options"])
-    return question["question"] if listed or not options else f"{question['question']}\n{options}"
+    listed, args = all(item["label"] in question["question"] for item in question["options"]), question["args"]
+    told = f"{question['question']}\n{options}" if options and not listed else question["question"]
+    entry = next((f" {of} {args[name]}" for name, of in ENTRIES.items() if args.get(name)), "")
+    return told if told.endswith((".", "?")) or question["kind"] != "missing" else told + entry
 
 
 def _warned(question: Clarification, request: Request, context: Context) -> list[str]:

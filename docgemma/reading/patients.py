@@ -184,7 +184,7 @@ def _by_code(
 
 def _is_called(text: str, start: int) -> bool:
     """Whether an id is said to be one: "id 403"."""
-    return text[:start].rstrip(" :#").casefold().split()[-1:] in (["id"], ["mrn"])
+    return text[:start].rstrip(" :#").casefold().split()[-1:] == ["id"]
 
 
 def _begun(link: PatientLink, codes: tuple[str, ...]) -> PatientLink:

@@ -22,7 +22,7 @@ ERROR_TEMPLATES: dict[str, str] = {
     "server_error": "The {tool_label} experienced a temporary error. The system will retry automatically.",
     "service_unavailable": "{tool_label} is currently unavailable.",
     "invalid_response": "The {tool_label} gave an answer that could not be read. The system will retry automatically.",
-    "missing_required_args": "I need more information: {fields}{beside}",
+    "missing_required_args": "I need more information: {fields}",
     "missing_patient_id": "I need a patient ID to proceed. Could you provide one? A name or a birth date will do.",
     "multiple_patient_matches": "I found {n} patients matching '{entity}'. Which one did you mean? {list}",
     "several_patients": "Multiple patients found. Which patient did you mean?",
@@ -45,8 +45,6 @@ FIELD_NAMES = {
     "patient_id": "patient ID", "drug_names": "at least two drug names", "name": "patient name",
     "note_type": "type of note", "note_text": "text of the note", "query": "what to look for",
 }  # fmt: skip
-
-ENTRIES = {"substance": "of the allergy to", "medication_name": "for the order of"}  # what an entry is called by
 
 
 class ErrorDecision(NamedTuple):
@@ -80,7 +78,6 @@ def error_message(
         tool_label=tool_label,
         entity=_line(details.get("entity") or args.get(entity_field)) or "this request",
         fields=", ".join(FIELD_NAMES.get(name, name.replace("_", " ")) for name in missing),
-        beside=next((f" {words} {_line(args[key])}" for key, words in ENTRIES.items() if args.get(key)), ""),
         n=len(options),
         list="; ".join(f"({number}) {_line(item.get('label'))}" for number, item in enumerate(options, 1)),
         suggestions=" or ".join(filter(None, [", ".join(map(_line, suggestions[:-1])), *map(_line, suggestions[-1:])])),
