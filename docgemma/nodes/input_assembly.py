@@ -316,7 +316,7 @@ def _settled(state: AgentState, question: Clarification, active: ActivePatient, 
     unclear = [item for item in request["unclear"] if item.casefold() not in said]
     patient = PatientRef(id=active["id"], name=name, label=label, sex="", said=name, search="", exact=True)
     others = [item for item in request["patients"] if item["id"] not in {one["id"] for one in question["options"]}]
-    return known.replaced(request, patients=[*others, patient], unclear=unclear)
+    return known.replaced(request, patients=[*others, patient], unclear=unclear, owners={})
 
 
 def _joined(request: Request, more: str | None, active: ActivePatient, context: Context) -> Request:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from docgemma.ehr.base import PatientMatch
 from docgemma.nodes.context import Context
 from docgemma.reading.labels import WRITES
+from docgemma.reading.owners import sex_meant
 from docgemma.rules import clarify, known
 from docgemma.rules.patients_meant import patients_meant
 from docgemma.state import AgentState, Clarification, Option, Request
@@ -35,11 +36,20 @@ def contradicts(state: AgentState, request: Request, context: Context) -> Clarif
     asked = request["patients"] if asks & set(WRITES) or len(request["patients"]) > 1 else []  # a look-up reads nobody
     people = list(filter(None, (context.store.patient(one["id"]) for one in asked)))
     if len(people) == 1 and asks & set(WRITES) and request["meant"] == "ordered":
-        words = clarify.other_sex(said, people[0].sex, request["patients"][0]["said"], "note" in asks)
-        sex, word = people[0].sex, min(words, default="")
-        question = f"{people[0].label} is recorded as {sex}, and the message says “{word}”. "
-        question += "Is this who is meant? Say yes, or give a name or an ID."
-        return _whom(question, people, said) if words else None
+        one, sex = people[0], people[0].sex
+        words = clarify.other_sex(said, sex, request["patients"][0]["said"], "note" in asks)
+        behind = {sex_meant(said, said.find(order["said"]), ordered=True) for order in request["orders"]}
+        words |= behind & {clarify.SEXES.get(sex)}  # "John Smith's wife is unwell, prescribe her doxycycline"
+        codes = [item for item in request["unclear"] if any(map(str.isdigit, item)) and " " not in item]
+        question = f"{one.label} is recorded as {sex}, and the message says “{min(words, default='')}”."
+        if codes:
+            question = f"{one.label} has the ID {one.id}, and the message says {' and '.join(codes)}."
+        question += " Is this who is meant? Say yes, or give a name or an ID."
+        return _whom(question, people, said) if words or codes else None
+    owned = [whose for ask in asks & set(WRITES) for whose in request["owners"].get(ask, [])]
+    if request["meant"] == "ordered" and owned and not (any(owned) and all(request["owners"].get("rx", []))):
+        question = f"For whom is this entry? Named are: {'; '.join(one.label for one in people)}. Give a name or an ID."
+        return _whom(question, people, said)
     open_one, named = state.get("clarification"), request["patients"] or request["unclear"]
     if open_one and open_one["kind"] == "patient" and asks & set(WRITES) and clarify.sexes_in(said) and not named:
         return {**open_one, "query": said}  # "1 g for him then": whom the last message meant is still asked

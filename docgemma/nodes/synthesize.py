@@ -22,12 +22,14 @@ from docgemma.rules.grounding import ground, without_instructions
 from docgemma.rules.layout import Answer, Fact, number, unique
 from docgemma.rules.lost_warnings import must_say
 from docgemma.rules.order_check import MODERATE, shown
+from docgemma.rules.typed import entries_behind
 from docgemma.rules.unanswered import JUDGED, NO_WORDS
 from docgemma.rules.waiting import entered_before
 from docgemma.state import AgentState, Clarification, Exchange, Request
 from docgemma.text.quoted import quotations, shortened
 
 KEPT_TURNS = 8
+ENTRIES = {"substance": "of the allergy to", "medication_name": "for the order of"}  # what an entry is called by
 TAKEN = "What labels of the active medicines warn of"
 MIN_WORDS = 3  # less than that says nothing; the evidence does
 GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked against a source.)"
@@ -36,7 +38,9 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        text = "\n".join([_question_text(question), *_warned(question, known.request(state), runtime.context)])
+        behind = entries_behind(state) if question["kind"] == "missing" else []
+        warned = _warned(question, known.request(state), runtime.context)
+        text = "\n".join([_question_text(question), *warned, *behind])
         update = {"final_response": text, "status": "needs_clarification"}
     elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
@@ -181,8 +185,10 @@ class SentenceStream:
 
 def _question_text(question: Clarification) -> str:
     options = "\n".join(f"{number}. {item['label']}" for number, item in enumerate(question["options"], 1))
-    listed = all(item["label"] in question["question"] for item in question["options"])
-    return question["question"] if listed or not options else f"{question['question']}\n{options}"
+    listed, args = all(item["label"] in question["question"] for item in question["options"]), question["args"]
+    told = f"{question['question']}\n{options}" if options and not listed else question["question"]
+    entry = next((f" {of} {args[name]}" for name, of in ENTRIES.items() if args.get(name)), "")
+    return told if told.endswith((".", "?")) or question["kind"] != "missing" else told + entry
 
 
 def _warned(question: Clarification, request: Request, context: Context) -> list[str]:

@@ -10,6 +10,7 @@ from docgemma.nodes.context import Context, decided
 from docgemma.nodes.synthesize import answer_by_code
 from docgemma.nodes.write_card import as_card, pending_write
 from docgemma.nodes.write_findings import chart_of, judge, without_unsaid
+from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known
 from docgemma.rules.order_check import Finding, recorded_already, shown
@@ -17,6 +18,7 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.typed import above_card
 from docgemma.rules.waiting import as_held
 from docgemma.state import RESET, ActivePatient, AgentState, ToolResult
+from docgemma.text.words import plain
 from docgemma.tools.base import Tool, validate
 from docgemma.tools.writes import write_key
 
@@ -33,6 +35,10 @@ def execute_tool(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]
     if reason := _against(tool, args, context):
         refused = context.toolbox.failed(tool.name, args, ToolError(ErrorType.NOT_PERMITTED, reason=reason))
         return {**_done(state, retry), "tool_results": [*before, refused], "reopened": None, "status": "refused"}
+    drug = str(args.get("medication_name") or "")
+    if drug not in context.drugs and (readings := said_for("ambiguous").get(plain(drug), {}).get("readings")):
+        doubt = ToolError(ErrorType.AMBIGUOUS_DRUG_NAME, entity=drug, suggestions=readings)
+        return {**_done(state, retry), "tool_results": [*before, context.toolbox.failed(tool.name, args, doubt)]}
     if tool.writes and _can_be_decided(tool, args, context):
         card = reopened or as_card(args, context)
         beside = _beside(state, args, context)

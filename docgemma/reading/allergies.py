@@ -1,11 +1,13 @@
 """The allergies of a message, each with the reactions and the severity of its own clause."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
-from docgemma.reading.reader import Span
+from docgemma.reading.meant import SURE
+from docgemma.reading.reader import Reading, Span
 from docgemma.text.clauses import masked, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.said import CLAUSE_ENDS, bracketed, closed, is_mechanism
@@ -47,6 +49,22 @@ def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:
         if between and not between - listed("request_words", "joining"):
             clauses[at] = range(clauses[at].start, clauses[at + 1].stop)
     return clauses
+
+
+def substance_behind(reading: Reading, message: str) -> Reading:
+    """The reading without an ordered drug among the substances, where another is said; what stands behind "allergy to"
+    is one: "start Brufen 200 mg tds and record allergy to egg"."""
+    spans, doses = reading.spans, {span.start for span in reading.spans.get("rx.dose", [])}
+    dosed = [span for span in spans.get("alg.subst", []) if span.end + 1 in doses]
+    rest = [span for span in spans.get("alg.subst", []) if span not in dosed]
+    marks = [f"{word} to " for word in listed("request_words", "allergy_words")]
+    at = max([message.casefold().rfind(mark) + len(mark) for mark in marks if mark in message.casefold()], default=-1)
+    told = message[max(at, 0) :].translate(CLAUSE_ENDS).split("\n")[0].split(" - ")[0].strip() if at >= 0 else ""
+    rest = rest or ([Span(told, at, at + len(told), 1)] if told else [])
+    if not dosed or not rest or reading.asks["rx"] <= SURE or rest[0].start in {span.start for span in dosed}:
+        return reading
+    ordered = {span.start: span for span in [*dosed, *spans.get("rx.drug", [])]}
+    return replace(reading, spans={**spans, "alg.subst": rest, "rx.drug": [ordered[at] for at in sorted(ordered)]})
 
 
 def reactions_of(marked: Marked) -> list[tuple[int, str]]:

@@ -122,7 +122,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
-    often = pieces_of(message, found["frequency"])
+    rated = [(span.start, span.end) for span in found["dose"] if "/" in span.text]
+    often = pieces_of(masked(message, rated), found["frequency"])
     often = [span for span in often if not (span.text.isdecimal() and within(span, whole))]  # "1 to 2 puffs qds"
     known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
     at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
@@ -164,6 +165,9 @@ def _whole_dose(message: str, dose: Span) -> Span:
     units = {item.unit for item in quantities(f"{dose.text} {unit}")} - {*TIMES}
     if dose.text.isdecimal() and units and unit.casefold() not in clinical("request_words")["no_dose"]:
         end = message.index(unit, end) + len(unit)
+    rate = message[end:].split()[0].rstrip(EDGES) if message[end:].startswith("/") else ""  # "21 mg/24h"
+    if {item.unit for item in quantities(f"1 {rate[1:].lstrip('0123456789')}")} == {"hour"}:
+        end += len(rate)
     return Span(message[start:end], start, end, dose.score)
 
 
@@ -194,10 +198,19 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
     told |= {"dose": told["dose"] or strength}
     weight = told_weight(message) if "/kg" in told["dose"].replace(" ", "") and len(marked.people) < 2 else ""
-    told["notes"] = ", ".join(filter(None, [_of_one_drug(told["notes"], drugs), weight]))
+    ends = [name.end, *(span.end for span in mine["dose"][:1])]
+    forms = {form for end in ends if (form := _release(message[end:], end == name.end)) not in told["notes"].split()}
+    told["notes"] = ", ".join(filter(None, [*forms, _of_one_drug(told["notes"], drugs), weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
     courses = [_two_doses(masked(message, people)[start:]) for start in starts]
     return cast(OrderRef, told | next(filter(None, courses), {}))
+
+
+def _release(behind: str, of_name: bool) -> str:
+    """How a tablet releases its drug, right behind its name or dose: "100 mg MR"; "2.5 mg cr 140" is a creatinine."""
+    word, after = [*behind.split()[:2], "", ""][:2]
+    fits = behind[:1] == " " and plain(word) in listed("sig", "released") and (of_name or not after[:1].isdigit())
+    return word.strip(EDGES) if fits else ""
 
 
 def _of_one_drug(notes: str, drugs: DrugNames) -> str:

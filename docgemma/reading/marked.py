@@ -32,6 +32,7 @@ class Marked:
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
         no_drug = listed("drug_words", "procedures", "forms")  # "a spinal" is no drug, nor "soln"; "po" is a route
         free = [span for span in free if span not in drugs or plain(span.text) not in no_drug]
+        free = [span for span in free if span not in drugs or any(map(str.isalpha, span.text))]  # no "30/500"
         return sorted(free, key=lambda span: span.start)
 
     def places(self, *channels: str) -> list[tuple[int, int]]:

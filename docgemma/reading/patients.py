@@ -159,7 +159,8 @@ def _links(
     links = [_begun(link, keys) for link in [*coded, *narrowed]]
     meant = {identifier_key(match.id) for link in links for match in link.candidates}
     begun = tuple(key for key in keys if any(other.startswith(key) for other in meant))
-    less = (link.text for link in links if len(link.text) < SHORT or is_clock(link.text))
+    free = [link for link in links if not _is_called(text, link.start)]
+    less = (link.text for link in free if len(link.text) < SHORT or is_clock(link.text))
     gone = {*less, *(link.text for link in links if identifier_key(link.text) in begun)} if meant else set()
     return sorted((link for link in links if link.candidates or link.text not in gone), key=lambda link: link.start)
 
@@ -174,10 +175,16 @@ def _by_code(
     taken: list[Span] = []
     for span in sorted(found, key=lambda span: not found[span]):
         dated = _meets(span, [(birth.start, birth.end) for birth in births if birth.kind in ("date", "stated")])
-        nobody = span in marked and any(map(str.isdigit, text[slice(*span)])) and not dated
+        called = span in marked or _is_called(text, span[0])
+        nobody = called and any(map(str.isdigit, text[slice(*span)])) and not dated
         if (found[span] or nobody) and not _meets(span, taken):
             taken.append(span)
             yield PatientLink(*span, text[slice(*span)], "id", tuple(found[span]), bool(found[span]))
+
+
+def _is_called(text: str, start: int) -> bool:
+    """Whether an id is said to be one: "id 403"."""
+    return text[:start].rstrip(" :#").casefold().split()[-1:] == ["id"]
 
 
 def _begun(link: PatientLink, codes: tuple[str, ...]) -> PatientLink:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
 from docgemma.knowledge.literature import shipped, studies_in
-from docgemma.reading.allergies import read_allergies
+from docgemma.reading.allergies import read_allergies, substance_behind
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
@@ -61,7 +61,7 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
-    reading = _whole_names(reading, message, drugs)
+    reading = substance_behind(_whole_names(reading, message, drugs), message)
     noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
     notes = notes or noted
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])

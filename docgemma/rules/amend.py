@@ -61,6 +61,8 @@ def amendment(
         return _decision("reject") if bare or mine or not request["drugs"] else _unchanged(named)
     now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
     changed = {name: value for name, value in now.items() if value and value != before.get(name)}
+    if request["corrects"] and before.get("notes") and not now.get("notes"):  # of another drug, or "not IM"
+        changed["notes"] = ""
     told = now.get("medication_name") in (None, before.get("medication_name")) and request["meant"] == "ordered"
     told = told and len(request["orders"]) < 2 and "dosage" in now and not now.get("patient_id")  # "500 mg for 7 days"
     if not (request["corrects"] or told):

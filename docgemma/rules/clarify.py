@@ -114,6 +114,9 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     before = [str(item) for item in clarification["args"].get("drug_names") or []] if drugs else []
     said: dict[str, Any] = {"patient_id": "".join(one["id"] for one in people), "dosage": dose, "frequency": often}
     said |= {"drug_names": list(dict.fromkeys([*before, *drugs]))}
+    told = request["details"]
+    if told.get("severity") and told.get("reaction") and "reaction" in clarification["missing"]:  # "hives, mild"
+        return {"reaction": told["reaction"], "severity": told["severity"]}
     fields, named = clarification["missing"], [order.get("said"), *(drug["said"] for drug in request["drugs"])]
     if "medication_name" in fields and (called := next(filter(None, named), "")):
         said, fields = said | {"medication_name": called}, [*fields, "dosage", "frequency"]

@@ -58,6 +58,7 @@ def doses_of_parts(drug: str, dosage: str, own: Rows, parts: Mapping[str, Rows])
     if part:  # "co-amoxiclav 625 mg" is 500 mg of amoxicillin
         return [(drug, part, own)]
     known = _by_part(given, parts, "/" in dosage) if len(given) == len(parts) < MANY else {}
+    known = known or _of_pieces(f"{drug} {dosage}", parts)
     told = {name: f"{item.value:f} {item.unit} {name}" for name, item in known.items()}
     if not own:
         return [(f"{name} in {drug}", dose, parts[name]) for name, dose in told.items()]
@@ -74,6 +75,20 @@ def _by_part(given: Sequence[Quantity], parts: Mapping[str, Rows], slash: bool) 
         return orders[0]
     usual = (order for order in orders if all(_is_near(item, parts[name]) for name, item in order.items()))
     return next(usual, orders[0] if slash else {})  # "5-10 mg" may be a range
+
+
+def _of_pieces(text: str, parts: Mapping[str, Rows]) -> dict[str, Quantity]:
+    """The ingredients' amounts in so many tablets of a strength with a stroke, in the order of the name: "30/500 2
+    tabs"; {} where that makes no sense."""
+    strokes = [word.split("/") for word in text.split() if word.count("/") == len(parts) - 1 and word[:1].isdigit()]
+    each = [quantities(part) for part in strokes[0]] if len(strokes) == 1 else []
+    counts = [item.value for item in quantities(text) if item.unit in PIECES]
+    if len(counts) != 1 or not each or not all(len(found) == 1 and found[0].unit in ("", "mg") for found in each):
+        return {}
+    single = [found[0]._replace(unit="mg") for found in each]
+    fits = all(_is_near(item, rows, LOW) for item, rows in zip(single, parts.values(), strict=True))
+    amounts = [item._replace(value=(item.value * counts[0]).normalize()) for item in single]
+    return dict(zip(parts, amounts, strict=True)) if fits else {}
 
 
 def _is_near(item: Quantity, rows: Rows, times: Decimal = Decimal(1)) -> bool:

@@ -21,6 +21,7 @@ from docgemma.text.words import names as named_in
 
 ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
+UNCLEAR_DRUG = "ambiguous_drug_name"
 NOT_SPECIFIED, NO_LABEL = "not specified", "drug_not_in_database"
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
 MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
@@ -66,9 +67,11 @@ def missing(state: AgentState) -> list[Step]:
 
 
 def _completed(call: ToolResult, later: Sequence[ToolResult]) -> bool:
-    """Whether a call that lacked something was made again with it, so that the two are one entry."""
-    return call["error_type"] == "missing_required_args" and any(
-        item["tool_name"] == call["tool_name"] and call["args"].items() <= item["args"].items() for item in later
+    """Whether a call that lacked something, or whose drug was asked back, was made again with it: one entry."""
+    unclear = {"medication_name"} if call["error_type"] == UNCLEAR_DRUG else set[str]()
+    told = {name: value for name, value in call["args"].items() if name not in unclear}
+    return call["error_type"] in ("missing_required_args", UNCLEAR_DRUG) and any(
+        item["tool_name"] == call["tool_name"] and told.items() <= item["args"].items() for item in later
     )
 
 
@@ -259,6 +262,7 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         for at, args in enumerate(entries[ask]):
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
+    steps.sort(key=lambda step: step.ask != "allergy" or "reaction" in step.args)  # what is asked back comes first
     if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
         said = order_args(request["details"]) if "rx" in asked else {}
         steps = [Step(WRITE_TOOLS[ask], who | said, ask) for ask in asked[:1]]  # the call asks for what is missing

@@ -36,9 +36,14 @@ def above_card(state: AgentState, request: Request, chart: Mapping[str, Any], ar
     left = also_written(request) if first and set(request["asks"]) <= ALONE else []
     lines = [ALSO.format("; ".join(f"“{text}”" for text in left))] if left else []
     lines += typed_lines(request, chart, date.today()) if "medication_name" in args else []
-    later = [step.args for step in missing(state) if step.ask in WRITES][1:]
+    return [*lines, *entries_behind(state, 1)]
+
+
+def entries_behind(state: AgentState, shown: int = 0) -> list[str]:
+    """A line of the entries that follow, behind so many that are on the screen."""
+    later = [step.args for step in missing(state) if step.ask in WRITES][shown:]
     told = [str(item[name]) for item in later for name in ("note_text", "substance", "medication_name") if name in item]
-    return [*lines, *([FOLLOWS.format("; ".join(told))] if told else [])]
+    return [FOLLOWS.format("; ".join(told))] if told else []
 
 
 def also_written(request: Request) -> list[str]:

@@ -35,8 +35,9 @@ def quantities(text: str) -> list[Quantity]:
     for match in reversed(list(_number().finditer(text))):
         word, digits = match["word"], match["value"] or ""
         unit, per = (match["unit"] or "").lower(), (match["per"] or "").replace(" ", "").replace("²", "2").lower()
-        between = text[match.end() : following[2]] if following else ""
-        if following and not unit and not word and set(between.casefold().translate(MARKS).split()) <= BETWEEN:
+        between = text[match.end() : following[2]].casefold() if following else ""
+        alone = word or not between.strip()  # "200/6 2 puffs" is of two puffs
+        if following and not unit and not alone and set(between.translate(MARKS).split()) <= BETWEEN:
             unit, per, _ = following
         following = (unit, per, match.start()) if unit else None
         value = Decimal(NUMBER_WORDS[word.lower()] if word else digits.replace(",", "." if digits[:2] == "0," else ""))

@@ -127,7 +127,9 @@ def _write(resource: dict[str, Any], whose: str, args: Any, context: ToolContext
         raise ToolError(ErrorType.NOT_FOUND, "no such patient", entity=args.patient_id)
     if not context.write_key:
         raise ToolError(ErrorType.NOT_PERMITTED, "a write without its key could happen twice")
-    if context.override:
+    if context.override and resource["resourceType"] == "DocumentReference":  # which has no field of remarks
+        resource["description"] = context.override
+    elif context.override:
         resource.setdefault("note", []).append({"text": context.override})
     resource[whose] = {"reference": f"Patient/{patient.id}", "display": patient.name}
     stored = context.store.create(resource, Provenance(context.actor, context.thread, context.write_key))
