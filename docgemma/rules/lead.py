@@ -93,7 +93,7 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         part
         for item in listed
         if item["severity"].lower() == worst
-        for part in f"{item['mechanism']} {item['management']}".split(". ")
+        for part in f"{item.get('mechanism')} {item.get('management')}".split(". ")
         if part.startswith(CONDITIONAL)
     ]
     kidneys = as_told(request["said"], UNKNOWN).kidneys()
