@@ -137,11 +137,12 @@ class Agent:
     ) -> dict[str, Any] | None:
         """The report, where words correct or reject what waits; None where they are a question of their own."""
         state, quietly = cast(AgentState, self._stored(thread).values), Options({**options, "on_event": None})
-        commands, own = about_card(message, state, pending, self._context(thread, options))
-        for command in commands[:-1]:
+        *first, last = (outcome := about_card(message, state, pending, self._context(thread, options))).commands
+        for command in first:
             self._run(command, thread, quietly)
-        done = self._run(commands[-1], thread, quietly if own else options)
-        return None if own else done
+        done = self._run(last, thread, quietly if outcome.own else options)
+        done = {**done, "answer": f"{outcome.told}\n\n{done['answer']}"} if outcome.told else done
+        return None if outcome.own else done
 
     def decide(
         self, thread: str, decision: Decision, args: dict[str, Any] | None = None, reason: str = "",

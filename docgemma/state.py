@@ -125,6 +125,7 @@ class Held(TypedDict):
     user_query: str
     request: Request
     results: list["ToolResult"]
+    touched: NotRequired[int]  # place in the request of the entry behind the card that was changed last; -1: taken out
 
 
 class Exchange(TypedDict):

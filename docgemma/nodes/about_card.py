@@ -1,6 +1,6 @@
 """What a message does to the entries that wait: which one it is about, and how the graph goes on with them."""
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langgraph.types import Command
 
@@ -10,37 +10,70 @@ from docgemma.reading.labels import WRITES
 from docgemma.rules import known, waiting
 from docgemma.rules.amend import amendment, named_in, taken_back
 from docgemma.state import AgentState, Held, PendingWrite, Request
+from docgemma.text.words import listed, names, plain
 
 HOLD = {"decision": "hold", "args": {}}
+REJECT = {"decision": "reject", "args": {}}
+FOR_WHOM = "For whom? The entry that waits is for {card}, and {spoken} was spoken of last. Say it again with the name."
 
 
-def about_card(
-    message: str, state: AgentState, pending: dict[str, Any], context: Context
-) -> tuple[list["Command[Any]"], bool]:
-    """Correct or reject the entry that waits, or one behind it, where the message says so; words approve nothing.
+class Outcome(NamedTuple):
+    """How the graph goes on.
 
-    Returns:
-        The commands to run, and whether the message is also a question of its own, answered above the card.
+    Attributes:
+        commands: to run, one after the other.
+        own: whether the message is also a question of its own, answered above the card.
+        told: what is said above the answer.
     """
+
+    commands: list["Command[Any]"]
+    own: bool = False
+    told: str = ""
+
+
+def about_card(message: str, state: AgentState, pending: dict[str, Any], context: Context) -> Outcome:
+    """Correct or reject the entry that waits, or one behind it, where the message says so; words approve nothing."""
     front = waiting.as_held(state, pending["name"], pending["args"], pending.get("original") or {})
+    touched = front.pop("touched", None)
     cards = [front, *known.held(state)]
     entries = waiting.entries(cards)
     request = _read(message, state, cards, entries[0], context)
-    if at := waiting.entry_meant([taken_back(request), named_in(request)], entries):
+    back, named = taken_back(request), named_in(request)
+    if at := waiting.entry_meant(request, back, named, entries, touched):
         request = _read(message, state, cards, entries[at], context)
     meant, others = entries[at], [one.args for one in entries[:at] + entries[at + 1 :]]
-    card = cast(PendingWrite, {"name": meant.tool, "args": meant.args})
-    decision = amendment(request, meant.request, card, others)
+    decision = amendment(request, meant.request, cast(PendingWrite, {"name": meant.tool, "args": meant.args}), others)
     rejects = decision["decision"] == "reject"
     more = set(request["asks"]) - {"cancel", "ok", "fix", "chat", *(WRITES if request["corrects"] else ())}
+    other = request["orders"] and named and not any(waiting.is_of(drug, meant.args, meant.request) for drug in named)
+    if touched == -1 and other and not (at or back):  # "paracetamol instead", of what was taken out before
+        return Outcome([Command(resume=HOLD)], own=True)
+    halts = rejects or listed("request_words", "halting", "unwanting") & set(plain(message).split())
+    if halts and not named and len(entries) > 1 and names(listed("request_words", "all_of_it"), message):
+        return _all_rejected(cards)
     own = decision["decision"] == "hold" or (bool(more) and rejects)
+    spoken, whose = state.get("active_patient"), pending.get("patient") or {}
+    entry = any(request[kind] for kind in ("orders", "allergies", "notes")) and request["meant"] == "ordered"
+    nobody = not (request["patients"] or request["unclear"] or request["corrects"])
+    if own and entry and nobody and spoken and whose and spoken["id"] != whose["id"]:
+        beside = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
+        return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": beside})])
     if not at or not (decision["args"] or rejects):
-        return [Command(resume=decision)], own
+        return Outcome([Command(resume=decision)], own)
     if meant.place is None:  # it is decided in front of the others
         cards = [cards[meant.card], *cards[: meant.card], *cards[meant.card + 1 :]]
-        return [Command(resume=HOLD), _reopened(cards, ""), Command(resume=decision)], own
+        return Outcome([Command(resume=HOLD), _reopened(cards, ""), Command(resume=decision)], own)
     cards[meant.card], told = waiting.settled(cards[meant.card], meant, request, rejects)
-    return [Command(resume=HOLD), _reopened(cards, told)], own
+    return Outcome([Command(resume=HOLD), _reopened(cards, told)], own)
+
+
+def _all_rejected(cards: list[Held]) -> Outcome:
+    """Nothing of what waits is wanted any more."""
+    alone = [waiting.alone(card) for card in cards]
+    gone = [name for (card, behind) in alone for name in (waiting.name_of(card["args"]), *behind)]
+    rejected: list[Command[Any]] = [Command(resume=REJECT) for _ in cards]
+    reopened = _reopened([card for card, _ in alone], "")
+    return Outcome([Command(resume=HOLD), reopened, *rejected], told=waiting.TAKEN_OUT.format("; ".join(gone)))
 
 
 def _reopened(cards: list[Held], told: str) -> "Command[Any]":

@@ -99,7 +99,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}
     if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
         request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
-    given = "rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose")
+    given = bool("rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose"))
+    given |= bool(not request["asks"] and request["details"] and not message.endswith("?"))  # "prn for pain"
     if waiting and given and not (request["orders"] or others or request["patients"] or request["unclear"]):
         rest = [ask for ask in request["asks"] if ask != "rx"]
         request = known.replaced(request, asks=[*rest, "fix"])  # "500 mg for 7 days": the card's other details stay

@@ -107,7 +107,8 @@ def decide_write(
         card = as_card({**args, **decision["args"]}, context)
         original = {name: said for name, said in original.items() if name not in decision["args"]} | card["original"]
         told = told if card["args"].get("patient_id") == args.get("patient_id") else {}  # it was of somebody else
-        args, edited, beside = card["args"], decision["decision"] == "edit", decision.get("beside", "")
+        args = {name: value for name, value in card["args"].items() if value != "" or name not in decision["args"]}
+        edited, beside = decision["decision"] == "edit", decision.get("beside", "")
         judged = judge({**args, **told}, context)
     return args, judged, "approve", reason, original
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
 from docgemma.reading.terms import everyday
@@ -20,6 +20,7 @@ NOT_UNDERSTOOD = (
     "edit the card."
 )
 NOT_APPROVED = "Not approved: words approve nothing. Approve or reject the entry below."
+NOT_CARRIED = "Not carried over from {drug}: {notes}."
 NOT_WAITING = "The entry below is unchanged: no entry of {drugs} waits."
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
@@ -39,11 +40,16 @@ def amendment(
     mine = [drug for drug in named if is_of(drug, pending["args"], last)]
     waits = [drug for drug in named if any(is_of(drug, args, last) for args in others)]
     another = bool(request["orders"]) and request["meant"] == "ordered" and not request["corrects"]
+    pointing = others and listed("request_words", "foremost", "latest", "ordinals") & set(plain(said).split())
+    if pointing and not (named or asking):  # "leave the second one out", "back to the first, make it bd"
+        return _decision("amend", beside=NOT_UNDERSTOOD)
     if unwanted and (another or all(drug in [*unwanted, *mine, *waits] for drug in named)):
         if any(drug in mine for drug in unwanted):  # "no naproxen, use celecoxib 100 mg bd"
             return _decision("reject")
         if not another:
             return _unchanged(unwanted)
+    if (new := _swapped(request, pending, last)) and (mine or not others) and not asking:
+        return _exchanged(pending["args"], new)
     if (scale := _scale(said)) and not asking:
         return _scaled(pending["args"].get("dosage") or "", scale)
     if _dropped(request, last, another):
@@ -66,19 +72,39 @@ def amendment(
     told = now.get("medication_name") in (None, before.get("medication_name")) and request["meant"] == "ordered"
     told = told and len(request["orders"]) < 2 and "dosage" in now and not now.get("patient_id")  # "500 mg for 7 days"
     if not (request["corrects"] or told):
-        return _decision("hold")
+        nothing = not (asks or asking or named or request["patients"] or request["unclear"] or request["measures"])
+        return _decision("amend", beside=NOT_UNDERSTOOD) if nothing else _decision("hold")
     doubtful = _doubtful(request, last, changed, bool(others), bool(mine)) or any(drug not in mine for drug in waits)
-    return _decision("amend", beside=NOT_UNDERSTOOD) if doubtful or not changed else _decision("amend", changed)
+    if doubtful or not changed:
+        return _decision("amend", beside=NOT_UNDERSTOOD)
+    return _exchanged(pending["args"], changed) if "medication_name" in changed else _decision("amend", changed)
+
+
+def _swapped(request: Request, pending: PendingWrite, last: Request) -> dict[str, Any]:
+    """The whole order that takes the place of the card's, "swap codeine for paracetamol 1 g qds", else {}."""
+    swaps = listed("request_words", "swapping") & set(plain(request["said"]).split())
+    drugs = {drug["said"]: drug for drug in request["drugs"]}
+    whole = [order for order in request["orders"] if order["dose"] and order["frequency"]]
+    others = [one for one in whole if not is_of(drugs.get(one["said"], {**one}), pending["args"], last)]
+    if not swaps or len(others) != 1 or pending["name"] != "prescribe_medication":
+        return {}
+    return {"notes": "", **order_args(others[0]), "medication_name": others[0]["drug"]}
+
+
+def _exchanged(before: Mapping[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """The card with another drug; what is not carried over from the one before is said."""
+    gone = before.get("notes") if before.get("notes") != changed.get("notes") else ""
+    told = NOT_CARRIED.format(drug=before.get("medication_name"), notes=gone) if gone else ""
+    return _decision("amend", changed, told)
 
 
 def _doubtful(request: Request, last: Request, changed: Mapping[str, Any], several: bool, mine: bool) -> bool:
-    """Whether it is not sure that a correction is of this entry, or what all of it says: another dose beside it, "back
-    to the first" and "tramadol instead" where several wait."""
+    """Whether it is not sure that a correction is of this entry, or what all of it says: another dose beside it,
+    "tramadol instead" where several wait."""
     words = plain(request["said"]).split()
     more = listed("request_words", "one_more") & set(words[:1]) and {"dosage", "frequency"} <= set(changed)
-    pointing = several and listed("request_words", "foremost", "latest", "ordinals") & set(words)
     other = "medication_name" in changed
-    return bool(more or pointing or (other and several and not mine) or _left(request, last, other))
+    return bool(more or (other and several and not mine) or _left(request, last, other))
 
 
 def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
@@ -105,8 +131,9 @@ def _clauses(said: str) -> list[str]:
 def _dropped(request: Request, last: Request, another: bool) -> bool:
     """Whether the entry that waits is taken back, or another is in its place: "scrap that", "swap to doxycycline"."""
     said, drugs = request["said"], [drug["said"] for drug in request["drugs"]]
-    if request["corrects"] and request["orders"] != last["orders"]:  # "no wait, 20 mg"
-        return False
+    kinds = cast(Any, request), cast(Any, last)
+    if request["corrects"] and any(kinds[0][kind] != kinds[1][kind] for kind in ("orders", "allergies", "notes")):
+        return False  # "no wait, 20 mg"
     named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
     apart = [part for part in said.replace("?", ".").split(". ") if not names(drugs, part)]  # "scrap it. naloxone?"
     instead = names(listed("request_words", "replacing"), said)

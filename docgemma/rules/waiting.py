@@ -37,11 +37,12 @@ def as_held(state: AgentState, tool: str, args: dict[str, Any], original: dict[s
     earlier = state.get("reopened")
     results = earlier["results"] if earlier else state.get("tool_results") or []
     entries = [item["args"] for item in results if item["writes"] and not item["error"]]
-    return Held(
+    card = Held(
         tool=tool, args=args, original=original, turn_id=state["turn_id"], message=state["message"],
         user_query=state["user_query"], request=known.as_written(state["request"], [*entries, args | original]),
         results=results,
     )  # fmt: skip
+    return cast(Held, card | {key: earlier[key] for key in ("touched",) if earlier and key in earlier})
 
 
 def entries(cards: Sequence[Held]) -> list[Waiting]:
@@ -58,15 +59,22 @@ def entries(cards: Sequence[Held]) -> list[Waiting]:
     return found
 
 
-def entry_meant(named: Sequence[Sequence[dict[str, Any]]], waiting: Sequence[Waiting]) -> int:
-    """Which entry a message is about by a drug that it names; the one in front, 0, where none or several are.
-
-    Args:
-        named: the drugs that the message takes back, then all that it names.
-    """
-    for drugs in named:
+def entry_meant(
+    request: Request, taken_back: Sequence[dict[str, Any]], named: Sequence[dict[str, Any]],
+    waiting: Sequence[Waiting], touched: int | None,
+) -> int:  # fmt: skip
+    """Which entry a message is about, by a drug that it takes back or names, by the patient, or as a correction of the
+    one that was corrected last; the one in front, 0, where none or several are."""
+    said = plain(request["said"])
+    ids = {one["id"] for one in request["patients"] if one["said"] and plain(one["said"]) in said}
+    theirs = [at for at, one in enumerate(waiting) if one.place is None and {one.args.get("patient_id")} == ids]
+    if len(theirs) == 1 and not (named or request["unclear"]):  # "back to Fatima, make it 5 days"
+        return theirs[0]
+    if not named and touched is not None and request["corrects"]:
+        return next((at for at, one in enumerate(waiting) if one.card == 0 and one.place == touched), 0)
+    for drugs in (taken_back, named):
         of_it = [any(is_of(drug, one.args, one.request) for drug in drugs) for one in waiting]
-        if sum(of_it) == 1 or (any(of_it) and drugs is named[0]):
+        if sum(of_it) == 1 or (any(of_it) and drugs is taken_back):
             return of_it.index(True)
     return 0
 
@@ -77,7 +85,20 @@ def settled(card: Held, one: Waiting, request: Request, rejects: bool) -> tuple[
     items, before = ([] if rejects else cast(Any, request)[kind][-1:]), cast(Any, card["request"])[kind]
     told = TAKEN_OUT.format(name_of(one.args)) if rejects else CHANGED.format(" ".join(_told(items[0])))
     new = known.replaced(card["request"], **{kind: [*before[:place], *items, *before[place + 1 :]]})
-    return cast(Held, {**card, "request": new}), told
+    return cast(Held, {**card, "request": new, "touched": -1 if rejects else place}), told
+
+
+def alone(card: Held) -> tuple[Held, list[str]]:
+    """The card with nothing that follows it, and the names of what followed."""
+    behind = [one for one in entries([card]) if one.place is not None]
+    own = entries([card])[0].request
+    kept = {ask: WRITE_TOOLS[ask] == card["tool"] for ask in WRITES}
+    asks = [ask for ask in own["asks"] if kept.get(ask, True)]
+    made = {ITEMS[ask]: cast(Any, card["request"])[ITEMS[ask]][: _made(card, ask)] for ask in WRITES if kept[ask]}
+    items = {kind: [*made.get(kind, []), *cast(Any, own)[kind]] for kind in ITEMS.values()}
+    return cast(Held, {**card, "request": known.replaced(own, asks=asks, **items)}), [
+        name_of(one.args) for one in behind
+    ]
 
 
 def _told(item: dict[str, Any]) -> list[str]:
