@@ -319,14 +319,14 @@ def judged(verdict: str, quote: str = "x") -> Judged:
 
 def test_confidence_is_the_weighted_formula_and_says_what_a_missing_part_weighs():
     good, bad = claim("a", "a", verified=True), claim("b", "b")
-    full = confidence([good, good, good, bad], [], 0.5, 6)
-    assert full["parts"] == {"audit_pass_rate": 0.75, "citation_density": 0.5, "self_assessment": 0.5}
-    assert full["score"] == pytest.approx(0.5 * 0.75 + 0.3 * 0.5 + 0.2 * 0.5)
-    edge = confidence([good, good], [judged("MET"), judged("NOT DOCUMENTED")], None, 2)
+    full = confidence([good, good, good, bad], [])
+    assert full["parts"] == {"audit_pass_rate": 0.75, "citation_density": 1.0, "self_assessment": None}
+    assert full["score"] == pytest.approx(0.625 * 0.75 + 0.375, abs=1e-4)
+    edge = confidence([good, good], [judged("MET"), judged("NOT DOCUMENTED")])
     assert edge["parts"]["self_assessment"] is None
     assert edge["weights"]["audit_pass_rate"] == pytest.approx(0.625)
     assert edge["score"] == pytest.approx(0.625 + 0.375 * 0.5)
-    assert confidence([], [], None, 0)["score"] == 0
+    assert confidence([], [])["score"] == confidence([bad], [])["score"] == 0
 
 
 def test_what_a_person_must_see_is_said_line_by_line():

@@ -45,9 +45,7 @@ class Wire(http.server.BaseHTTPRequestHandler):
             self.server.engine.upsert(name, models.PointsList.model_validate_json(body).points)
             return self.answer({"operation_id": 1, "status": "completed"})
         asked = models.CreateCollection.model_validate_json(body)
-        self.server.engine.create_collection(
-            name.split("?")[0], asked.vectors, sparse_vectors_config=asked.sparse_vectors
-        )
+        self.server.engine.create_collection(name.split("?")[0], asked.vectors)
         return self.answer(True)
 
     def do_POST(self):
@@ -59,7 +57,7 @@ class Wire(http.server.BaseHTTPRequestHandler):
         if what == "count":
             return self.answer({"count": self.server.engine.count(name).count})
         asked = models.QueryRequest.model_validate_json(body)
-        found = self.server.engine.query_points(name, query=asked.query, prefetch=asked.prefetch, limit=asked.limit)
+        found = self.server.engine.query_points(name, query=asked.query, limit=asked.limit)
         return self.answer(json.loads(found.model_dump_json()))
 
     def answer(self, result):

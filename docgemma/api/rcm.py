@@ -56,9 +56,7 @@ def ask(
 
     told = between_steps(lambda step: follow["on_event"]({"type": "step", **step}), follow["stop"])
     papers = [_kept(agent, thread, document) for document in documents or []]
-    return run(
-        question or "", pdf=papers, thread=thread, patient=patient, actor=who.name, on_step=told, **parts_of(agent)
-    )
+    return run(question or "", pdf=papers, thread=thread, patient=patient, on_step=told, **parts_of(agent))
 
 
 class Ledger:

@@ -76,7 +76,7 @@ class Case:
         if self.cut_off and self.unread:  # else it would go on without the new papers
             agent.memory.delete_thread(self.thread)
         self.unread, self.cut_off, self.asked, self.told = False, True, True, {}
-        self.told = run(question, pdf=pdf, thread=self.thread, actor=actor, on_step=told, **parts_of(agent))
+        self.told = run(question, pdf=pdf, thread=self.thread, on_step=told, **parts_of(agent))
         self.cut_off = False
         self.ledger += self.told["ledger_ids"]
         return self.told

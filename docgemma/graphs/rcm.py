@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from docgemma.rcm.ledger import Ledger
 
 PREFIX = "rcm-"  # of the ids of this agent's conversations
+RETIRED = ("audit_results", "clarification_response", "extracted_patient_identifier", "messages")  # of older turns
 RECURSION_LIMIT = 10_000  # steps of a turn: a page is one
-KEPT = 10  # messages of a conversation
 
 
 def router(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
@@ -61,11 +61,11 @@ def router(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
         return {"refused": True, "routing_decision": "out_of_scope", "path": path, "told": "out of scope"}
     want = wanted(message, reader=around.reader, drugs=load_drug_names(), store=cast(RecordStore, around.store))
     return {
-        "input_query": message, "query_intent": intent, "refused": False, "extractions": [], "audit_results": [],
-        "pending_user_input": False, "clarification_needed": "", "clarification_response": "", "options": [],
+        "input_query": message, "query_intent": intent, "refused": False, "extractions": [],
+        "pending_user_input": False, "clarification_needed": "", "options": [],
         "asked_for": "", "iteration_count": 0, "confidence_score": 0.0, "confidence": {}, "final_response": "",
         "error": None, "routing_decision": "", "is_partial": False, "insufficient_documentation_flags": [],
-        "tool_trace": [], "extracted_patient_identifier": {}, "failed_pages": [], "want": want, "patient": None,
+        "tool_trace": [], "failed_pages": [], "want": want, "patient": None,
         "papers": [], "notes": [], "criteria": [], "policy": None, "payer": "", "contradictions": [], "risk": None,
         "missing": [], "grave": [], "open_checks": [], "as_of": "", "ledger_ids": [], "why_escalate": [],
         "documents_processed": [], "path": path, "told": intent,
@@ -81,7 +81,7 @@ def _answered(state: RcmState, around: Surroundings) -> RcmState | None:
         options=[{"id": one["id"], "label": one["label"]} for one in options],
     )  # fmt: skip
     chosen = next((one for one in options if one["id"] == read_answer(message, asked)), None)
-    update = RcmState(pending_user_input=False, clarification_response=message, routing_decision="", told="answered")
+    update = RcmState(pending_user_input=False, routing_decision="", told="answered")
     if chosen and state["asked_for"] == "side":
         return {**update, "want": {**state["want"], "side": chosen["id"]}, "criteria": [], "todo": ["policy"]}
     if chosen and state["asked_for"] == "payer":
@@ -110,7 +110,6 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     around, who, want = runtime.context, state["patient"], state["want"]
     everything = documents_of(state, around, everything=True)
     audited = [verify(claim, everything, asked=who) for claim in state["extractions"]]
-    good = [claim for claim in audited if claim["verified"]]
     mine = [one for one in everything if one["digest"] in state["documents_processed"]]
     drug = next(iter(want["drugs"]), "")
     found = contradictions(mine, question=state["input_query"], drug=drug, drugs=load_drug_names(), claims=audited,
@@ -118,7 +117,6 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     count = state["iteration_count"]
     update = RcmState(
         extractions=audited, iteration_count=count + 1, path=[*state["path"], "auditor"], told="audited",
-        audit_results=[{key: claim[key] for key in ("document", "page", "section", "verified")} for claim in audited],
     )  # fmt: skip
     if state["query_intent"] == "POLICY_CHECK" and state["criteria"] and mine:
         known = [one for one in found if "side that is" in one["what"]]
@@ -132,7 +130,7 @@ def auditor(state: RcmState, runtime: Runtime[Surroundings]) -> RcmState:
     if gaps and count + 1 < MAX_LOOPS and len(wider) > len(documents_of(state, around)):
         return {**update, "routing_decision": "missing", "todo": ["policy"], "told": "wider evidence"}
     partial = bool(gaps or state["failed_pages"])
-    sure = confidence(audited, state["criteria"], None, len(good))
+    sure = confidence(audited, state["criteria"])
     why = escalation(state["criteria"], found, bool(state["grave"]), sure["score"], partial)
     why += [state["error"]] if state["error"] else []
     why += [note for note in state["notes"] if "does not say whose" in note or "Live data" in note]
@@ -188,14 +186,7 @@ def output(state: RcmState) -> RcmState:
     path = [*state["path"], "output"]
     if state["refused"]:
         return {"path": path, "final_response": REFUSAL, "told": "refused"}
-    text = compose(cast(dict[str, Any], state))
-    said = [{"user": state["input_query"], "assistant": text}]
-    return {
-        "path": path,
-        "final_response": text,
-        "messages": [*state.get("messages", []), *said][-KEPT:],
-        "told": "answered",
-    }
+    return {"path": path, "final_response": compose(cast(dict[str, Any], state)), "told": "answered"}
 
 
 def after_router(state: RcmState) -> str:
@@ -233,7 +224,7 @@ def build() -> StateGraph[RcmState, Surroundings, RcmState, RcmState]:
 def run(
     question: str, *, settings: Settings, llm: LLM, store: RecordStore, knowledge: Knowledge, reader: Reader,
     memory: "Memory", ledger: "Ledger", pdf: Sequence[Path] = (), thread: str | None = None, patient: str | None = None,
-    actor: str = "clinician", on_step: Callable[[dict[str, Any]], object] | None = None,
+    on_step: Callable[[dict[str, Any]], object] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """One turn, or the rest of one that was cut off with the same question: the contract's JSON of `rcm ask`.
 
@@ -254,7 +245,7 @@ def run(
     scrubber = Scrubber()
     guarded, shelf = Guarded(llm, scrubber, settings), Shelf(settings, thread)
     kept = KeptStore(store, settings.home / "rcm-charts.sqlite")
-    around = Surroundings(settings, guarded, kept, knowledge, reader, ledger, shelf, thread, actor)
+    around = Surroundings(settings, guarded, kept, knowledge, reader, ledger, shelf, thread)
     app = build().compile(checkpointer=memory)
     config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": RECURSION_LIMIT}
     try:
@@ -286,7 +277,7 @@ def run(
 def _check_own(memory: "Memory", config: "RunnableConfig", thread: str) -> None:
     """Raise where another agent's conversation has this id: a turn would write over what that one knows."""
     found = memory.get_tuple(config)
-    known = {*RcmState.__annotations__, "__start__"}
+    known = {*RcmState.__annotations__, *RETIRED, "__start__"}
     held = found.checkpoint["channel_values"] if found else {}
     if any(name not in known and not name.startswith("branch:") for name in held):
         raise UsageError(f"{thread!r} is a conversation of another agent.", hint="Leave out --thread to start one.")

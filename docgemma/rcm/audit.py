@@ -15,7 +15,8 @@ from docgemma.rcm.sides import sides
 from docgemma.text.numbers import quantities
 
 LETTERS = 3  # of a word that is compared between a claim and its quote
-WEIGHTS = {"audit_pass_rate": 0.5, "citation_density": 0.3, "self_assessment": 0.2}
+# 50, 30 and 20 % by the specification; without a self-assessment the other two keep their proportion
+WEIGHTS = {"audit_pass_rate": 0.625, "citation_density": 0.375, "self_assessment": 0.0}
 MARKS = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
 )
@@ -58,34 +59,25 @@ def faults(claim: Claim, documents: Sequence[Document], *, asked: Identity | Non
     return wrong
 
 
-def confidence(
-    audited: Sequence[Claim], judged: Sequence[Judged], self_assessment: float | None, sentences: int
-) -> dict[str, Any]:
+def confidence(audited: Sequence[Claim], judged: Sequence[Judged]) -> dict[str, Any]:
     """How sure the answer is, 0 to 1, and its parts.
 
     Args:
         audited: every claim that was made, those that failed too.
         judged: the checklist; a criterion that is not documented is a statement without a quote.
-        self_assessment: of the language model, 0 to 1. None on the edge model, which writes nothing: then the other two
-            weigh 62.5 and 37.5 %, in the same proportion, and the part is None. Nothing is invented in its place.
-        sentences: of the answer that state a fact.
 
     Returns:
-        `score`, `parts`: audit_pass_rate (share of claims that verify; 0 without any), citation_density (verified
-        claims a statement, at most 1), self_assessment, and `weights` as they were used.
+        `score`, `parts`: audit_pass_rate (share of claims that verify; 0 without any), citation_density (share of the
+        checklist with a quote; 1 without one where a claim verifies), self_assessment (None: no model is asked for it,
+        and nothing is invented in its place), and `weights` as they were used.
     """
     verified = sum(claim["verified"] for claim in audited)
     quoted = sum(item["verdict"] != "NOT DOCUMENTED" and bool(item["quote"]) for item in judged)
-    cited, stated = (quoted, len(judged)) if judged else (verified, sentences)
-    values = {
-        "audit_pass_rate": round(verified / len(audited), 4) if audited else 0.0,
-        "citation_density": round(min(cited / stated, 1.0), 4) if stated else 0.0,
-        "self_assessment": None if self_assessment is None else min(max(self_assessment, 0.0), 1.0),
-    }
-    total = sum(weight for name, weight in WEIGHTS.items() if values[name] is not None)
-    weights = {name: round(weight / total, 4) if values[name] is not None else 0.0 for name, weight in WEIGHTS.items()}
-    score = sum(weights[name] * (value or 0.0) for name, value in values.items())
-    return {"score": round(score, 4), "parts": values, "weights": weights}
+    passed = round(verified / len(audited), 4) if audited else 0.0
+    density = round(quoted / len(judged), 4) if judged else float(verified > 0)
+    score = WEIGHTS["audit_pass_rate"] * passed + WEIGHTS["citation_density"] * density
+    parts = {"audit_pass_rate": passed, "citation_density": density, "self_assessment": None}
+    return {"score": round(score, 4), "parts": parts, "weights": WEIGHTS}
 
 
 def escalation(

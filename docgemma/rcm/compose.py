@@ -5,6 +5,7 @@ from typing import Any
 
 from docgemma.rcm.models import Guarded
 from docgemma.rcm.records import DISCLAIMER, NO_POLICY, REVIEW, Claim, Intent, Kind
+from docgemma.rcm.sentences import lists
 from docgemma.rcm.turn import RcmState
 
 ALL: tuple[Kind, ...] = ("allergy", "medication", "problem", "result", "note")
@@ -12,15 +13,6 @@ CHART_KINDS: dict[Intent, tuple[Kind, ...]] = {
     "MEDICATIONS": ("medication",), "ALLERGIES": ("allergy",), "INTERACTIONS": (),
     "SAFETY_CHECK": ("allergy", "medication"), "GENERAL_CLINICAL": ALL,
     "POLICY_CHECK": (), "DENIAL_RISK": (), "OUT_OF_SCOPE": (),
-}  # fmt: skip
-NAMES: dict[str, str] = {
-    "medication": "Medications", "allergy": "Allergies", "interaction": "Interactions", "problem": "Problems",
-    "result": "Results", "note": "Notes", "document": "From the documents",
-}  # fmt: skip
-NONE = {
-    "MEDICATIONS": "No medications are recorded.",
-    "ALLERGIES": "No allergies are recorded; that is not the same as no known allergies.",
-    "INTERACTIONS": "No interaction is listed in this source; that does not mean safe.",
 }  # fmt: skip
 
 
@@ -55,9 +47,10 @@ def _verdict(state: dict[str, Any], claims: list[Claim]) -> list[str]:
         found = f"No grave finding against {drugs} among what could be checked."
         return [found if drugs else "No drug is named in the question.", *_listed(claims)]
     there = {claim["kind"] for claim in claims}
-    lists = state["want"]["lists"] if intent in state["want"]["lists"] else []
-    lacking = [NONE[one] for one in lists if not there & set(CHART_KINDS[one])]
-    return [*_listed(claims), *lacking] or [NONE.get(intent, "Nothing about this is recorded.")]
+    asked = state["want"]["lists"] if intent in state["want"]["lists"] else []
+    nothing = lists("answers")["nothing"]
+    lacking = [nothing[one] for one in asked if not there & set(CHART_KINDS[one])]
+    return [*_listed(claims), *lacking] or [nothing.get(intent, "Nothing about this is recorded.")]
 
 
 def _checked(state: dict[str, Any], claims: list[Claim]) -> list[str]:
@@ -108,7 +101,7 @@ def _contradicted(state: dict[str, Any]) -> list[str]:
 def _listed(claims: list[Claim]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for claim in claims:
-        named = f"{NAMES.get(claim['kind'], claim['kind'])}:"
+        named = f"{lists('answers')['headings'][claim['kind']]}:"
         groups.setdefault(named, [named]).append(f"- {claim['quote']} [{_place(claim)}]")
     return [line for lines in groups.values() for line in lines]
 
@@ -135,8 +128,7 @@ def report(state: RcmState, thread: str, llm: Guarded, seconds: float) -> dict[s
         "risk": state["risk"] if full else None, "missing": state["missing"] if full else [],
         "ledger_ids": state["ledger_ids"] if full else [], "escalate": full and bool(state["why_escalate"]),
         "why_escalate": state["why_escalate"] if full else [],
-        "confidence": {"score": state["confidence_score"], "parts": state["confidence"].get("parts", {}),
-                       "weights": state["confidence"].get("weights", {})} if full else None,
+        "confidence": state["confidence"] if full else None,
         "is_partial": full and state["is_partial"], "failed_pages": [] if refused else state["failed_pages"],
         "insufficient": state["insufficient_documentation_flags"] if full else [],
         "notes": state["notes"] if full else [], "live": live,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from docgemma.nodes.write_findings import order_findings
 from docgemma.paths import private_file, private_folder
 from docgemma.rcm.assertion import hits
 from docgemma.rcm.chart import as_document
-from docgemma.rcm.contradictions import claim_of
+from docgemma.rcm.contradictions import ALLERGY, claim_of
 from docgemma.rcm.criteria import candidates
 from docgemma.rcm.records import Claim, Document, Intent, Page, Policy
 from docgemma.rcm.sentences import lists, sentences_of
@@ -33,7 +34,7 @@ REQUESTED = 8  # passages that say what is requested
 PASSAGE = 400  # characters of one
 MOST = 20  # active medicines that are compared
 NEAREST = 6  # sentences that answer a general question
-ALLERGY = ["allergy", "allergies", "allergic", "anaphylaxis"]
+ICD = re.compile(r"(?<![\w.])[A-Z]\d\w\.[^\W_]{1,4}(?!\w)")  # a diagnosis code, "M17.11"
 SECTIONS: dict[str, list[str]] = {  # titles of what an intent asks for
     "MEDICATIONS": ["medication", "medicine", "current drug"], "ALLERGIES": ["allerg"],
     "SAFETY_CHECK": ["medication", "medicine", "allerg"],
@@ -168,22 +169,13 @@ def lacking(policy: Policy, documents: Sequence[Document], procedure: str) -> li
     """What the request's letter lacks of what the payer is known to demand: filled where the policy says it."""
     text = "\n".join(page["text"] for document in documents for page in document["pages"])
     words = set(plain(text).upper().replace("-", " ").split())
-    asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)] or policy[
-        "procedures"
-    ]
-    codes = [str(code) for one in asked for code in one["codes"]]
+    asked = [one for one in policy["procedures"] if names([one["name"], *one["also"]], procedure)]
+    codes = [str(code) for one in asked or policy["procedures"] for code in one["codes"]]
     there = {
         "billing code": bool(words & {code.upper() for code in codes}),
-        "diagnosis code": any(_icd(word) for word in text.replace(",", " ").replace(";", " ").split()),
+        "diagnosis code": bool(ICD.search(text)),
         "requested duration": names(["duration", "number of sessions", "units requested", "requested units"], text),
         "follow-up plan": names(["follow-up", "follow up", "postoperative plan"], text),
     }
     filled = {"billing code": f": {', '.join(codes)} by the policy; please confirm" if codes else ""}
     return [f"{need}{filled.get(need) or ': must be given'}" for need in policy["request_needs"] if not there[need]]
-
-
-def _icd(word: str) -> bool:
-    """A code like M17.11: a letter, two digits (or a digit and a letter), and what follows a dot."""
-    word = word.strip("().:")
-    head, dot, tail = word.partition(".")
-    return bool(dot) and len(head) == 3 and head[0].isupper() and head[1].isdigit() and tail.isalnum() and len(tail) < 5

@@ -90,7 +90,6 @@ def _identify(state: RcmState, around: Surroundings) -> RcmState:
     context = {"patient": person or before.get("patient"), "documents": papers_kept, "payer": known}
     return {
         "want": want, "patient": person, "notes": [*state["notes"], *notes], "clinical_context": context,
-        "extracted_patient_identifier": {"value": person["label"] if person else "", "ambiguous": False},
         "given_patient": None, "documents_processed": mine or kept,
         "payer": state["payer"] or state["want"]["payer"] or known,
         "told": "patient settled",

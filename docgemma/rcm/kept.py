@@ -63,8 +63,7 @@ class KeptStore:
 
     def _keep(self, chart: Chart) -> None:
         """In place of what was kept of this patient: what was removed from the record is removed here too."""
-        lists = (chart.conditions, chart.medications, chart.allergies, chart.labs, chart.vitals, chart.notes,
-                 chart.immunizations, chart.observations)  # fmt: skip
+        lists = [some for some in vars(chart).values() if isinstance(some, list)]
         now = {"url": KEPT, "valueDateTime": datetime.now(UTC).isoformat(timespec="seconds")}
         others = [item for item in chart.record.get("extension", []) if item.get("url") != KEPT]
         patient = {**chart.record, "extension": [*others, now]}

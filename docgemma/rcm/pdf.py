@@ -44,14 +44,14 @@ class Line:
     titled: int = 0  # characters of the text that are its title
 
 
-def read_pdf(path: Path, name: str = "") -> Document:
-    """Read a whole PDF. `name`: as it is cited; the file's name where none is given.
+def read_pdf(path: Path) -> Document:
+    """Read a whole PDF, cited by the file's name.
 
     Raises:
         UsageError: there is no such file, or it is empty, no PDF, damaged, protected by a password or too large.
         ConfigError: pdfplumber is not installed.
     """
-    return document_of(path, list(pages_of(path)), name)
+    return document_of(path, list(pages_of(path)))
 
 
 def document_of(path: Path, pages: Sequence[Page], name: str = "") -> Document:

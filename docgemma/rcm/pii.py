@@ -34,14 +34,11 @@ def _engine() -> Any:
     from presidio_analyzer import AnalyzerEngine, PatternRecognizer, RecognizerRegistry
     from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 
-    rows = data_yaml("rcm", "pii", "recognizers.yaml")["recognizers"]
-    mapping = {"PERSON": "PERSON", "GPE": "PLACE", "LOC": "PLACE", "FAC": "PLACE"}
-    others = ["ORG", "NORP", "DATE", "TIME", "CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT",
-              "PRODUCT", "QUANTITY", "WORK_OF_ART"]  # fmt: skip
-    labels = NerModelConfiguration(model_to_presidio_entity_mapping=mapping, labels_to_ignore=others)
+    told = data_yaml("rcm", "pii", "recognizers.yaml")
+    labels = NerModelConfiguration(**told["spacy"])
     nlp: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": found}], labels)
     nlp.nlp = {"en": importlib.import_module(found).load(exclude=["parser"])}  # its own load() may download
-    registry = RecognizerRegistry([PatternRecognizer.from_dict(row) for row in rows])
+    registry = RecognizerRegistry([PatternRecognizer.from_dict(row) for row in told["recognizers"]])
     return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=["en"])
 
 

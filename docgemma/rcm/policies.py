@@ -21,7 +21,7 @@ SPELT = 90  # of 100: a word of the question is a misspelt word of a name
 
 
 class PolicyIndex:
-    """Every criterion and every name of every policy in Qdrant, by meaning (MiniLM) and by words (BM25).
+    """Every criterion and every name of every policy in Qdrant, by meaning (MiniLM).
 
     Args:
         url: of a Qdrant server; "" keeps the index in this process.
@@ -36,7 +36,7 @@ class PolicyIndex:
         self._points = list(_points(self.policies.values()))
         self._words = sorted({word for _, text in self._points for word in words(text) if len(word) > 4})
         digest = hashlib.sha256("\n".join(f"{key} {text}" for key, text in self._points).encode()).hexdigest()
-        self._collection = f"docgemma_policies_{digest[:12]}"  # of these texts only, also where a server keeps others
+        self._collection = f"docgemma_meanings_{digest[:12]}"  # of these texts only, also where a server keeps others
         # names need no index, so that of this process is filled at the first question that needs it
         self._client = self._open(url) if url else None
 
@@ -62,23 +62,18 @@ class PolicyIndex:
         return self.policies[near[0][0]] if sure else None
 
     def nearest(self, asked_for: str, payer: str = "") -> list[tuple[str, float]]:
-        """Policies nearest to a text, best first by reciprocal rank: (id, cosine of its best point).
+        """Policies nearest to a text, best first: (id, cosine of its best point).
 
         Args:
             payer: only its policies; "" takes all.
         """
         from qdrant_client import models
 
-        vector, spelled = embed([asked_for])[0], self._sparse(words(asked_for))
         match = models.FieldCondition(key="payer", match=models.MatchValue(value=plain(payer)))
         only = models.Filter(must=[match]) if payer else None
-        meant = models.Prefetch(query=vector.tolist(), using="meaning", filter=only, limit=30)
-        said = models.Prefetch(query=spelled, using="words", filter=only, limit=30)
         close: dict[str, float] = {}
-        for point in self._asked([meant, said]):
-            held = point.payload or {}
-            cosine = float(vector @ embed([held["text"]])[0])
-            close[held["policy"]] = max(cosine, close.get(held["policy"], -1.0))
+        for point in self._asked({"query": embed([asked_for])[0].tolist(), "query_filter": only, "limit": 30}):
+            close.setdefault((point.payload or {})["policy"], point.score)
         return list(close.items())
 
     def _foreign(self, asked: tuple[str, ...], policy: str) -> list[str]:
@@ -87,17 +82,14 @@ class PolicyIndex:
         common = load_reader(data_file("edge", "reader.npz")).common
         return [word for word in asked if word not in known and not word.isdigit() and not common(word, COMMON)]
 
-    def _asked(self, prefetch: list[Any]) -> list[Any]:
-        """The fused answer of the server; from then on of the local index where it does not answer."""
-        from qdrant_client import models
-
-        fused = {"query": models.FusionQuery(fusion=models.Fusion.RRF), "prefetch": prefetch, "limit": 30}
+    def _asked(self, query: dict[str, Any]) -> list[Any]:
+        """The answer of the server; from then on of the local index where it does not answer."""
         self._client = self._client or self._open("")
         try:
-            return list(self._client.query_points(self._collection, **fused).points)
+            return list(self._client.query_points(self._collection, **query).points)
         except _down() as error:
             self._client = self._local(error)
-            return list(self._client.query_points(self._collection, **fused).points)
+            return list(self._client.query_points(self._collection, **query).points)
 
     def _open(self, url: str) -> Any:
         """The index, filled, on a server or in this process."""
@@ -118,39 +110,20 @@ class PolicyIndex:
         from qdrant_client import models
 
         if not client.collection_exists(self._collection):
-            client.create_collection(
-                self._collection,
-                {"meaning": models.VectorParams(size=WIDTH, distance=models.Distance.COSINE)},
-                sparse_vectors_config={"words": models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            )
+            space = models.VectorParams(size=WIDTH, distance=models.Distance.COSINE)
+            client.create_collection(self._collection, space)
         if client.count(self._collection).count == len(self._points):
             return client
-        texts = [text for _, text in self._points]
-        mean = sum(len(words(text)) for text in texts) / len(texts)
-        vectors = embed(texts)
         points = [
             models.PointStruct(
                 id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{key}:{text}")),
-                vector={"meaning": vector.tolist(), "words": self._sparse(words(text), mean)},
-                payload={"policy": key, "payer": plain(self.policies[key]["payer"]), "text": text},
+                vector=vector.tolist(),
+                payload={"policy": key, "payer": plain(self.policies[key]["payer"])},
             )
-            for (key, text), vector in zip(self._points, vectors, strict=True)
+            for (key, text), vector in zip(self._points, embed([text for _, text in self._points]), strict=True)
         ]
         client.upsert(self._collection, points)
         return client
-
-    def _sparse(self, spelled: tuple[str, ...], mean: float = 0.0) -> Any:
-        """BM25's part of a text (k1 1.2, b 0.75); Qdrant multiplies by how rare a word is. Without `mean`: a query."""
-        from qdrant_client import models
-
-        counts = {word: spelled.count(word) for word in spelled}
-        weights = {
-            uuid.uuid5(uuid.NAMESPACE_OID, word).int % 2**31: n * 2.2 / (n + 1.2 * (0.25 + 0.75 * len(spelled) / mean))
-            if mean
-            else 1.0
-            for word, n in counts.items()
-        }
-        return models.SparseVector(indices=list(weights), values=list(weights.values()))
 
     def _mended(self, asked_for: str) -> tuple[str, ...]:
         """The words of a question, those misspelt as the names have them."""

@@ -34,10 +34,8 @@ class RcmState(TypedDict, total=False):
     refused: bool
     documents_processed: list[str]
     extractions: list[Claim]
-    audit_results: list[dict[str, Any]]
     pending_user_input: bool
     clarification_needed: str
-    clarification_response: str
     options: list[dict[str, Any]]  # of the clarification: {"id", "label", ...}
     asked_for: str  # what the clarification asks for: patient, side, payer
     iteration_count: int
@@ -49,8 +47,6 @@ class RcmState(TypedDict, total=False):
     is_partial: bool
     insufficient_documentation_flags: list[str]
     tool_trace: list[dict[str, Any]]
-    extracted_patient_identifier: dict[str, Any]
-    messages: list[dict[str, str]]
     clinical_context: dict[str, Any]  # across turns: patient, documents (digests), payer
     turn: str
     todo: list[str]
@@ -88,7 +84,6 @@ class Surroundings:
     ledger: "Ledger"
     shelf: Shelf
     thread: str
-    actor: str
     charts: dict[str, Chart | None] = field(default_factory=dict)
 
     def chart(self, person: Person | None) -> Chart | None:
