@@ -262,7 +262,8 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         for at, args in enumerate(entries[ask]):
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
-    steps.sort(key=lambda step: step.ask != "allergy" or "reaction" in step.args)  # what is asked back comes first
+    if not any("reaction" in step.args for step in steps):
+        steps.sort(key=lambda step: step.ask != "allergy")  # what is asked back comes first
     if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
         said = order_args(request["details"]) if "rx" in asked else {}
         steps = [Step(WRITE_TOOLS[ask], who | said, ask) for ask in asked[:1]]  # the call asks for what is missing
