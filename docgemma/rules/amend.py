@@ -67,6 +67,8 @@ def amendment(
         return _decision("reject") if bare or mine or not request["drugs"] else _unchanged(named)
     now, before = _entry(request, pending["name"]), _entry(last, pending["name"])
     changed = {name: value for name, value in now.items() if value and value != before.get(name)}
+    if plain(changed.get("medication_name", "")) == plain(pending["args"].get("medication_name") or ""):  # of "doxy"
+        changed.pop("medication_name", None)
     if request["corrects"] and before.get("notes") and not now.get("notes"):  # of another drug, or "not IM"
         changed["notes"] = ""
     told = now.get("medication_name") in (None, before.get("medication_name")) and request["meant"] == "ordered"
@@ -116,7 +118,7 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
     known |= frozenset() if other_drug else everyday()
-    parts = [part for part in _clauses(request["said"]) if new & set(plain(part).split())]
+    parts = [part for part in _clauses(request["said"]) if (new - everyday()) & set(plain(part).split())]
     runs = [run for part in parts for run in also_written(replaced(request, said=part))]
     return {word for run in runs for word in plain(run).split()} - known
 
@@ -132,7 +134,9 @@ def _dropped(request: Request, last: Request, another: bool) -> bool:
     """Whether the entry that waits is taken back, or another is in its place: "scrap that", "swap to doxycycline"."""
     said, drugs = request["said"], [drug["said"] for drug in request["drugs"]]
     kinds = cast(Any, request), cast(Any, last)
-    if request["corrects"] and any(kinds[0][kind] != kinds[1][kind] for kind in ("orders", "allergies", "notes")):
+    if request["corrects"] and any(
+        kinds[0][kind] != kinds[1][kind] for kind in ("orders", "allergies", "notes", "patients")
+    ):
         return False  # "no wait, 20 mg"
     named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
     apart = [part for part in said.replace("?", ".").split(". ") if not names(drugs, part)]  # "scrap it. naloxone?"
