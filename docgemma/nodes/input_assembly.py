@@ -15,7 +15,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
 from docgemma.reading.terms import measure_said, refers_back, said_in
-from docgemma.rules import clarify, described, known
+from docgemma.rules import answered, clarify, described, known
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
@@ -71,7 +71,19 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
     request = understand(state["message"], state, context)
     doubt, query, active = contradicts(state, request, context), state["message"], state.get("active_patient")
     update = {**NEW_TURN, "user_query": query, "turn_patient": active, "request": request, "clarification": doubt}
-    return update | {"intent": "TOOL_NEEDED" if doubt else None}
+    return update | {"intent": "TOOL_NEEDED" if doubt else None, "put_off": None if doubt else _put_off(state, request)}
+
+
+def _put_off(state: AgentState, request: Request) -> Clarification | None:
+    """The open question about an entry, with its turn, where the message asks something else of the same patient."""
+    question, others = state.get("clarification"), {one["id"] for one in request["patients"]} | {*request["unclear"]}
+    if not question or question["kind"] != "missing" or question["tool"] not in WRITE_TOOLS.values():
+        return None
+    ended = set(request["asks"]) & {*WRITES, "cancel", "change"} or request["meant"] == "refused"
+    if ended or others - {question["args"].get("patient_id")}:
+        return None
+    worked_on = {"request": state["request"], "tool_results": [RESET, *(state.get("tool_results") or [])]}
+    return {**question, "turn": question.get("turn") or worked_on | {"user_query": state["user_query"]}}
 
 
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
@@ -227,7 +239,8 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
 
 def _answered(state: AgentState, question: Clarification, context: Context) -> dict[str, Any] | None:
     """The arguments that the message supplies, or None if it is a new question; beside a choice `more` that it asks."""
-    missing, message = question["kind"] == "missing", state["message"]
+    missing = question["kind"] == "missing"
+    message = answered.settled(state["message"]) if missing else state["message"]
     request = read_request(
         message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=question["question"] if missing else "",
@@ -236,7 +249,8 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
         return None
     if missing:
         ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
-        return clarify.read_missing(request, question, ask)
+        again = answered.asked_again(known.replaced(request, said=state["message"]), question, ask)
+        return answered.read_missing(request, question, ask) or (again and {"again": again})
     if question["kind"] != "patient":
         return {"choice": chosen} if (chosen := clarify.read_answer(message, question)) else None
     charts = _charts([item["id"] for item in question["options"]], context)
@@ -280,9 +294,11 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
 
 def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:
     update: dict[str, Any] = {
-        "clarification": None, "resumed": True, "status": "answered", "final_response": None,
+        "clarification": None, "resumed": True, "status": "answered", "final_response": None, "put_off": None,
         "error_messages": RESET, "retry_count": 0, "proposed_none": False, "retry_strategy": None,
-    }  # fmt: skip
+    } | question.get("turn", {})  # fmt: skip
+    if "again" in answer:
+        return {**update, "clarification": answer["again"]}
     who_is_meant = question["kind"] == "patient"
     if who := answer["choice"] if who_is_meant else answer.get("patient_id"):
         patient = context.store.patient(who)
