@@ -16,6 +16,7 @@ from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
 from docgemma.reading.terms import measure_said, refers_back, said_in
 from docgemma.rules import answered, clarify, described, known
+from docgemma.rules.corrections import adds_to_note
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
@@ -104,6 +105,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         about = request["measures"] or request["drugs"] or request["patients"]
         return known.replaced(request, asks=(asked if about else []) or ["chat"], meant="")
+    if waiting and adds_to_note(request, state["request"]):
+        request = known.replaced(request, asks=["fix"], notes=[])
     with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
     if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]
