@@ -551,7 +551,7 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
         (["Grace Kim cefalexin 500 mg", "bd for 5 days"], {"frequency": "twice daily", "notes": "for 5 days"}),
         (["add allergy to ibuprofen for Grace Kim", "swollen lips, not hives"], {"reaction": "swollen lips"}),
         # the patient and the field at once; the fields one by one
-        (["allergy: latex for Walter Kowalczyk", "Kowalczyk, hives"], {"substance": "latex", "reaction": "hives"}),
+        (["add allergy to codeine for Walter", "Kowalczyk, hives"], {"substance": "codeine", "reaction": "hives"}),
         (["prescribe doxycycline", "Grace Kim", "100", "twice", "5 days"],
          {"medication_name": "doxycycline", "dosage": "100 mg", "frequency": "twice daily", "notes": "for 5 days"}),
         # another question in between is answered, and the order goes on
@@ -559,7 +559,7 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
          {"medication_name": "doxycycline", "dosage": "100 mg", "frequency": "thrice daily"}),
         # of two orders each has its own words
         (["Grace Kim needs ramipril 2.5 mg od and bisoprolol up to 5"], {"medication_name": "ramipril", "notes": None}),
-        (["Grace Kim start amlodipine 5 mg od and bisoprolol increase to 5"], {"notes": None}),
+        (["John Smith start ramipril 5 mg od and bisoprolol increase to 10"], {"notes": None}),
         # a note grows
         (["note for Grace Kim: chest clear", 'append "walked to the bay" to the note'],
          {"note_text": "chest clear. walked to the bay"}),
@@ -573,8 +573,8 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
         (["ibuprofen 200 mg tds for Grace Kim", "take after meals"], {"notes": "after meals"}),
         (["ibuprofen 200 mg tds for headache for Grace Kim", "begin on tuesday", "starting friday"],
          {"notes": "for headache; starting friday"}),
-        (["the prednisolone 20 mg od for Grace Kim please", "the pred - mane, with breakfast"],
-         {"frequency": "in the morning", "notes": "with breakfast"}),
+        (["prednisolone 20 mg od for Grace Kim", "the pred - nocte, with food"],
+         {"frequency": "at night", "notes": "with food"}),
         (["tramadol 50 mg tds prn for Grace Kim", "ibuprofen instead, 200 mg bd"],
          {"medication_name": "ibuprofen", "frequency": "twice daily"}),
     ],
@@ -595,6 +595,7 @@ def test_answers_and_additions_fill_the_entry_that_waits(offline_agent, messages
         ("prescribe doxycycline 100 mg for Grace Kim", "bd - she asked about that twice and left"),
         ("add allergy to ibuprofen for Grace Kim", "she said it was in 2004, put that"),
         ("add allergy to ibuprofen for Grace Kim", "not certain"),
+        ("prescribe doxycycline 100 mg for Grace Kim", "bd not with milk"),
     ],
 )
 def test_an_answer_that_is_not_understood_is_asked_again(offline_agent, order, answer):

@@ -16,7 +16,7 @@ from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
 from docgemma.reading.terms import measure_said, refers_back, said_in
 from docgemma.rules import answered, clarify, described, known
-from docgemma.rules.corrections import adds_to_note
+from docgemma.rules.corrections import ORDER_DETAILS, adds_to_note
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
@@ -29,6 +29,7 @@ from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "safe", "ddi", "may", "lit", "trial", "note"])
+LOOSE = frozenset({"rx", "meds", "chat", "gk"})  # asks of details that an order which waits is given
 BESIDE = frozenset({"labs", "vit", "imm"})  # asks beside which a drug that is not taken is considered
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
@@ -115,8 +116,10 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
         request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
     given = "rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose")
-    if waiting and given and not (request["orders"] or others or request["patients"] or request["unclear"]):
-        rest = [ask for ask in request["asks"] if ask != "rx"]
+    loose = {*ORDER_DETAILS} & {*request["details"]} and set(request["asks"]) <= LOOSE and not message.endswith("?")
+    loose = loose and waiting and bool(state["request"]["orders"])  # "take after meals"
+    if waiting and (given or loose) and not (request["orders"] or others or request["patients"] or request["unclear"]):
+        rest = [ask for ask in request["asks"] if ask not in (LOOSE if loose else {"rx"})]
         request = known.replaced(request, asks=[*rest, "fix"])  # "500 mg for 7 days": the card's other details stay
     changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that

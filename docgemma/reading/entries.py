@@ -148,10 +148,12 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
 
 
 def _led(text: str, place: tuple[int, int]) -> tuple[int, int]:
-    """An instruction with the preposition right before it, "with food"; "to 7 days" changes it, and is none."""
-    before = text[: place[0]].removesuffix(" ").split()[-1:] if text[: place[0]].endswith(" ") else []
-    leads = before and plain(before[0]) in listed("request_words", "linking") - listed("sig", "ranging", "from_to")
-    return (place[0] - len(before[0]) - 1, place[1]) if leads else place
+    """An instruction with the prepositions right before it, "starting on monday"; "to 7 days" changes it: none."""
+    leads = (listed("request_words", "linking") | listed("sig", "starting")) - listed("sig", "ranging", "from_to")
+    start = place[0]
+    while text[:start].endswith(" ") and plain(word := text[:start].split(" ")[-2]) in leads:
+        start -= len(word) + 1
+    return start, place[1]
 
 
 def _before_arrow(marked: Marked) -> list[tuple[int, int]]:

@@ -14,7 +14,8 @@ from docgemma.text.words import begun_with, clinical, listed, names, plain
 
 AGAIN = "Not understood: “{said}”. Nothing of it was taken over.\n{question}"
 FEW = 5  # words of a reaction that nothing else knows
-DENIED = 3  # words behind "not"
+DENIED = 3  # words behind "not", and of what a dose is for
+COUNTED = "0123456789-x"  # "1-2", "2x"
 BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 TRIED = frozenset({"fix", "ok", "gk", "chat"})  # asks of an answer that gives none
 
@@ -25,8 +26,9 @@ def settled(said: str) -> str:
     for at in reversed([at for at, word in enumerate(words) if plain(word) == "not"]):
         ends = [place + 1 for place in range(at + 1, len(words)) if words[place][-1] in ",.;"]
         end = min([len(words), *ends])
-        bounds = listed("sig", "no_second_dose", "capping") & {*plain(" ".join(words[at + 1 : end])).split()} - {"of"}
-        if at + 1 < end <= at + 1 + DENIED and not bounds:  # "not more than 4 a day" denies nothing
+        bounds = listed("sig", "no_second_dose", "capping") | listed("request_words", "linking")
+        bounds &= {*plain(" ".join(words[at + 1 : end])).split()}
+        if at + 1 < end <= at + 1 + DENIED and not bounds:  # "not more than 4 a day" and "not with food" deny no value
             del words[at:end]
     correcting = listed("request_words", "correcting")
     while words and plain(words[0]) in correcting:  # "sorry, 250 mg"
@@ -92,10 +94,13 @@ def _unread(request: Request, clarification: Clarification, dose: str) -> set[st
     phrases += [*sig["once"], *sig["repeated"], *sig["counts"], *(day for some in sig["weekdays"] for day in some)]
     known = {word for phrase in phrases for word in plain(phrase).split()} | {*NUMBER_WORDS, *UNITS}
     known |= listed("request_words", "linking", "entry_words", "stop", "answer", "as_needed", "opening")
-    known = (held | known | fillers()) - listed("request_words", "correcting") - {"not"}
-    rate = times_per_day(request["said"])
-    words = {*plain(request["said"]).split()} - known
-    return {word for word in words if not (rate and word.replace("-", "").isdecimal())}
+    correcting = listed("request_words", "correcting") | {"not"}
+    rate, text = times_per_day(request["said"]), plain(request["said"])
+    often, _, purpose = text.partition(" for ")
+    if len(purpose.split()) <= DENIED and not correcting & {*purpose.split()}:  # "q4h prn for pain"
+        text = often
+    words = {*text.split()} - ((held | known | fillers()) - correcting)
+    return {word for word in words if not (rate and not word.strip(COUNTED))}
 
 
 def _asks(said: str) -> bool:
