@@ -559,7 +559,7 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
          {"medication_name": "doxycycline", "dosage": "100 mg", "frequency": "thrice daily"}),
         # of two orders each has its own words
         (["Grace Kim needs ramipril 2.5 mg od and bisoprolol up to 5"], {"medication_name": "ramipril", "notes": None}),
-        (["John Smith start ramipril 5 mg od and bisoprolol increase to 10"], {"notes": None}),
+        (["John Smith start ramipril 2.5 mg od and bisoprolol increase to 5"], {"notes": None}),
         # a note grows
         (["note for Grace Kim: chest clear", 'append "walked to the bay" to the note'],
          {"note_text": "chest clear. walked to the bay"}),
@@ -595,6 +595,7 @@ def test_answers_and_additions_fill_the_entry_that_waits(offline_agent, messages
         ("prescribe doxycycline 100 mg for Grace Kim", "bd - she asked about that twice and left"),
         ("add allergy to ibuprofen for Grace Kim", "she said it was in 2004, put that"),
         ("add allergy to ibuprofen for Grace Kim", "not certain"),
+        ("add allergy to ibuprofen for Grace Kim", "hives, sorry wheeze"),
         ("prescribe doxycycline 100 mg for Grace Kim", "bd not with milk"),
     ],
 )

@@ -84,7 +84,7 @@ def _put_off(state: AgentState, request: Request) -> Clarification | None:
     ended = set(request["asks"]) & {*WRITES, "cancel", "change"} or request["meant"] == "refused"
     if ended or others - {question["args"].get("patient_id")}:
         return None
-    worked_on = {"request": state["request"], "tool_results": [RESET, *(state.get("tool_results") or [])]}
+    worked_on = {"request": state["request"], "tool_results": state.get("tool_results") or []}
     return {**question, "turn": question.get("turn") or worked_on | {"user_query": state["user_query"]}}
 
 
@@ -302,7 +302,9 @@ def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any],
     update: dict[str, Any] = {
         "clarification": None, "resumed": True, "status": "answered", "final_response": None, "put_off": None,
         "error_messages": RESET, "retry_count": 0, "proposed_none": False, "retry_strategy": None,
-    } | question.get("turn", {})  # fmt: skip
+    }  # fmt: skip
+    if turn := question.get("turn"):
+        update |= {**turn, "tool_results": [RESET, *turn["tool_results"]]}
     if "again" in answer:
         return {**update, "clarification": answer["again"]}
     who_is_meant = question["kind"] == "patient"

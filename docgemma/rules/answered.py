@@ -73,7 +73,8 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
         found |= {name: told[name] for name in ("reaction", "severity") if told.get(name)}
     left, asks = _unread(request, clarification, dose), set(request["asks"]) - {ask, *BESIDE}
     once = "frequency" in missing and times_per_day(often) == 0  # "just once"
-    if _asks(said) or (asks and not once and (left or not found)) or (left and found.keys() & {"dosage", "frequency"}):
+    doubted = left and (found.keys() & {"dosage", "frequency"} or left & listed("request_words", "correcting"))
+    if _asks(said) or doubted or (asks and not once and (left or not found)):
         return {}
     others = [field for field in missing if field not in values and field not in found]
     free = 0 < len(plain(said).split()) <= (FEW if others == ["reaction"] and not people else MAX_WORDS)

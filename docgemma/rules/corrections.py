@@ -140,7 +140,7 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
     same, before = changes.get("drug", order["drug"]) == order["drug"], order["frequency"]
     if same and often and names(needed, f"{before} {order['notes']}") and not names(needed, request["said"]):
         changes["frequency"] = f"{often} prn"
-    needed_only = bool(often) and expanded(often, "frequencies") == AS_NEEDED  # "prn for pain"
+    needed_only = expanded(str(often or ""), "frequencies") == AS_NEEDED  # "prn for pain"
     if same and needed_only and times_per_day(before) and not names(needed, before):
         changes["frequency"] = f"{before} prn"
     if not same:  # has no route or course of the drug before
