@@ -100,6 +100,7 @@ class Clarification(TypedDict):
     missing: list[str]
     query: NotRequired[str]  # the question that is being worked on
     entity: NotRequired[str]  # what was unclear, as it was written
+    turn: NotRequired[dict[str, Any]]  # what was worked on, where another question was answered in between
 
 
 class PendingWrite(TypedDict):
@@ -206,6 +207,7 @@ class AgentState(TypedDict, total=False):
     retry_strategy: Optional[str]
     error_messages: Annotated[list[str], accumulate]
     clarification: Optional[Clarification]
+    put_off: Optional[Clarification]  # a question about an entry that is asked again below this turn's answer
     held: list[Held]  # cards that are shown again, the first first, when this turn's question is answered
     reopened: Optional[Held]  # the card that is shown below this turn's answer
     resumed: bool  # this turn answers a clarification; nothing is redone

@@ -540,3 +540,74 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
         thread = turn["thread"]
     args = turn["pending_write"]["args"]
     assert {name: args.get(name) for name in card} == card
+
+
+@pytest.mark.parametrize(
+    ("messages", "card"),
+    [
+        # what an answer takes back itself is in no field; each of its words is of a field
+        (["Grace Kim bumetanide 1 mg", "1 bd not 2"], {"dosage": "1 mg", "frequency": "twice daily"}),
+        (["Grace Kim cefalexin 500 mg", "three times a day no twice a day"], {"frequency": "twice a day"}),
+        (["Grace Kim cefalexin 500 mg", "bd for 5 days"], {"frequency": "twice daily", "notes": "for 5 days"}),
+        (["add allergy to ibuprofen for Grace Kim", "swollen lips, not hives"], {"reaction": "swollen lips"}),
+        # the patient and the field at once; the fields one by one
+        (["add allergy to codeine for Walter", "Kowalczyk, hives"], {"substance": "codeine", "reaction": "hives"}),
+        (["prescribe doxycycline", "Grace Kim", "100", "twice", "5 days"],
+         {"medication_name": "doxycycline", "dosage": "100 mg", "frequency": "twice daily", "notes": "for 5 days"}),
+        # another question in between is answered, and the order goes on
+        (["prescribe doxycycline for Grace Kim", "her potassium?", "100 mg", "thrice"],
+         {"medication_name": "doxycycline", "dosage": "100 mg", "frequency": "thrice daily"}),
+        # of two orders each has its own words
+        (["Grace Kim needs ramipril 2.5 mg od and bisoprolol up to 5"], {"medication_name": "ramipril", "notes": None}),
+        (["John Smith start ramipril 2.5 mg od and bisoprolol increase to 5"], {"notes": None}),
+        # a note grows
+        (["note for Grace Kim: chest clear", 'append "walked to the bay" to the note'],
+         {"note_text": "chest clear. walked to the bay"}),
+        (["note for Grace Kim: chest clear", "add: cannula out, to that note"],
+         {"note_text": "chest clear. cannula out"}),
+        (["note for Grace Kim: chest clear", "and add to this note: bloods tomorrow"],
+         {"note_text": "chest clear. bloods tomorrow"}),
+        # details of the order that waits
+        (["paracetamol 1 g qds for Grace Kim", "prn for headache"],
+         {"frequency": "four times daily as needed", "notes": "for headache"}),
+        (["ibuprofen 200 mg tds for Grace Kim", "take after meals"], {"notes": "after meals"}),
+        (["ibuprofen 200 mg tds for headache for Grace Kim", "begin on tuesday", "starting friday"],
+         {"notes": "for headache; starting friday"}),
+        (["prednisolone 20 mg od for Grace Kim", "the pred - nocte, with food"],
+         {"frequency": "at night", "notes": "with food"}),
+        (["tramadol 50 mg tds prn for Grace Kim", "ibuprofen instead, 200 mg bd"],
+         {"medication_name": "ibuprofen", "frequency": "twice daily"}),
+    ],
+)  # fmt: skip
+def test_answers_and_additions_fill_the_entry_that_waits(offline_agent, messages, card):
+    thread = None
+    for message in messages:
+        turn = offline_agent.ask(message, thread=thread)
+        thread = turn["thread"]
+    args = (turn["pending_write"] or {"args": {}})["args"]
+    assert {name: args.get(name) for name in card} == card
+
+
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [
+        ("prescribe doxycycline for Grace Kim", "200 sorry 100 mg od"),
+        ("prescribe doxycycline 100 mg for Grace Kim", "bd - she asked about that twice and left"),
+        ("add allergy to ibuprofen for Grace Kim", "she said it was in 2004, put that"),
+        ("add allergy to ibuprofen for Grace Kim", "not certain"),
+        ("add allergy to ibuprofen for Grace Kim", "hives, sorry wheeze"),
+        ("prescribe doxycycline 100 mg for Grace Kim", "bd not with milk"),
+    ],
+)
+def test_an_answer_that_is_not_understood_is_asked_again(offline_agent, order, answer):
+    asked = offline_agent.ask(order)
+    again = offline_agent.ask(answer, thread=asked["thread"])
+    assert again["status"] == "needs_clarification" and answer in again["answer"]
+    assert asked["answer"].split("\n")[0] in again["answer"]
+
+
+def test_an_open_question_stands_below_another_answer(offline_agent):
+    asked = offline_agent.ask("add allergy to ibuprofen for Grace Kim")
+    turn = offline_agent.ask("any meds?", thread=asked["thread"])
+    assert turn["status"] == "needs_clarification" and turn["answer"].endswith(asked["answer"])
+    assert "Grace Kim" in turn["answer"]

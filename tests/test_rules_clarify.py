@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgemma.rules.clarify import read_answer, read_missing
+from docgemma.rules.answered import read_missing
+from docgemma.rules.clarify import read_answer
 from docgemma.rules.described import described
 from docgemma.state import Clarification, Option
 from tests.rules_help import chart_of, drug, order, person, problem, request

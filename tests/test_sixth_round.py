@@ -198,7 +198,7 @@ def test_a_missing_frequency_is_asked_for_with_what_is_grave(offline_agent) -> N
     [
         ("every 12 hours", "every 12 hours"),
         ("2x daily", "2x daily"),
-        ("three times a day for 5 days", "three times a day for 5 days"),
+        ("three times a day for 5 days", "three times a day"),
         ("just once please", "once"),
         ("q4h prn for pain", "every 4 hours as needed for pain"),
     ],

@@ -15,7 +15,8 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
 from docgemma.reading.terms import measure_said, refers_back, said_in
-from docgemma.rules import clarify, described, known
+from docgemma.rules import answered, clarify, described, known
+from docgemma.rules.corrections import ORDER_DETAILS, adds_to_note
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
@@ -28,6 +29,7 @@ from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "safe", "ddi", "may", "lit", "trial", "note"])
+LOOSE = frozenset({"rx", "meds", "chat", "gk"})  # asks of details that an order which waits is given
 BESIDE = frozenset({"labs", "vit", "imm"})  # asks beside which a drug that is not taken is considered
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
@@ -71,7 +73,19 @@ def _begin(state: AgentState, context: Context) -> dict[str, Any]:
     request = understand(state["message"], state, context)
     doubt, query, active = contradicts(state, request, context), state["message"], state.get("active_patient")
     update = {**NEW_TURN, "user_query": query, "turn_patient": active, "request": request, "clarification": doubt}
-    return update | {"intent": "TOOL_NEEDED" if doubt else None}
+    return update | {"intent": "TOOL_NEEDED" if doubt else None, "put_off": None if doubt else _put_off(state, request)}
+
+
+def _put_off(state: AgentState, request: Request) -> Clarification | None:
+    """The open question about an entry, with its turn, where the message asks something else of the same patient."""
+    question, others = state.get("clarification"), {one["id"] for one in request["patients"]} | {*request["unclear"]}
+    if not question or question["kind"] != "missing" or question["tool"] not in WRITE_TOOLS.values():
+        return None
+    ended = set(request["asks"]) & {*WRITES, "cancel", "change"} or request["meant"] == "refused"
+    if ended or others - {question["args"].get("patient_id")}:
+        return None
+    worked_on = {"request": state["request"], "tool_results": state.get("tool_results") or []}
+    return {**question, "turn": question.get("turn") or worked_on | {"user_query": state["user_query"]}}
 
 
 def understand(message: str, state: AgentState, context: Context, waiting: bool = False) -> Request:
@@ -92,6 +106,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         about = request["measures"] or request["drugs"] or request["patients"]
         return known.replaced(request, asks=(asked if about else []) or ["chat"], meant="")
+    if waiting and adds_to_note(request, state["request"]):
+        request = known.replaced(request, asks=["fix"], notes=[])
     with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
     if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]
@@ -99,10 +115,11 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}
     if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
         request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
-    given = bool("rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose"))
-    given |= bool(not request["asks"] and request["details"] and not message.endswith("?"))  # "prn for pain"
-    if waiting and given and not (request["orders"] or others or request["patients"] or request["unclear"]):
-        rest = [ask for ask in request["asks"] if ask != "rx"]
+    given = "rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose")
+    loose = {*ORDER_DETAILS} & {*request["details"]} and set(request["asks"]) <= LOOSE and not message.endswith("?")
+    loose = loose and waiting and bool(state["request"]["orders"])  # "take after meals"
+    if waiting and (given or loose) and not (request["orders"] or others or request["patients"] or request["unclear"]):
+        rest = [ask for ask in request["asks"] if ask not in (LOOSE if loose else {"rx"})]
         request = known.replaced(request, asks=[*rest, "fix"])  # "500 mg for 7 days": the card's other details stay
     changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
@@ -228,7 +245,8 @@ def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
 
 def _answered(state: AgentState, question: Clarification, context: Context) -> dict[str, Any] | None:
     """The arguments that the message supplies, or None if it is a new question; beside a choice `more` that it asks."""
-    missing, message = question["kind"] == "missing", state["message"]
+    missing = question["kind"] == "missing"
+    message = answered.settled(state["message"]) if missing else state["message"]
     request = read_request(
         message, reader=context.reader, drugs=context.drugs, store=context.store,
         before=question["question"] if missing else "",
@@ -237,7 +255,8 @@ def _answered(state: AgentState, question: Clarification, context: Context) -> d
         return None
     if missing:
         ask = {tool: ask for ask, tool in WRITE_TOOLS.items()}.get(question["tool"], "")
-        return clarify.read_missing(request, question, ask)
+        again = answered.asked_again(known.replaced(request, said=state["message"]), question, ask)
+        return answered.read_missing(request, question, ask) or (again and {"again": again})
     if question["kind"] != "patient":
         return {"choice": chosen} if (chosen := clarify.read_answer(message, question)) else None
     charts = _charts([item["id"] for item in question["options"]], context)
@@ -281,9 +300,13 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
 
 def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:
     update: dict[str, Any] = {
-        "clarification": None, "resumed": True, "status": "answered", "final_response": None,
+        "clarification": None, "resumed": True, "status": "answered", "final_response": None, "put_off": None,
         "error_messages": RESET, "retry_count": 0, "proposed_none": False, "retry_strategy": None,
     }  # fmt: skip
+    if turn := question.get("turn"):
+        update |= {**turn, "tool_results": [RESET, *turn["tool_results"]]}
+    if "again" in answer:
+        return {**update, "clarification": answer["again"]}
     who_is_meant = question["kind"] == "patient"
     if who := answer["choice"] if who_is_meant else answer.get("patient_id"):
         patient = context.store.patient(who)

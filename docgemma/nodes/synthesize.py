@@ -51,6 +51,9 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     said, told = update["final_response"], (one for one in alarms_told(state["message"]) if "always" in one)
     alarms = (f"{URGENT}{one['name']}. {one['always']}" for one in told)  # also where no chart is open
     update["final_response"] = "\n".join([*(line for line in alarms if line not in said), said])
+    if (again := state.get("put_off")) and update.get("status") != "needs_clarification":
+        update |= {"clarification": again, "status": "needs_clarification"}
+        update["final_response"] += f"\n\n{_question_text(again)}"
     runtime.stream_writer({"type": "answer", "text": update["final_response"]})
     turn = Exchange(user=state["message"], assistant=update["final_response"], tools=_briefs(state))
     return {"grounding": _grounding([]), **update, "history": [*state.get("history", []), turn][-KEPT_TURNS:]}

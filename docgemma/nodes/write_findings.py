@@ -12,7 +12,7 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
-from docgemma.reading.entries import AS_WRITTEN
+from docgemma.reading.courses import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions

@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import cast
 
 from docgemma.reading.allergies import reactions_of, severity_of
+from docgemma.reading.courses import LONGEST, TIMES, pointed, two_doses
 from docgemma.reading.drugs import link_drug
 from docgemma.reading.marked import EDGES, Marked, denied, found_at, of_drug_behind, pieces_of, tells_value, within
-from docgemma.reading.reader import Span, unmarked
+from docgemma.reading.reader import Span
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
@@ -22,11 +23,7 @@ from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
 
 UNTYPED_NOTE = "clinical note"
-AS_WRITTEN = "as written in the dose"
-COURSE = 60  # characters of a dose on a card
-TIMES = ("", "hour", "month")  # units of no dose
 LONG_PAST = 365  # days; no order begins so long ago
-LONGEST = 100  # characters of an order's instructions
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
@@ -59,6 +56,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     for field, spans in parts.items() if names else ():
         once = field in ("frequency", "notes") and len(spans) == 1
         once = once and not names[0].start < spans[0].start < names[-1].start
+        once = once and not _of_last(spans[0].text)
         for span in spans:
             behind = [at for at, name in enumerate(names) if name.start > span.start]
             owner = behind[0] if leading and field == "dose" and behind else max((behind or [len(names)])[0] - 1, 0)
@@ -71,6 +69,11 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ]
     kept = [item for item, gone in zip(zip(names, owned, strict=True), [*corrected, False], strict=False) if not gone]
     return [_order(marked, name, mine, drugs) for name, mine in kept if name not in others]
+
+
+def _of_last(instruction: str) -> bool:
+    """Whether an instruction is of the drug before it alone: it has an amount, "increase to 5", not "for 5 days"."""
+    return bool({item.unit for item in quantities(instruction)} - {*TIMES[1:]}) and not durations(instruction)
 
 
 def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
@@ -131,14 +134,26 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     notes = [*pieces_of(message, found["notes"]), *(span for span in often if span not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
-    occasions = found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") else []
+    brief = len(message.split()) <= FEW and any(
+        _led(free, (span.start, 0))[0] < span.start for span in found_at(marked, listed("sig", "occasions"))
+    )
+    occasions = found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") or brief else []
     notes += pieces_of(free, [span for span in occasions if not of_drug_behind(marked, span)])
     loose = [(span.start, span.end) for span in notes]
     rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
-    wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else place for place in loose)]
+    wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else _led(rest, place) for place in loose)]
     wide = [(a, b) for a, b in wide if not (message[a:b].isdecimal() and message[:a].endswith(" not "))]  # "5 not 7"
     wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
+
+
+def _led(text: str, place: tuple[int, int]) -> tuple[int, int]:
+    """An instruction with the prepositions right before it, "starting on monday"; "to 7 days" changes it: none."""
+    leads = (listed("request_words", "linking") | listed("sig", "starting")) - listed("sig", "ranging", "from_to")
+    start = place[0]
+    while text[:start].endswith(" ") and plain(word := text[:start].split(" ")[-2]) in leads:
+        start -= len(word) + 1
+    return start, place[1]
 
 
 def _before_arrow(marked: Marked) -> list[tuple[int, int]]:
@@ -202,7 +217,7 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     forms = {form for end in ends if (form := _release(message[end:], end == name.end)) not in told["notes"].split()}
     told["notes"] = ", ".join(filter(None, [*forms, _of_one_drug(told["notes"], drugs), weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
-    courses = [_two_doses(masked(message, people)[start:]) for start in starts]
+    courses = [two_doses(masked(message, people)[start:]) for start in starts]
     return cast(OrderRef, told | next(filter(None, courses), {}))
 
 
@@ -222,61 +237,6 @@ def _of_one_drug(notes: str, drugs: DrugNames) -> str:
     return notes
 
 
-def _two_doses(text: str) -> dict[str, str]:
-    """A course of one dose and then another, "200 mg stat then 100 mg daily": one entry holds one dose, so it stands as
-    it was written, a long one in the notes too, one that is too long for them is asked for; {} where it is one dose."""
-    clause = text.replace(", then ", " then ").split(". ")[0].split("\n")[0]
-    words = unmarked(clause, EDGES).split() if _is_course(clause) else []
-    while words and plain(words[-1]) in listed("request_words", "linking", "opening"):
-        words.pop()
-    told, notes = " ".join(words), ""
-    if len(told) > COURSE:
-        first, mark, later = told.partition(" then ")
-        at = max(told.rfind(", ", 0, COURSE), told.rfind("; ", 0, COURSE))
-        told, notes = told[: max(at, 0)], told[at + 2 :]
-        told, notes = (first, f"then {later}") if mark and len(first) <= COURSE else (told, notes)
-    if len(notes) > LONGEST or (notes and not told):
-        return {"dose": "", "frequency": "", "notes": ""}
-    return {"dose": _pointed(told), "frequency": AS_WRITTEN, "notes": _pointed(notes)} if told else {}
-
-
-def _is_course(clause: str) -> bool:
-    """Whether a later dose differs from the first: behind "then", a second dose in its unit, "tds 1/52, bd 1/52", or
-    one that is doubled each week."""
-    first, then, second = clause.split(",")[0].partition(" then ")
-    dose, behind = [*second.split()[:2], "", ""][:2]
-    unit = next((item.unit for item in quantities(f"{dose} {behind}") if item.unit not in TIMES), "")
-    often = behind[:1] in ("", "x") or times_per_day(behind) is not None or behind in listed("request_words", "linking")
-    if then and any(map(str.isdigit, first)) and dose[:1].isdigit() and not duration(dose) and (unit or often):
-        return True
-    words, weights = clause.split(), listed("sig", "weights")
-    single = listed("sig", "no_second_dose") | listed("request_words", "correcting")
-    units = [
-        found[-1].unit
-        for at, (word, after) in enumerate(pairwise([*words, ""]))
-        if word[0].isdigit() and not any(map(str.isdigit, "".join(word.split("/")[1:])))
-        and (found := quantities(word if word[-1].isalpha() else f"{word} {after}"))
-        and not weights & {plain(after), word.lstrip("0123456789.").casefold()}
-        and not single & {plain(one) for one in words[max(at - 2, 0) : at]}
-    ]  # fmt: skip
-    if units and units[0] not in TIMES and units[0] in units[1:]:
-        return True
-    steps = clause.replace(" then ", ", ").split(", ")
-    rates = [(times_per_day(step), step.split()) for step in steps]
-    later = [rate for rate, step in rates[1:] if rate and (not step[1:] or duration(" ".join(step[1:])))]
-    changed = any(rate != rates[0][0] for rate in later) and bool(rates[0][0])
-    titrated = any(plain(a) in listed("sig", "titrating") and times_per_day(b) for a, b in pairwise(words))
-    return changed or titrated
-
-
-def _pointed(text: str) -> str:
-    """With a zero before each leading point: ".5 mg" is 0.5 mg, and read as 5."""
-    marks = zip(f" {text}", text, f"{text} "[1:], strict=False)
-    return "".join(
-        "0." if (mark, left.isalnum(), right.isdigit()) == (".", False, True) else mark for left, mark, right in marks
-    )
-
-
 def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     """The details of an order as said: the first dose, how often once, every route and instruction."""
     told = {field: ", ".join(span.text.strip(EDGES) for span in mine[field]) for field in ("route", "notes")}
@@ -284,7 +244,7 @@ def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
     if _is_strength(dose) and {item.unit for item in quantities(second)} == {"ml"}:
         dose = f"{second} ({dose})"  # "10 mg/5 ml soln, 5 ml"
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
-    return {"dose": _pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
+    return {"dose": pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
 
 
 def _is_strength(dose: str) -> bool:
@@ -324,12 +284,12 @@ def loose_details(marked: Marked) -> dict[str, str]:
     if parts:
         parts["dose"] *= not all(denied(marked.message, span) for span in parts["dose"])  # "not the 10 mg"
         parts["notes"] = [span for span in parts["notes"] if not span.text.isdecimal()]  # "make it 7"
-    doses = [_pointed(span.text) for span in parts.get("dose", [])]
+    doses = [pointed(span.text) for span in parts.get("dose", [])]
     bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
     found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
     found |= {"denied": ", ".join(span.text for span in parts["denied"])} if parts else {}
     if doses and not marked.spans("drug"):
-        found |= _two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
+        found |= two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in reactions_of(marked)]
         found |= {

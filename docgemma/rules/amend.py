@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
-from docgemma.reading.terms import everyday
 from docgemma.rules.corrections import ORDER_DETAILS
 from docgemma.rules.known import replaced
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
@@ -114,11 +113,12 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     "alternate with 6 mg", "folic stays daily"."""
     order: Mapping[str, Any] = request["orders"][-1] if request["orders"] else {}
     new = {word for name in (*ORDER_DETAILS, "said") for word in plain(str(order.get(name) or "")).split()}
+    empty = listed("request_words", *clinical("request_words")["unfindable"])
     courtesy = ("beside_scaling", "beside_change", "correcting", "altering", "changing", "opening", "back", "speaking")
     known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
-    known |= frozenset() if other_drug else everyday()
-    parts = [part for part in _clauses(request["said"]) if (new - everyday()) & set(plain(part).split())]
+    known |= frozenset() if other_drug else empty
+    parts = [part for part in _clauses(request["said"]) if (new - empty) & set(plain(part).split())]
     runs = [run for part in parts for run in also_written(replaced(request, said=part))]
     return {word for run in runs for word in plain(run).split()} - known
 

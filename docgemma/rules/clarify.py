@@ -1,6 +1,6 @@
-"""Ask back where only a person can go on, and read the answer: the option meant, or the missing values. Pure."""
+"""Ask back where only a person can go on, and read from the answer which option is meant. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -8,17 +8,13 @@ from docgemma.errors import ErrorType
 from docgemma.rules.described import excludes, telling, unsettled
 from docgemma.state import Clarification, Option, PatientRef, Request, ToolResult
 from docgemma.text.births import read_births
-from docgemma.text.clauses import fillers
-from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.words import begun_with, listed, names, plain
+from docgemma.text.words import listed, plain
 
 MAX_WORDS = 40  # an answer; what is longer is a new question
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 YES = frozenset("yes yep yeah yup correct right exactly sure ok okay affirmative confirmed him her that's it".split())
-SHORT = 10  # words by which it is said how often
 SEXES = {"male": "female", "female": "male"}
-BESIDE = frozenset({"fix", "find", "ok", "gk", "chat", "oos", "demo", "chart"})  # asks of an answer that gives a value
 
 
 def ask_back(result: ToolResult) -> Clarification | None:
@@ -100,61 +96,6 @@ def _by_parts(text: str, labels: dict[str, str]) -> str | None:
         and (not days or any(label.split()[-1].startswith(day) for day in days))
     ]
     return _only(fitting) if left or days else None
-
-
-def read_missing(request: Request, clarification: Clarification, ask: str) -> dict[str, Any]:
-    """The missing arguments that a message supplies; {} if it is a new question."""
-    order: Mapping[str, Any] = request["orders"][0] if request["orders"] else {}
-    dose = order.get("dose") or request["details"].get("dose")
-    often = _often(request, order, dose or "")
-    once = "frequency" in clarification["missing"] and times_per_day(often) == 0  # "just once"
-    if set(request["asks"]) - {ask, *BESIDE} and not once:
-        return {}
-    people, drugs = request["patients"][:1], [drug["name"] for drug in request["drugs"]]
-    before = [str(item) for item in clarification["args"].get("drug_names") or []] if drugs else []
-    said: dict[str, Any] = {"patient_id": "".join(one["id"] for one in people), "dosage": dose, "frequency": often}
-    said |= {"drug_names": list(dict.fromkeys([*before, *drugs]))}
-    told = request["details"]
-    if told.get("severity") and told.get("reaction") and "reaction" in clarification["missing"]:  # "hives, mild"
-        return {"reaction": told["reaction"], "severity": told["severity"]}
-    fields, named = clarification["missing"], [order.get("said"), *(drug["said"] for drug in request["drugs"])]
-    if "medication_name" in fields and (called := next(filter(None, named), "")):
-        said, fields = said | {"medication_name": called}, [*fields, "dosage", "frequency"]
-    found = {field: said[field] for field in fields if said.get(field)}
-    if found.keys() & {"dosage", "frequency"}:  # "tds for 7 days"
-        more = [(order or request["details"]).get(field) for field in ("route", "notes")]
-        notes = "; ".join(filter(None, [clarification["args"].get("notes"), *more]))
-        found |= {"notes": notes} if notes else {}
-    left = [field for field in clarification["missing"] if field not in said]
-    if len(left) == 1 and not found and not _asks(request["said"]) and len(plain(request["said"]).split()) <= MAX_WORDS:
-        found[left[0]] = request["said"].strip(" .")
-    return found
-
-
-def _asks(said: str) -> bool:
-    """Whether a message asks something itself, or what became of an entry: "so what's saved now"; "had hives" is no
-    question."""
-    entered = names(listed("request_words", "entered"), said) or said.rstrip().endswith("?")
-    return entered or (begun_with(plain(said).split()) in listed("request_words", "interrogative"))
-
-
-def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:
-    """How often, as it was read; the answer word for word where it is no whole order and says more or another rate:
-    "every 12 hours" is not "every"."""
-    read, text = order.get("frequency") or request["details"].get("frequency") or "", request["said"]
-    for part in filter(None, (dose, order.get("said"))):
-        text = text.replace(part, " ")
-    words = text.strip(" ,.").split()
-    while words and plain(words[0]) in fillers():
-        words.pop(0)
-    while words and plain(words[-1]) in fillers():
-        words.pop()
-    text = " ".join(words or text.split())
-    rate, whole = times_per_day(text), bool(order or request["details"].get("notes"))
-    once = plain(text) in listed("sig", "once")
-    if rate is None or (not rate and not once) or (whole and rate == times_per_day(read)) or len(words) > SHORT:
-        return read
-    return text
 
 
 def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set[str]:

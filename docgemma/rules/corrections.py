@@ -3,15 +3,19 @@
 from itertools import pairwise
 from typing import Any, cast
 
-from docgemma.reading.entries import AS_WRITTEN
+from docgemma.reading.courses import AS_WRITTEN
 from docgemma.reading.labels import WRITES
 from docgemma.rules.instructions import SIDES, kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
 from docgemma.text.frequency import times_per_day
+from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, names, plain
 
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
+QUOTES = "\"'“”‘’"
+AS_NEEDED = "as needed"
+FEW = 4  # words by which another note is begun
 UNLIKE = 20  # times another dose: of another unit
 PREPOSITIONS = ("request_words", "linking", "stop")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
@@ -66,9 +70,8 @@ def _stated(said: str, dose: str) -> dict[str, str]:
 def reworded(text: str, said: str) -> str:
     """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
     edges, parts = ",.;:!?", text.split(" ")
-    first, _, more = said.partition(" ")
-    if plain(first) == "add" and more.strip(edges):  # "add: no bladder symptoms"
-        return f"{text.rstrip('. ')}. {more.strip()}"
+    if more := added(said):
+        return f"{text.rstrip('. ')}. {more}"
     quoted = said.translate(dict.fromkeys(map(ord, "'“”‘’"), '"')).split('"')
     if len(quoted) > 4 and quoted[1] and text.count(quoted[1]) == 1:  # "change 'this week' to 'until afebrile'"
         return text.replace(quoted[1], quoted[3])
@@ -88,6 +91,28 @@ def reworded(text: str, said: str) -> str:
         if denial == "not" and len(places) == 1:
             parts[places[0]] = parts[places[0]].replace(old, new)
     return " ".join(parts)
+
+
+def added(said: str) -> str:
+    """What a message adds to a note, "add: no bladder symptoms", "add “walked to the bay” to that note", or ""."""
+    first, _, more = said.partition(" ")
+    while plain(first) in listed("request_words", "opening"):
+        first, _, more = more.partition(" ")
+    more = more.strip(" ,.:;") if plain(first) in listed("request_words", "appending") else ""
+    for phrase in sorted(listed("request_words", "to_the_note"), key=len, reverse=True):
+        if f"{more.casefold()}:".startswith((f"{phrase}:", f"{phrase} ", f"{phrase},")):
+            return more[len(phrase) :].strip(f" ,:;{QUOTES}")
+        if more.casefold().endswith(f" {phrase}"):
+            return more[: -len(phrase)].strip(f" ,:;{QUOTES}")
+    return more
+
+
+def adds_to_note(request: Request, last: Request) -> bool:
+    """Whether a message adds to the note that waits: it says so, or corrects it."""
+    said = request["said"]
+    another = listed("request_words", "noting_plainly") & {*plain(said).split()[1:FEW]}  # "add a note: ..."
+    pointed = names(listed("request_words", "to_the_note"), said) or ("fix" in request["asks"] and not another)
+    return bool(last["notes"] and "note" in last["asks"] and request["notes"] and pointed and added(said))
 
 
 def changed_order(order: OrderRef, request: Request) -> OrderRef:
@@ -112,9 +137,13 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
     if f"{plain(order['drug'])} ".startswith(f"{plain(changes.get('drug', ';'))} "):  # "the metoprolol" is the tartrate
         changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
     needed, often = listed("request_words", "as_needed"), changes.get("frequency")
-    if often and names(needed, f"{order['frequency']} {order['notes']}") and not names(needed, request["said"]):
+    same, before = changes.get("drug", order["drug"]) == order["drug"], order["frequency"]
+    if same and often and names(needed, f"{before} {order['notes']}") and not names(needed, request["said"]):
         changes["frequency"] = f"{often} prn"
-    if changes.get("drug", order["drug"]) != order["drug"]:  # has no route or course of the drug before
+    needed_only = expanded(str(often or ""), "frequencies") == AS_NEEDED  # "prn for pain"
+    if same and needed_only and times_per_day(before) and not names(needed, before):
+        changes["frequency"] = f"{before} prn"
+    if not same:  # has no route or course of the drug before
         often = {"frequency": ""} if "dose" in changes else {}
         return cast(OrderRef, {**order, "route": "", "notes": "", **often, **changes})
     if _part_of_course(order, changes, request["said"]):

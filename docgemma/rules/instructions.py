@@ -15,7 +15,7 @@ def parts_of(notes: str) -> list[str]:
 
 
 def kind_of(part: str) -> str:
-    """What an instruction says: `length`, `route`, `side`, `weight`, `limit`, `meal`, `purpose`, or `rest`."""
+    """What an instruction says: `length`, `route`, `side`, `weight`, `limit`, `meal`, `start`, `purpose`, or `rest`."""
     words = plain(part).split()
     if duration(part):
         return "length"
@@ -23,6 +23,8 @@ def kind_of(part: str) -> str:
         return "route"
     if listed("sig", "maximum") & {*words}:
         return "limit"
+    if listed("sig", "starting") & {*words[:2]}:
+        return "start"
     told = {"side": names(SIDES, part), "weight": words[0] == "weight", "meal": names(listed("sig", "occasions"), part)}
     return next((kind for kind, is_so in told.items() if is_so), "purpose" if words[0] == "for" else "rest")
 
