@@ -9,7 +9,7 @@ from docgemma.reading.labels import TOPICS
 from docgemma.rules.corrections import ORDER_DETAILS
 from docgemma.rules.known import replaced
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
-from docgemma.rules.typed import also_written
+from docgemma.rules.typed import ALSO, also_written
 from docgemma.rules.waiting import is_of
 from docgemma.state import PendingWrite, Request
 from docgemma.text.words import clinical, listed, names, plain
@@ -78,7 +78,10 @@ def amendment(
     doubtful = _doubtful(request, last, changed, bool(others), bool(mine)) or any(drug not in mine for drug in waits)
     if doubtful or not changed:
         return _decision("amend", beside=NOT_UNDERSTOOD)
-    return _exchanged(pending["args"], changed) if "medication_name" in changed else _decision("amend", changed)
+    if "medication_name" in changed:
+        return _exchanged(pending["args"], changed)
+    rest = also_written(request) if pending["name"] == "add_allergy" else []  # "moderate, it is no real allergy"
+    return _decision("amend", changed, ALSO.format("; ".join(f"“{text}”" for text in rest)) if rest else "")
 
 
 def _swapped(request: Request, pending: PendingWrite, last: Request) -> dict[str, Any]:
@@ -166,8 +169,9 @@ def named_in(request: Request) -> list[dict[str, Any]]:
 
 def taken_back(request: Request) -> list[dict[str, Any]]:
     """The drugs that a message takes back by name: "skip the amlodipine", "not the ramipril"."""
-    before = {drug["said"]: plain(part).partition(plain(drug["said"]))[0].split() for drug in named_in(request)
-              for part in _parts(request["said"]) if names([drug["said"]], part)}  # fmt: skip
+    parts = {drug["said"]: plain(part).partition(plain(drug["said"])) for drug in named_in(request)
+             for part in _parts(request["said"]) if names([drug["said"]], part)}  # fmt: skip
+    before = {said: part[0].split() for said, part in parts.items() if not part[2].startswith((" is ", " was "))}
     words, pointing = listed("request_words", "unwanting"), listed("request_words", "unwanting", "pointing")
     told = {said for said, begun in before.items() if words & set(begun[:3]) and begun[-1] in pointing}
     asking = request["said"].rstrip().endswith("?")
