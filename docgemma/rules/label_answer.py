@@ -18,6 +18,7 @@ from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
 from docgemma.rules.order_check import UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.unheard import halts, parts_of
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed, names, plain
@@ -37,6 +38,13 @@ def _maxima(rows: Sequence[Mapping[str, Any]], patient: PatientState, said: str,
         amounts = {text.partition(": ")[2] for text in own}
         own += [text for text in more if text.partition(": ")[2] not in amounts and " mL of " not in text]
     return own
+
+
+def _named_beside(words: Sequence[str], data: Mapping[str, Any], request: Request) -> bool:
+    """Whether a clause with one of the words names this drug, or the message no other: "hold the X, is Y ok?"."""
+    about = plain(" ; ".join(part for part, _ in parts_of(request["said"]) if names(words, part)))
+    mine = [drug["said"] for drug in request["drugs"] if data["asked"] in (drug["said"], drug["name"])]
+    return len(request["drugs"]) < 2 or any(plain(said) in about for said in mine)
 
 
 def label_facts(
@@ -100,6 +108,9 @@ def label_facts(
         texts = [text for text in texts if text not in table]  # worked out above
         absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
+        if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
+            texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
+        absent = absent and not (chart and topic.get("of_drug") and not _named_beside(topic["said"], data, request))
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
         texts = [*(" The chart says: ".join([text, *noted]) for text in texts[:1]), *texts[1:]]
