@@ -190,8 +190,7 @@ def _above(state: AgentState, context: Context) -> list[str]:
     asked = {*known.request(state)["asks"]} & {*TOPICS, "change"}
     if not question or question["kind"] != "missing" or not (asked and known.charts(state)):
         return []
-    lines = answer_by_code({**state, "tool_results": results[:-1], "clarification": None}, context).text
-    return [lines, ""]
+    return [answer_by_code({**state, "tool_results": results[:-1], "clarification": None}, context).text, ""]
 
 
 def _question_text(question: Clarification) -> str:

@@ -40,13 +40,6 @@ def _maxima(rows: Sequence[Mapping[str, Any]], patient: PatientState, said: str,
     return own
 
 
-def _named_beside(words: Sequence[str], data: Mapping[str, Any], request: Request) -> bool:
-    """Whether a clause with one of the words names this drug, or the message no other: "hold the X, is Y ok?"."""
-    about = plain(" ; ".join(part for part, _ in parts_of(request["said"]) if names(words, part)))
-    mine = [drug["said"] for drug in request["drugs"] if data["asked"] in (drug["said"], drug["name"])]
-    return len(request["drugs"]) < 2 or any(plain(said) in about for said in mine)
-
-
 def label_facts(
     item: ToolResult, request: Request, brief: bool, chart: Mapping[str, Any] | None = None, before: str = ""
 ) -> list[Fact]:
@@ -110,7 +103,9 @@ def label_facts(
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
             texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
-        absent = absent and not (chart and topic.get("of_drug") and not _named_beside(topic["said"], data, request))
+        about = " ; ".join(part for part, _ in parts_of(request["said"]) if names(topic["said"], part))
+        other = len(request["drugs"]) > 1 and not names([plain(data["asked"])], about)  # "hold the X, is Y ok?"
+        absent = absent and not (chart and topic.get("of_drug") and other)
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
         texts = [*(" The chart says: ".join([text, *noted]) for text in texts[:1]), *texts[1:]]

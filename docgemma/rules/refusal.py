@@ -93,7 +93,7 @@ def _unheard(request: Request, lines: list[str]) -> list[str]:
     entered = request["meant"] in ("ordered", "refused") and {*request["asks"]} & set(WRITES)
     drug = "" if entered or any(line.startswith("No entry") for line in lines) else unheard_order(request)
     found = [(DEPENDS if is_conditional(request) else ASK_PLAINLY).format(drug=drug)] if drug else []
-    found += [NO_NOTE] if "note" not in request["asks"] and unheard_note(request) else []
+    found += [NO_NOTE] if unheard_note(request) else []
     return [*found, *([UNCHANGED] if "change" not in request["asks"] and halts(request, asked=False) else [])]
 
 
