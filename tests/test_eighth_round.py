@@ -621,3 +621,8 @@ def test_a_bare_question_of_stopping_tells_nothing_of_contrast(offline_agent):
     )
     answer = offline_agent.ask("Hiroshi Tanaka hold the apixaban, is bisoprolol ok?")["answer"]
     assert "label of bisoprolol does not mention withdrawal" not in answer
+
+
+def test_nobody_is_told_how_to_order_what_is_to_be_held(offline_agent):
+    answer = offline_agent.ask("benali inr? order apixaban hold if possible")["answer"]
+    assert "I cannot remove, stop or change" in answer and "prescribe apixaban" not in answer

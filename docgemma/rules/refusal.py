@@ -92,9 +92,11 @@ def _unheard(request: Request, lines: list[str]) -> list[str]:
     """A line for each order, note and stop of the message that comes to no entry and that no other line answers."""
     entered = request["meant"] in ("ordered", "refused") and {*request["asks"]} & set(WRITES)
     drug = "" if entered or any(line.startswith("No entry") for line in lines) else unheard_order(request)
-    found = [(DEPENDS if is_conditional(request) else ASK_PLAINLY).format(drug=drug)] if drug else []
+    stops = halts(request, asked=False)
+    held = any(drug in part for part in stops)  # "order a hold of the warfarin"
+    found = [(DEPENDS if is_conditional(request) else ASK_PLAINLY).format(drug=drug)] if drug and not held else []
     found += [NO_NOTE] if unheard_note(request) else []
-    return [*found, *([UNCHANGED] if "change" not in request["asks"] and halts(request, asked=False) else [])]
+    return [*found, *([UNCHANGED] if stops and "change" not in request["asks"] else [])]
 
 
 def refused(request: Request) -> str:
