@@ -611,3 +611,89 @@ def test_an_open_question_stands_below_another_answer(offline_agent):
     turn = offline_agent.ask("any meds?", thread=asked["thread"])
     assert turn["status"] == "needs_clarification" and turn["answer"].endswith(asked["answer"])
     assert "Grace Kim" in turn["answer"]
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        # an order that hangs on something, behind a question, or that comes to no entry
+        ("souza egfr? start glipizide 5 mg od if a1c above 7", "It depends on something"),
+        ("john smith uti - nitrofurantoin 100 bd 5d chart it, any allergy trouble?", "No entry was prepared"),
+        ("d'angelo alright for doxycycline 100 bd? order it if so", "It depends on something"),
+        ("add ramipril for john smith, his k?", "No entry was prepared"),
+        # a stop beside something else
+        ("rahman hb? if hb under 10 hold the propranolol", "I cannot remove, stop or change"),
+        ("hiroshi tanaka qtc, then pause dofetilide please", "I cannot remove, stop or change"),
+        # a note behind a question
+        (
+            "Okafor - lisinopril 5 od vs valsartan, which second agent? bp trend. then note: rang the patient",
+            "No note was prepared",
+        ),
+        # vaccines, each by its name, and that nobody works out whether they suit
+        ("Hiroshi Tanaka wants a zoster jab, alright?", "No shingles immunization is recorded"),
+        ("nguyen covid and pneumococcal jabs ok?", "No pneumococcal immunization is recorded"),
+        ("Aisha Rahman yellow fever jab ok?", "whether the vaccine suits"),
+        # what a person judges, and what no entry has
+        ("what's DAPA-HF show, and would thornton be suitable?", "Not answered: whether it applies"),
+        ("Leilani creatinine? stop metformin?", "Not answered: “stop metformin”"),
+        ("john smith potassium, stop what", "Not answered: “stop what”"),
+        ("Okafor pap smear?", "No cervical screening is recorded"),
+        ("Olena Shevchenko birth control?", "No contraception is recorded"),
+        ("john smith paracentesis result?", "No result of a fluid that was drawn"),
+        ("any fhx for John Smith?", "No family history is recorded"),
+    ],
+)
+def test_nothing_of_a_message_is_dropped_without_a_word(offline_agent, message, line):
+    turn = offline_agent.ask(message)
+    assert line in turn["answer"] and not turn.get("pending_write")
+
+
+@pytest.mark.parametrize(
+    ("message", "drug"),
+    [
+        ("Ingrid Søndergaard - pravastatin 40 mg nocte in lieu of rosuvastatin", "pravastatin"),
+        ("suparman levofloxacin 500 mg od instead of isoniazid", "levofloxacin"),
+        ("shevchenko start lamotrigine 25 mg od & stop valproate", "lamotrigine"),
+    ],
+)
+def test_a_drug_in_the_place_of_another_is_an_order(offline_agent, message, drug):
+    turn = offline_agent.ask(message)
+    assert turn["pending_write"]["args"]["medication_name"] == drug and "I cannot remove, stop" in turn["answer"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "john smith: had amlodipine 5 mg od instead of nifedipine last year, oedema",
+        "john smith metoprolol 50 mg bd rather than lisinopril?",
+        "john smith gliclazide 40 mg od in place of metformin if a1c above 8",
+    ],
+)
+def test_a_drug_that_is_told_or_asked_of_in_the_place_of_another_is_no_order(offline_agent, message):
+    assert not offline_agent.ask(message).get("pending_write")
+
+
+def test_what_is_asked_beside_an_order_that_lacks_something_stands_above_the_question(offline_agent):
+    first = offline_agent.ask("john smith potassium? add amlodipine 5 mg")
+    assert first["answer"].startswith("Potassium 5.0") and "frequency for the order of amlodipine" in first["answer"]
+    assert "I need more" not in offline_agent.ask("once daily", thread=first["thread"])["answer"]
+
+
+def test_everything_on_the_list_is_the_whole_list(offline_agent):
+    thread = offline_agent.ask("john smith metformin dose ok?")["thread"]
+    answer = offline_agent.ask("does everything on his list go together?", thread=thread)["answer"]
+    assert "atorvastatin with lisinopril" in answer and "Not answered as such" not in answer
+
+
+def test_a_bare_question_of_stopping_tells_nothing_of_contrast(offline_agent):
+    answer = offline_agent.ask("john smith egfr 27 today, metformin hold or give?")["answer"]
+    assert (
+        "withdrawal and stopping (label and criteria, written from label knowledge, not verified): stop" not in answer
+    )
+    answer = offline_agent.ask("Hiroshi Tanaka hold the apixaban, is bisoprolol ok?")["answer"]
+    assert "label of bisoprolol does not mention withdrawal" not in answer
+
+
+def test_nobody_is_told_how_to_order_what_is_to_be_held(offline_agent):
+    answer = offline_agent.ask("benali inr? order apixaban hold if possible")["answer"]
+    assert "I cannot remove, stop or change" in answer and "prescribe apixaban" not in answer

@@ -14,6 +14,7 @@ from docgemma.nodes.order_checks import order_checks
 from docgemma.nodes.write_card import as_card
 from docgemma.nodes.write_findings import BOXED, judge, maxima
 from docgemma.prompts import answer_prompt, generation
+from docgemma.reading.labels import TOPICS
 from docgemma.rules import known, refusal
 from docgemma.rules.alarms import URGENT, alarms_told
 from docgemma.rules.answer import compose
@@ -40,7 +41,7 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     if question := state.get("clarification"):
         behind = entries_behind(state) if question["kind"] == "missing" else []
         warned = _warned(question, known.request(state), runtime.context)
-        text = "\n".join([_question_text(question), *warned, *behind])
+        text = "\n".join([*_above(state, runtime.context), _question_text(question), *warned, *behind])
         update = {"final_response": text, "status": "needs_clarification"}
     elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
@@ -184,6 +185,15 @@ class SentenceStream:
         joint = "\n" if text.endswith("\n") else " "
         self.shown += kept.strip() + joint
         self.sink(kept.strip() + joint)
+
+
+def _above(state: AgentState, context: Context) -> list[str]:
+    """What a message asks of the chart beside the order that lacks something: its answer stands above the question."""
+    question, results = state.get("clarification"), state.get("tool_results") or []
+    asked = {*known.request(state)["asks"]} & {*TOPICS, "change"}
+    if not question or question["kind"] != "missing" or not (asked and known.charts(state)):
+        return []
+    return [answer_by_code({**state, "tool_results": results[:-1], "clarification": None}, context).text, ""]
 
 
 def _question_text(question: Clarification) -> str:

@@ -280,6 +280,7 @@ def unavailable(state: AgentState, checks: Checks) -> list[str]:
         # a name that was ambiguous, and that a person settled
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
         said = no_answer(item) in lines
+        settled |= item["writes"] and item["error_type"] == "missing_required_args"  # it was asked back
         if item["error"] and not (retried or settled or said or item["error"].startswith(opened)):
             lines.append(_final(item))
     return known.unique(lines)

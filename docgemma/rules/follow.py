@@ -9,6 +9,7 @@ from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
+from docgemma.rules.unheard import in_place
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import CLAUSE_ENDS, clauses
@@ -55,6 +56,9 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
         query = request["query"] or " ".join([*(drug["said"] for drug in request["drugs"]), *topics])
         request, asked = replaced(request, query=query), [*asked, "lit"]
+    if (somebody or patient_open) and (orders := in_place(request, _as_orders(request))):
+        kept = [ask for ask in asked if ask not in ("may", "meds")]
+        return replaced(request, asks=unique([*kept, "rx", "change"]), meant="ordered", orders=orders, details={})
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
@@ -151,6 +155,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["measures"] = last["measures"]
     brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
     leans = refers_back(request["said"]) or not _own_subject(request)
+    leans = leans and not names(listed("request_words", "whole_list"), said)
     dosed = asks <= UNSAID and {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES  # "dose?"
     bare = not request["drugs"] and not request["orders"]
     adding = tuple(f"{words} " for words in listed("request_words", "adding"))  # "and with verapamil + HCTZ?"

@@ -18,6 +18,7 @@ from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
 from docgemma.rules.order_check import UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.unheard import halts, parts_of
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.words import listed, names, plain
@@ -100,6 +101,11 @@ def label_facts(
         texts = [text for text in texts if text not in table]  # worked out above
         absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
+        if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
+            texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
+        about = " ; ".join(part for part, _ in parts_of(request["said"]) if names(topic["said"], part))
+        other = len(request["drugs"]) > 1 and not names([plain(data["asked"])], about)  # "hold the X, is Y ok?"
+        absent = absent and not (chart and topic.get("of_drug") and other)
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
         texts = [*(" The chart says: ".join([text, *noted]) for text in texts[:1]), *texts[1:]]

@@ -6,6 +6,7 @@ from docgemma.rules import known
 from docgemma.rules.claims import claims_entry
 from docgemma.rules.grounding import without
 from docgemma.rules.plan import planned
+from docgemma.rules.unheard import halts, is_conditional, unheard_note, unheard_order
 from docgemma.state import AgentState, Request, ToolResult
 from docgemma.text.said import clauses
 from docgemma.text.words import begun_with, listed, names, plain
@@ -37,6 +38,11 @@ NOT_COVERED = (
 )
 UNORDERED = "No entry was prepared, because it was not plainly ordered."
 ASK_PLAINLY = f"{UNORDERED} To order it, say so, for example: prescribe {{drug}} with dose and frequency."
+DEPENDS = (
+    f"{UNORDERED} It depends on something, which is not decided here: look at what is found below, then order it, for "
+    "example: prescribe {drug} with dose and frequency."
+)
+NO_NOTE = "No note was prepared: to have one, send it by itself, for example: save a note: followed by its text."
 A_JUDGEMENT = (
     "Whether “{reaction}” with {substance} is an allergy or a side effect (intolerance) is a clinical judgement, which "
     "is not made here; a note to the prescriber can be prepared."
@@ -77,8 +83,20 @@ def refusals(request: Request) -> list[str]:
     elif request["meant"] == "asked" and "may" in asks:
         pass  # "can he have 15 mg iv ketorolac?": nobody expects an entry
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
-        lines.append(ASK_PLAINLY.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
-    return lines
+        said = DEPENDS if is_conditional(request) else ASK_PLAINLY
+        lines.append(said.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
+    return [*lines, *_unheard(request, lines)]
+
+
+def _unheard(request: Request, lines: list[str]) -> list[str]:
+    """A line for each order, note and stop of the message that comes to no entry and that no other line answers."""
+    entered = request["meant"] in ("ordered", "refused") and {*request["asks"]} & set(WRITES)
+    drug = "" if entered or any(line.startswith("No entry") for line in lines) else unheard_order(request)
+    stops = halts(request, asked=False)
+    held = any(drug in part for part in stops)  # "order a hold of the warfarin"
+    found = [(DEPENDS if is_conditional(request) else ASK_PLAINLY).format(drug=drug)] if drug and not held else []
+    found += [NO_NOTE] if unheard_note(request) else []
+    return [*found, *([UNCHANGED] if stops and "change" not in request["asks"] else [])]
 
 
 def refused(request: Request) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import everyday, said_in
+from docgemma.reading.terms import everyday, said_in, topics_in
 from docgemma.rules import known
 from docgemma.rules.chart_rest import rest_told
 from docgemma.rules.dose_rows import route_of
 from docgemma.rules.refusal import cannot_do
+from docgemma.rules.unheard import halts
 from docgemma.rules.unmatched import unmatched_clauses
 from docgemma.state import AgentState, Request
 from docgemma.text.drugs import DOSE_NEXT, WORD
@@ -19,6 +20,7 @@ from docgemma.text.words import listed, names, plain
 NO_SUCH_DRUG = "not recognised as a drug"
 NOT_CHECKED = "{}, so it was not checked: write its full name"
 UNSEEN = "no image is attached"
+NO_VACCINE_CHECK = "not worked out here for any vaccine, live ones too"
 NO_STUDY = "no study of this name is in the collection"
 NOT_COMPARED = "who could be in a published study is not compared with a chart here"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
@@ -71,7 +73,13 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     left = [
         part for part, kind in asked if (kind.get("whole") or not checked) and not names(kind.get("told", []), told)
     ]
+    stops = halts(request, asked=True) if known.charts(state) and "change" not in request["asks"] else []
+    left += [part for part in stops if not any(part in other or other in part for other in left)]
     found += [{"ask": f"“{part}”", "reason": JUDGED} for part in left]
+    suits = listed("request_words", "may_have") & {*plain(request["said"]).split()}
+    vaccine = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
+    if known.charts(state) and suits and vaccine and said_in(request["said"], "immunizations"):
+        found.append({"ask": "whether the vaccine suits", "reason": NO_VACCINE_CHECK})
     articles = "".join(item["formatted_result"] for item in known.made(state, "search_medical_literature"))
     missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
     found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
