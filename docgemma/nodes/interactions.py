@@ -50,7 +50,7 @@ def check_told(
     spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
     named = dict.fromkeys(item.text for span in spans for item in drugs.find(span))
     taken, ordered = (
-        [{"name": name, "dosage": ""} for name in known if not ingredients(name, drugs) & held]
+        [{"name": name} for name in known if not ingredients(name, drugs) & held]
         for known in (named, dict.fromkeys(others))
     )
     allergies = {
@@ -58,11 +58,14 @@ def check_told(
         for word, span in told_allergies(told)
         for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
     }
-    beside = (
-        item._replace(text=item.text.replace(IS_ACTIVE, " is ordered too").replace(f" {GOES_ON}", ""))
-        for item in _grave(drug, [], ordered, WITH_IT, context)
-    )
-    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context), *beside]
+    beside = _reworded(_grave(drug, [], ordered, WITH_IT, context), " is ordered too")
+    return [*_reworded(_grave(drug, [*allergies.values()], taken, WRITTEN, context), " is told"), *beside]
+
+
+def _reworded(findings: Sequence[Finding], how: str) -> list[Finding]:
+    """Findings on what is in no record: nothing is active there, and nothing goes on."""
+    texts = [item.text.replace(IS_ACTIVE, how).replace(f" {GOES_ON}", "") for item in findings]
+    return [item._replace(text=text) for item, text in zip(findings, texts, strict=True)]
 
 
 def _grave(

@@ -13,6 +13,7 @@ from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, f
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
 from docgemma.reading.entries import AS_WRITTEN
+from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
@@ -35,7 +36,7 @@ from docgemma.rules.order_check import (
     shown,
 )
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
@@ -45,6 +46,7 @@ from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
+MEASURED = {"lab", "egfr_below"}  # conditions on a result
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
@@ -92,7 +94,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
         return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
         judged = [*(_together(args, chart, context) if chart else []), *order_findings(args, chart, context)]
-        judged += [*_boxed(args, context), *_warnings(args, context)]
+        judged += [*(_of_taken(args, chart, context) if chart else []), *_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -204,7 +206,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
         findings += _unlike(drug, args["dosage"], [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
-        findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
+        findings += [Finding(NOTE, results_to_weigh(_with_told(chart, patient), reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
     never = any(finding.text.startswith("Contraindicated (") for finding in findings)  # no dose is within a maximum
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
@@ -306,6 +308,28 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
             above = (item for item in judged if f"once daily is {total} a day" in item.text and ", above" in item.text)
             found += [item._replace(text=item.text.replace(f"{total} once daily is {total}", whole)) for item in above]
     return found
+
+
+def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What a result that the message tells says, gravely, against other medicines that are taken: K 5.9, spironolactone."""
+    patient, found = as_told(args.get("told") or "", patient_state(chart, date.today())), list[Finding]()
+    ordered = ingredients(args["medication_name"], context.drugs)
+    for part in sorted(active_ingredients(chart, context.drugs) - ordered):
+        rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
+        judged = check_conditions(part, _with_basis(rows, context), patient, "")
+        grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
+        found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
+    return found
+
+
+def _with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
+    """A chart with the results that a message tells in place of the recorded ones."""
+    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN}
+    labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
+    return {**chart, "labs": [
+        {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
+        for item, new in labs
+    ]}  # fmt: skip
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:
