@@ -47,8 +47,7 @@ def check_told(
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
     hold, say against an order."""
     drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
-    spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
-    named = dict.fromkeys(item.text for span in spans for item in drugs.find(span))
+    named = told_medicines(told, context)
     taken, ordered = (
         [{"name": name} for name in known if not ingredients(name, drugs) & held]
         for known in (named, dict.fromkeys(others))
@@ -60,6 +59,12 @@ def check_told(
     }
     beside = _reworded(_grave(drug, [], ordered, WITH_IT, context), " is ordered too")
     return [*_reworded(_grave(drug, [*allergies.values()], taken, WRITTEN, context), " is told"), *beside]
+
+
+def told_medicines(told: str, context: Context) -> list[str]:
+    """The drugs that a message tells to be taken or begun."""
+    spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
+    return list(dict.fromkeys(item.text for span in spans for item in context.drugs.find(span)))
 
 
 def _reworded(findings: Sequence[Finding], how: str) -> list[Finding]:

@@ -8,6 +8,7 @@ from docgemma.nodes.write_card import is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.order_check import MAJOR, Finding
+from docgemma.rules.typed import typed_values
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.numbers import quantities
@@ -25,8 +26,9 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     request = known.request(state)
     asked = set(request["asks"])
     checked = asked & {"may"} or (request["meant"] in ("asked", "unsure", "refused") and request["orders"])
-    dosed = "trial" in asked and any([request["details"], *(drug["details"] for drug in request["drugs"])])
-    about = checked or (known.drugs(state) and (dosed or asked & {"safe", "ddi", "change"}))
+    told = [request["details"], *(drug.get("details") for drug in request["drugs"]), [*typed_values(request["said"])]]
+    weighed = asked & {"trial", "labs"} and any(told)  # "clozapine 6.25, any trial?", "lymphocytes 0.4 on DMF"
+    about = checked or (known.drugs(state) and (weighed or asked & {"safe", "ddi", "change"}))
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
@@ -43,8 +45,8 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
             judged = order_findings(args, item["result"], context)
             grave = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
             judged = grave if (drug, dose, often, said) in beside else judged
-            if told := [finding for finding in judged if named or finding.first.startswith("latest")]:
-                found[patient, drug] = told
+            if kept := [finding for finding in judged if named or finding.first.startswith("latest")]:
+                found[patient, drug] = kept
     return found
 
 

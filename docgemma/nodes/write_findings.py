@@ -11,7 +11,14 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
+from docgemma.nodes.interactions import (
+    GRAVE,
+    check_interactions,
+    check_told,
+    label_of,
+    standing_interactions,
+    told_medicines,
+)
 from docgemma.reading.entries import AS_WRITTEN
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import results_to_weigh
@@ -19,7 +26,7 @@ from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import WITHIN, check_dose, doses_of_parts, reduced_for
-from docgemma.rules.dose_rows import Order, amount_in, route_of, told_amount
+from docgemma.rules.dose_rows import Order, amount_in, one_dose, route_of, told_amount
 from docgemma.rules.drug_classes import class_mates
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
@@ -93,8 +100,8 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     if not is_checked(args):
         return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
-        judged = [*(_together(args, chart, context) if chart else []), *order_findings(args, chart, context)]
-        judged += [*(_of_taken(args, chart, context) if chart else []), *_boxed(args, context), *_warnings(args, context)]
+        judged = [*_together(args, chart, context), *_of_taken(args, chart, context)] if chart else []
+        judged += [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -204,7 +211,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
-        findings += _unlike(drug, args["dosage"], [item for item in same if item["active"]], context)
+        given = args["dosage"], args["frequency"]
+        findings += _unlike(drug, *given, [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
         findings += [Finding(NOTE, results_to_weigh(_with_told(chart, patient), reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
@@ -212,10 +220,10 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
 
 
-def _unlike(drug: str, dosage: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
+def _unlike(drug: str, dosage: str, often: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
     """That a dose is many times every recorded one of the same drug, "60 units" beside 6 units, or a small part of it,
     which may be a start."""
-    mine, parts = amount_in(dosage), ingredients(drug, context.drugs)
+    mine, parts = one_dose(dosage, often), ingredients(drug, context.drugs)
     same = [item for item in taken if ingredients(item["name"], context.drugs) == parts]
     amounts = [(mine, amount) for item in same if mine and (amount := amount_in(item["dosage"] or ""))]
     far = [
@@ -311,14 +319,21 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
 
 
 def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
-    """What a result that the message tells says, gravely, against other medicines that are taken: K 5.9, spironolactone."""
-    patient, found = as_told(args.get("told") or "", patient_state(chart, date.today())), list[Finding]()
-    ordered = ingredients(args["medication_name"], context.drugs)
-    for part in sorted(active_ingredients(chart, context.drugs) - ordered):
+    """What results and medicines that the message tells say, gravely, against what is taken: K 5.9, spironolactone."""
+    told, found, drugs = args.get("told") or "", list[Finding](), context.drugs
+    patient, active = as_told(told, patient_state(chart, date.today())), active_ingredients(chart, drugs)
+    ordered = ingredients(args["medication_name"], drugs)
+    for part in sorted(active - ordered):
         rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
         grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
         found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
+    fresh = (name for name in told_medicines(told, context) if not ingredients(name, drugs) & (active | ordered))
+    for name in fresh:  # "has started fluconazole" of somebody on warfarin
+        for item in check_interactions(name, chart["medications"], context).found or []:
+            if item.severity.lower() in GRAVE:
+                text = f"{item.severity.capitalize()} interaction of {' with '.join(item.drugs)} ({name}: {WRITTEN}): "
+                found.append(Finding(MAJOR, f"{text}{item.mechanism} {item.management}".strip(), basis=item.basis))
     return found
 
 

@@ -122,7 +122,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     for word in said.split():
         bare = word.strip(EDGES)
         letters = bare.rstrip("0123456789.")  # "phq9" and "o2" have no value
-        split = measure_said(plain(letters)) and not measure_said(plain(bare)) and not said_in(bare, "immunizations")  # "PCV20"
+        known = measure_said(plain(bare)) or said_in(bare, "immunizations")  # "PCV20"
+        split = measure_said(plain(letters)) and not known
         parts = [letters, bare[len(letters) :]] if split else [bare]
         words += [part for part in parts if part]
     words = _latest(words)
@@ -143,9 +144,10 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         value = value and not (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
         form = before[-1:] and before[-1] in listed("measures", "released") and (dosed or times_per_day(unit))
         value = value and not form  # "paroxetine cr 25 od"
-        level = value and not dosed and not times_per_day(unit) and _in_level(before, word)
+        level = [f"{before[-1]} level"] if value and not dosed and _in_level(before, word, unit) else []
         timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]
-        if value and (name := next((found for end in [*ends, *([f"{before[-1]} level"] if level else []), *behind] if (found := measure_said(end))), "")):
+        named = (found for end in [*ends, *level, *behind] if (found := measure_said(end)))
+        if value and (name := next(named, "")):
             timed = timed and not _is_value(following) and name not in listed("measures", "in_time")  # "K 5 HR 90"
             if not timed and (word not in years or name in listed("measures", "in_thousands")):
                 yield name, word
@@ -154,7 +156,7 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
 def _latest(words: list[str]) -> list[str]:
     """The words without a value that another took the place of: "38 > 242", "from 3.1 up to 5.4", "134 now 121"."""
     kept: list[str] = []
-    for word, unit in zip(words, [*words[1:], ""], strict=True):
+    for word, unit in zip(words, [*words[1:], ""], strict=False):
         at = len(kept)
         while at and kept[at - 1].casefold() in listed("request_words", "becoming"):
             at -= 1
@@ -166,10 +168,11 @@ def _latest(words: list[str]) -> list[str]:
     return kept
 
 
-def _in_level(before: list[str], value: str) -> bool:
+def _in_level(before: list[str], value: str, behind: str = "") -> bool:
     """Whether a number behind a drug is its level by its size: "lithium 1.6"."""
     ranges = clinical("units")["told"].get(f"{''.join(before[-1:])} level", [])
-    return any("/" not in value and least <= float(value) <= most for _, least, most in ranges)
+    sized = "/" not in value and not times_per_day(behind)
+    return sized and any(least <= float(value) <= most for _, least, most in ranges)
 
 
 def as_compared(name: str, value: str, unit: str = "") -> tuple[float, str]:
