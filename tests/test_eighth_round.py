@@ -576,6 +576,10 @@ def test_the_last_of_several_values_is_told(said, told):
         ("lefevre-dubois lymphocytes 0.3, stop dmf?", "lymphocytes below 0.5: risk of PML"),
         ("raghunathan bp 168/96 at clinic", "severe hypertension in pregnancy"),
         ("diallo on ocp and rifampicin, ok?", "interaction with ethinyl estradiol and levonorgestrel"),
+        # what may worsen what is told leads; without a route the higher limit of another is told
+        ("volkov muddled and flapping, lorazepam 0.5 mg ok?", "lorazepam for Dmitri Volkov. The patient has Cirrhosis"),
+        ("diallo ketorolac 30 mg ok?", "of others the maximum is: injection 30 mg"),
+        ("benali enoxaparin 1.5 mg/kg od, she is 64 kg", "96 mg"),
     ],
 )  # fmt: skip
 def test_told_values_are_weighed(offline_agent, said, told):
