@@ -1,6 +1,6 @@
 """Look up interactions of an ordered drug with the active medications and those told, and among what is taken."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import product
 from typing import Any
 
@@ -9,7 +9,7 @@ from docgemma.knowledge.base import Answer, DrugLabel, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
 from docgemma.rules.drug_classes import classes_said
-from docgemma.rules.order_check import GOES_ON, IS_ACTIVE, MODERATE, UNNAMED, Checked, Finding, check_order
+from docgemma.rules.order_check import GOES_ON, IS_ACTIVE, MAJOR, MODERATE, UNNAMED, Checked, Finding, check_order
 from docgemma.rules.patient_state import WRITTEN
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_allergies, told_behind
@@ -65,6 +65,18 @@ def told_medicines(told: str, context: Context) -> list[str]:
     """The drugs that a message tells to be taken or begun."""
     spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
     return list(dict.fromkeys(item.text for span in spans for item in context.drugs.find(span)))
+
+
+def told_interactions(told: str, chart: dict[str, Any], known_of: Set[str], context: Context) -> list[Finding]:
+    """Grave interactions of a medicine that is told, and is none of those known of, with what is taken: "has started
+    fluconazole" of somebody on warfarin."""
+    found = []
+    for name in (name for name in told_medicines(told, context) if not ingredients(name, context.drugs) & known_of):
+        for item in check_interactions(name, chart["medications"], context).found or []:
+            if item.severity.lower() in GRAVE:
+                text = f"{item.severity.capitalize()} interaction of {' with '.join(item.drugs)} ({name}: {WRITTEN}): "
+                found.append(Finding(MAJOR, f"{text}{item.mechanism} {item.management}".strip(), basis=item.basis))
+    return found
 
 
 def _reworded(findings: Sequence[Finding], how: str) -> list[Finding]:

@@ -12,15 +12,13 @@ from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import (
-    GRAVE,
     check_interactions,
     check_told,
     label_of,
     standing_interactions,
-    told_medicines,
+    told_interactions,
 )
 from docgemma.reading.entries import AS_WRITTEN
-from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
@@ -43,7 +41,7 @@ from docgemma.rules.order_check import (
     shown,
 )
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
@@ -214,7 +212,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         given = args["dosage"], args["frequency"]
         findings += _unlike(drug, *given, [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
-        findings += [Finding(NOTE, results_to_weigh(_with_told(chart, patient), reasons))] if chart["labs"] else []
+        findings += [Finding(NOTE, results_to_weigh(with_told(chart, patient), reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
     never = any(finding.text.startswith("Contraindicated (") for finding in findings)  # no dose is within a maximum
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
@@ -328,23 +326,7 @@ def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
         grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
         found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
-    fresh = (name for name in told_medicines(told, context) if not ingredients(name, drugs) & (active | ordered))
-    for name in fresh:  # "has started fluconazole" of somebody on warfarin
-        for item in check_interactions(name, chart["medications"], context).found or []:
-            if item.severity.lower() in GRAVE:
-                text = f"{item.severity.capitalize()} interaction of {' with '.join(item.drugs)} ({name}: {WRITTEN}): "
-                found.append(Finding(MAJOR, f"{text}{item.mechanism} {item.management}".strip(), basis=item.basis))
-    return found
-
-
-def _with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
-    """A chart with the results that a message tells in place of the recorded ones."""
-    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN}
-    labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
-    return {**chart, "labs": [
-        {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
-        for item, new in labs
-    ]}  # fmt: skip
+    return [*found, *told_interactions(told, chart, active | ordered, context)]
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

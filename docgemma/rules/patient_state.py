@@ -95,6 +95,16 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
     )
 
 
+def with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
+    """A chart with the results that a message tells in place of the recorded ones."""
+    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN}
+    labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
+    return {**chart, "labs": [
+        {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
+        for item, new in labs
+    ]}  # fmt: skip
+
+
 def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = False) -> list[Any]:
     """The rows, marked as an adult's where a child is meant and none of them is for an age: "(an adult's, ...)"."""
     child = child or (patient.age is not None and patient.age < ADULT)
