@@ -697,3 +697,91 @@ def test_a_bare_question_of_stopping_tells_nothing_of_contrast(offline_agent):
 def test_nobody_is_told_how_to_order_what_is_to_be_held(offline_agent):
     answer = offline_agent.ask("benali inr? order apixaban hold if possible")["answer"]
     assert "I cannot remove, stop or change" in answer and "prescribe apixaban" not in answer
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # of a change the last value counts, however it is written
+        ("ast 30 => 410 this morning", [("ast", "410")]),
+        ("Na 128 -> 119, drowsy", [("sodium", "119")]),
+        ("hb from 112 down to 74", [("haemoglobin", "74")]),
+        ("inr up from 2.2 to 6.8", [("inr", "6.8")]),
+        ("k 4.4 now 6.1, cr 90 to 210", [("potassium", "6.1"), ("creatinine", "210")]),
+        ("calcium 2.4 mmol/L → 3.1 mmol/L", [("calcium", "3.1")]),
+        ("bp 150/90 > 88/40", [("blood pressure", "88/40")]),
+        # a drug's level by its size
+        ("lithium 2.1 in ED", [("lithium level", "2.1")]),
+        ("lithium level yesterday 1.9", [("lithium level", "1.9")]),
+        ("lithium 600 nocte", []),
+        # weeks of pregnancy, a vaccine and the dose of a drug are no results
+        ("at 31/40: vit D?", []),
+        ("PCV13 given, PCV15 next", []),
+    ],
+)  # fmt: skip
+def test_the_last_of_several_values_is_told(said, told):
+    assert list(typed_values(said)) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Benali INR 2.8 -> 7.2, warfarin tonight?", "Latest inr 7.2 (as you wrote)"),
+        ("wilson 2001 bm 3.1, give his lispro?", "glucose below 70"),
+        ("goldstein lithium 1.9 today, give it?", "toxic, hold"),
+        ("moreau quetiapine 12.5 nocte any trial", "Quetiapine for Jean-Luc Moreau"),
+        ("lefevre-dubois lymphocytes 0.3, stop dmf?", "lymphocytes below 0.5: risk of PML"),
+        ("raghunathan bp 168/96 at clinic", "severe hypertension in pregnancy"),
+        ("diallo on ocp and rifampicin, ok?", "interaction with ethinyl estradiol and levonorgestrel"),
+        # what may worsen what is told leads; without a route the higher limit of another is told
+        ("volkov muddled and flapping, lorazepam 0.5 mg ok?", "lorazepam for Dmitri Volkov. The patient has Cirrhosis"),
+        ("diallo ketorolac 30 mg ok?", "of others the maximum is: injection 30 mg"),
+        ("benali enoxaparin 1.5 mg/kg od, she is 64 kg", "96 mg"),
+    ],
+)  # fmt: skip
+def test_told_values_are_weighed(offline_agent, said, told):
+    assert told in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("goldstein vomiting all night, lithium?", "under a steroid"),
+        ("tanaka crcl? diltiazem 60 tds ok?", "You wrote creatinine clearance"),
+        ("abernathy melaena, stop which?", "was read as"),
+        ("diallo on ocp and rifampicin, ok?", "Ethinyl estradiol and drospirenone for"),
+        ("haddad was it the flucloxacillin, add penicillin allergy", "Penicillin for Mohammed Haddad"),
+    ],
+)  # fmt: skip
+def test_what_is_not_meant_is_not_told(offline_agent, said, told):
+    assert told not in offline_agent.ask(said)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # what is told of another medicine stands on the card of an order
+        ("volkov k 6.2 today. prescribe cefalexin 500 mg tds", "Spironolactone is taken. Contraindicated"),
+        ("volkov k 6.2 today. prescribe cefalexin 500 mg tds", "Potassium 6.2 mmol/L (as you wrote)"),
+        ("Nadia Benali has started amiodarone from cardiology. add ramipril 2.5 mg od", "of warfarin with amiodarone"),
+        ("James Wilson 30/07/1985 phenelzine started in clinic. prescribe zolmitriptan 2.5mg prn",
+         "Contraindicated interaction with phenelzine"),
+        ("Leonard Abernathy was put on apixaban by the stroke team. prescribe ibuprofen 400 mg tds",
+         "Major interaction with apixaban"),
+        ("Elena Petrova: propylthiouracil 100 mg tds", "of the same class (antithyroid drugs)"),
+    ],
+)  # fmt: skip
+def test_what_is_told_stands_on_the_card(offline_agent, said, told):
+    assert told in " ".join(offline_agent.ask(said)["pending_write"]["findings"])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Tomasz Nowak was given tramadol abroad. prescribe codeine 30 mg qds", "is already active"),
+        ("Carlos Eduardo Souza is on dolutegravir elsewhere. prescribe metformin 500 mg bd", "The record has dolute"),
+        ("Grace Kim: methotrexate 2.5mg x 6 tabs Mondays", "much less"),
+    ],
+)  # fmt: skip
+def test_the_card_says_nothing_false_of_the_record(offline_agent, said, told):
+    assert told not in " ".join(offline_agent.ask(said)["pending_write"]["findings"])

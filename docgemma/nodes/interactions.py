@@ -1,6 +1,6 @@
 """Look up interactions of an ordered drug with the active medications and those told, and among what is taken."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import product
 from typing import Any
 
@@ -9,7 +9,7 @@ from docgemma.knowledge.base import Answer, DrugLabel, Interaction
 from docgemma.nodes.context import Context
 from docgemma.rules import known
 from docgemma.rules.drug_classes import classes_said
-from docgemma.rules.order_check import GOES_ON, IS_ACTIVE, MODERATE, UNNAMED, Checked, Finding, check_order
+from docgemma.rules.order_check import GOES_ON, IS_ACTIVE, MAJOR, MODERATE, UNNAMED, Checked, Finding, check_order
 from docgemma.rules.patient_state import WRITTEN
 from docgemma.text.drugs import ingredients
 from docgemma.text.told import told_allergies, told_behind
@@ -47,10 +47,9 @@ def check_told(
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
     hold, say against an order."""
     drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
-    spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
-    named = dict.fromkeys(item.text for span in spans for item in drugs.find(span))
+    named = told_medicines(told, context)
     taken, ordered = (
-        [{"name": name, "dosage": ""} for name in known if not ingredients(name, drugs) & held]
+        [{"name": name} for name in known if not ingredients(name, drugs) & held]
         for known in (named, dict.fromkeys(others))
     )
     allergies = {
@@ -58,11 +57,32 @@ def check_told(
         for word, span in told_allergies(told)
         for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
     }
-    beside = (
-        item._replace(text=item.text.replace(IS_ACTIVE, " is ordered too").replace(f" {GOES_ON}", ""))
-        for item in _grave(drug, [], ordered, WITH_IT, context)
-    )
-    return [*_grave(drug, [*allergies.values()], taken, WRITTEN, context), *beside]
+    beside = _reworded(_grave(drug, [], ordered, WITH_IT, context), " is ordered too")
+    return [*_reworded(_grave(drug, [*allergies.values()], taken, WRITTEN, context), " is told"), *beside]
+
+
+def told_medicines(told: str, context: Context) -> list[str]:
+    """The drugs that a message tells to be taken or begun."""
+    spans = [*told_behind(told, "using"), *told_behind(told, "begun")]
+    return list(dict.fromkeys(item.text for span in spans for item in context.drugs.find(span)))
+
+
+def told_interactions(told: str, chart: dict[str, Any], known_of: Set[str], context: Context) -> list[Finding]:
+    """Grave interactions of a medicine that is told, and is none of those known of, with what is taken: "has started
+    fluconazole" of somebody on warfarin."""
+    found = []
+    for name in (name for name in told_medicines(told, context) if not ingredients(name, context.drugs) & known_of):
+        for item in check_interactions(name, chart["medications"], context).found or []:
+            if item.severity.lower() in GRAVE:
+                text = f"{item.severity.capitalize()} interaction of {' with '.join(item.drugs)} ({name}: {WRITTEN}): "
+                found.append(Finding(MAJOR, f"{text}{item.mechanism} {item.management}".strip(), basis=item.basis))
+    return found
+
+
+def _reworded(findings: Sequence[Finding], how: str) -> list[Finding]:
+    """Findings on what is in no record: nothing is active there, and nothing goes on."""
+    texts = [item.text.replace(IS_ACTIVE, how).replace(f" {GOES_ON}", "") for item in findings]
+    return [item._replace(text=text) for item, text in zip(findings, texts, strict=True)]
 
 
 def _grave(

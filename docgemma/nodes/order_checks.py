@@ -8,12 +8,14 @@ from docgemma.nodes.write_card import is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.order_check import MAJOR, Finding
+from docgemma.rules.typed import typed_values
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
 from docgemma.text.numbers import quantities
 from docgemma.text.shorthand import expanded
 from docgemma.tools.records import active_ingredients
 
+CONCENTRATIONS = ("/l", "/dl")
 Considered = tuple[str, str, str, str]  # drug, dose, frequency, route and instructions
 Orders = list[Considered]
 
@@ -24,7 +26,9 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
     request = known.request(state)
     asked = set(request["asks"])
     checked = asked & {"may"} or (request["meant"] in ("asked", "unsure", "refused") and request["orders"])
-    about = checked or (known.drugs(state) and asked & {"safe", "ddi", "change"})
+    told = [request["details"], *(drug.get("details") for drug in request["drugs"]), [*typed_values(request["said"])]]
+    weighed = asked & {"trial", "labs"} and any(told)  # "clozapine 6.25, any trial?", "lymphocytes 0.4 on DMF"
+    about = checked or (known.drugs(state) and (weighed or asked & {"safe", "ddi", "change"}))
     found: dict[tuple[str, str], list[Finding]] = {}
     for item in known.charts(state) if about else []:
         patient = item["result"]["patient"]["id"]
@@ -41,8 +45,8 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
             judged = order_findings(args, item["result"], context)
             grave = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
             judged = grave if (drug, dose, often, said) in beside else judged
-            if told := [finding for finding in judged if named or finding.first.startswith("latest")]:
-                found[patient, drug] = told
+            if kept := [finding for finding in judged if named or finding.first.startswith("latest")]:
+                found[patient, drug] = kept
     return found
 
 
@@ -52,7 +56,12 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> t
 
     A loose dose is that of the only drug named; one without a unit that is no usual dose is not judged.
     """
-    request, names = known.request(state), known.drugs(state)
+    request, active = known.request(state), active_ingredients(chart, context.drugs)
+    others = [item["substance"] for item in request["allergies"]]  # "is it the amox, add penicillin allergy"
+    for members in (drug["members"] for drug in request["drugs"] if drug["how"] == "group"):
+        taken = [name for name in members if ingredients(name, context.drugs) <= active]
+        others += [name for name in members if taken and name not in taken]  # "on her pill" is the one she takes
+    names = [name for name in known.drugs(state) if name not in others]
     given = {drug["name"]: drug["details"] for drug in request["drugs"] if drug.get("details")}
     alone = request["details"] if len(names) == 1 else {}
     said = {order["drug"].casefold(): _told(order["drug"], order, context) for order in request["orders"]}
@@ -60,7 +69,6 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> t
         *said.values(),
         *(_told(name, given.get(name, alone), context) for name in names if name.casefold() not in said),
     ]
-    active = active_ingredients(chart, context.drugs)
     held = [order for order in asked if ingredients(order[0], context.drugs) <= active]
     fresh = [order for order in asked if order not in held]
     return fresh, [_recorded(order, chart, context) for order in held]
@@ -80,4 +88,5 @@ def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Con
 def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:
     said = f"{told.get('route', '')} {told.get('notes', '')}"
     dose = with_unit(told.get("dose", ""), drug, context, said)
-    return drug, "" if is_bare(dose) else dose, expanded(told.get("frequency", ""), "frequencies"), said
+    dose = "" if is_bare(dose) or dose.casefold().endswith(CONCENTRATIONS) else dose  # "glucose 2.9 mmol/l"
+    return drug, dose, expanded(told.get("frequency", ""), "frequencies"), said

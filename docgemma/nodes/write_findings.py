@@ -11,14 +11,20 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
+from docgemma.nodes.interactions import (
+    check_interactions,
+    check_told,
+    label_of,
+    standing_interactions,
+    told_interactions,
+)
 from docgemma.reading.courses import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.dose_answer import maxima_for
 from docgemma.rules.dose_check import WITHIN, check_dose, doses_of_parts, reduced_for
-from docgemma.rules.dose_rows import Order, amount_in, route_of, told_amount
+from docgemma.rules.dose_rows import Order, amount_in, one_dose, route_of, told_amount
 from docgemma.rules.drug_classes import class_mates
 from docgemma.rules.known import NOTHING, replaced
 from docgemma.rules.order_check import (
@@ -35,7 +41,7 @@ from docgemma.rules.order_check import (
     shown,
 )
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
+from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line
 from docgemma.text.drugs import ingredients, ingredients_in_order
@@ -45,6 +51,7 @@ from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
+MEASURED = {"lab", "egfr_below"}  # conditions on a result
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
@@ -91,8 +98,8 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     if not is_checked(args):
         return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
-        judged = [*(_together(args, chart, context) if chart else []), *order_findings(args, chart, context)]
-        judged += [*_boxed(args, context), *_warnings(args, context)]
+        judged = [*_together(args, chart, context), *_of_taken(args, chart, context)] if chart else []
+        judged += [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -202,18 +209,19 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
-        findings += _unlike(drug, args["dosage"], [item for item in same if item["active"]], context)
+        given = args["dosage"], args["frequency"]
+        findings += _unlike(drug, *given, [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
-        findings += [Finding(NOTE, results_to_weigh(chart, reasons))] if chart["labs"] else []
+        findings += [Finding(NOTE, results_to_weigh(with_told(chart, patient), reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
     never = any(finding.text.startswith("Contraindicated (") for finding in findings)  # no dose is within a maximum
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
 
 
-def _unlike(drug: str, dosage: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
+def _unlike(drug: str, dosage: str, often: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
     """That a dose is many times every recorded one of the same drug, "60 units" beside 6 units, or a small part of it,
     which may be a start."""
-    mine, parts = amount_in(dosage), ingredients(drug, context.drugs)
+    mine, parts = one_dose(dosage, often), ingredients(drug, context.drugs)
     same = [item for item in taken if ingredients(item["name"], context.drugs) == parts]
     amounts = [(mine, amount) for item in same if mine and (amount := amount_in(item["dosage"] or ""))]
     far = [
@@ -306,6 +314,19 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
             above = (item for item in judged if f"once daily is {total} a day" in item.text and ", above" in item.text)
             found += [item._replace(text=item.text.replace(f"{total} once daily is {total}", whole)) for item in above]
     return found
+
+
+def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What results and medicines that the message tells say, gravely, against what is taken: K 5.9, spironolactone."""
+    told, found, drugs = args.get("told") or "", list[Finding](), context.drugs
+    patient, active = as_told(told, patient_state(chart, date.today())), active_ingredients(chart, drugs)
+    ordered = ingredients(args["medication_name"], drugs)
+    for part in sorted(active - ordered):
+        rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
+        judged = check_conditions(part, _with_basis(rows, context), patient, "")
+        grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
+        found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
+    return [*found, *told_interactions(told, chart, active | ordered, context)]
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

@@ -8,6 +8,7 @@ from docgemma.rules.chart_entries import Chart, lines_of, notes_naming, result_t
 from docgemma.rules.typed import typed_values
 from docgemma.text.words import affirmed, clinical, plain
 
+PRESSURE, PARTS = "blood pressure", ("systolic", "diastolic")
 URGENT = "Urgent: "
 NOW = "This needs a clinician now."
 STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
@@ -19,7 +20,8 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
     for phrase in clinical("alarms")["otherwise"]:
         told = told.replace(f" {phrase} ", " ; ")
     aims = set(told.split()) & set(clinical("alarms")["aims"])
-    values = [(name, float(value)) for name, value in typed_values(said) if "/" not in value and not aims]
+    typed = [] if aims else [(name, [float(part) for part in value.split("/")]) for name, value in typed_values(said)]
+    values = [one for name, parts in typed for one in zip(PARTS if name == PRESSURE else [name], parts, strict=False)]
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]

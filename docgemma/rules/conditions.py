@@ -114,4 +114,4 @@ def _measured(name: str, patient: PatientState) -> list[tuple[float, str]]:
             told = f"the chart says: {told.removeprefix('the patient has: ')}, you wrote “{patient.ended}”"
         return [(weeks or inf, told)] if problem else []
     known = patient.results.get(name)
-    return [(known[0], f"latest {name}: {known[0]:g} {known[1]} ({known[2]})")] if known else []
+    return [(known[0], f"latest {name}: {f'{known[0]:g} {known[1]}'.strip()} ({known[2]})")] if known else []

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import permutations
 
 from docgemma.rules.dose_rows import (
+    PIECES,
     Amount,
     Order,
     Row,
@@ -16,7 +17,8 @@ from docgemma.rules.dose_rows import (
     fitting_rows,
     limit_of,
     narrower,
-    pieces_in,
+    one_dose,
+    route_of,
     told_amount,
     usual_route,
     value_of,
@@ -40,7 +42,6 @@ LESS_FOR = {  # keys of `less_for` in words
 }
 WEEK = 7
 REACH = 6  # words behind "max"
-PIECES = ("tablet", "capsule")
 MANY = 6  # ingredients; nobody writes the strengths of so many
 REDUCED = " is reduced with "
 APART = Decimal(10)  # times beyond every single dose: another unit was probably meant
@@ -106,7 +107,7 @@ def check_dose(
     route = usual_route(rows, words)
     mine = [row for row in rows if row.get("route", route) == route]
     mine = told_of_adults(mine, patient)
-    amount = pieces_in(f"{dosage} {frequency}", mine) or amount_in(dosage)
+    amount = one_dose(dosage, frequency, mine)
     order = Order(medication, dosage, frequency, words, amount, times_per_day(frequency), patient)
     fitting = fitting_rows([row for row in mine if not {"min_day", "min_day_per_kg"} & set(row)], order)
     findings = _too_often(order, fitting)
@@ -129,13 +130,13 @@ def check_dose(
     why = "the weight is not recorded" if weighed else "" if limits else "no maximum is known"
     unsure = [Finding(UNCHECKED, f"the dose of {medication} ({why})")] if why else []
     more = [row for row in mine if "for" in row and row not in fitting]
-    compared = [found._replace(basis=basis) for limit, basis in limits if (found := _compared(order, *limit))]
+    others = [row for row in rows if row not in mine and "route" in row and not route_of(words)]
     most = min((limit[1][0] for limit, _ in limits if limit[0] == "day"), default=Decimal(0))
-    allowed = _allowed_for(order, more, most)
-    compared = [
-        found._replace(text=found.text + allowed) if found.rank == MAJOR and " a day" in found.text else found
-        for found in compared
-    ]
+    allowed, compared = _allowed_for(order, more, most), list[Finding]()
+    for limit, basis in limits:
+        if found := _compared(order, *limit):
+            besides = (allowed if " a day" in found.text else "") + _by_other_routes(others, order, limit)
+            compared.append(found._replace(basis=basis, text=found.text + (besides if found.rank == MAJOR else "")))
     findings += [found for found in compared if found.rank != NOTE or not findings]  # no "30 mg a day" of a weekly drug
     unchecked = [finding for finding in findings if finding.rank == UNCHECKED]
     return [*[finding for finding in findings if finding.rank != UNCHECKED][:3], *unchecked[-1:], *unsure]
@@ -269,6 +270,16 @@ def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str
         if not any(narrower(other, row) and not narrower(row, other) for other in others):
             found[what, limit[1]] = (what, limit, why_of(row, order.patient)), basis_of(row, f"max_{what}", limit)
     return list(found.values())
+
+
+def _by_other_routes(rows: Rows, order: Order, limit: tuple[str, Amount, str]) -> str:
+    """The higher limits of other routes, where an order names none: "injection 30 mg"."""
+    told = []
+    for route in dict.fromkeys(row["route"] for row in rows):
+        fitting = fitting_rows([row for row in rows if row["route"] == route], order)
+        higher = [most for (what, most, _), _ in _limits(fitting, order) if (what, most[1]) == (limit[0], limit[1][1])]
+        told += [f"{route} {told_amount(most)}" for most in higher if most > limit[1]]
+    return f" No route is given; of others the maximum is: {', '.join(told)}." if told else ""
 
 
 def _by_day(row: Row, order: Order) -> bool:

@@ -11,6 +11,7 @@ from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
+PIECES = ("tablet", "capsule")
 Amount = tuple[Decimal, str]  # value, unit
 STRICT = {"age_from", "egfr_below", "weight_below_kg"}  # of a patient; such a row applies beside the others
 BOUNDS = STRICT | {"age_below"}
@@ -146,10 +147,15 @@ def amount_in(text: str) -> Amount | None:
     return max((item.value, item.unit) for item in found if item.unit in units) if len(units) == 1 else None
 
 
-def pieces_in(text: str, rows: Rows) -> Amount | None:
-    """The puffs of an order where rows count puffs, whatever each of them holds: "160/4.5 mcg, 2 puffs"."""
-    counted = any("puff" in row.get("max_day", "") for row in rows)
-    return next(((item.value, item.unit) for item in quantities(text) if counted and item.unit == "puff"), None)
+def one_dose(dosage: str, frequency: str, rows: Rows = ()) -> Amount | None:
+    """One dose of an order: its puffs where rows count puffs ("160/4.5 mcg, 2 puffs"), so many pieces of a strength
+    ("2.5 mg", "8 tabs"), else what is written."""
+    counts = any("puff" in row.get("max_day", "") for row in rows)
+    puffs = (item for item in quantities(f"{dosage} {frequency}") if counts and item.unit == "puff")
+    pieces = [item.value for item in quantities(frequency) if item.unit in PIECES]
+    each = amount_in(dosage)
+    counted = each and len(pieces) == 1 and each[1] not in PIECES and (each[0] * pieces[0], each[1])
+    return next(((item.value, item.unit) for item in puffs), counted or each)
 
 
 def value_of(text: str) -> Decimal:

@@ -180,7 +180,7 @@ def _interactions(medication: str, pairs: Checked, drugs: DrugNames, taken: Entr
             other = (others or item.drugs[1:])[0]
             text = f"{item.severity.capitalize()} interaction with {other}: {detail or 'no details are given'}"
             mine = [entry for entry in _active(taken) if ingredients(other, drugs) & ingredients(entry["name"], drugs)]
-            if mine and any(amount.unit == "mg" for amount in quantities(item.management)):
+            if mine and "dosage" in mine[0] and any(amount.unit == "mg" for amount in quantities(item.management)):
                 text += f" The record has {mine[0]['name']} {mine[0].get('dosage') or 'without a dose'}."
             yield Finding(RANKS.get(item.severity.lower(), MAJOR), text, basis=item.basis)
     for source in dict.fromkeys(pairs.none_listed.values()):

@@ -9,7 +9,7 @@ from typing import Any
 from docgemma.reading.terms import measure_named, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
-from docgemma.rules.typed import typed_values
+from docgemma.rules.typed import as_compared, typed_values
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.told import ended_pregnancy, told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
@@ -81,7 +81,7 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
     results: dict[str, tuple[float, str, str]] = {}
     for item in [*chart["labs"], *chart["vitals"]]:
         if (name := measure_named(item["name"])) and (value := _number(item["value"])) is not None:
-            results.setdefault(name, (*_compared(name, value, item["unit"]), item["date"]))
+            results.setdefault(name, (*as_compared(name, str(value), item["unit"]), item["date"]))
     weight, unit, _ = results.get("weight", (0.0, "", ""))
     factor = KILOGRAMS.get(unit.casefold(), 0)
     return PatientState(
@@ -95,11 +95,14 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
     )
 
 
-def _compared(name: str, value: float, unit: str) -> tuple[float, str]:
-    """A result in the unit of the rules: glucose 8.5 mmol/L is 153 mg/dL, and not low."""
-    rows = (row for row in clinical("units")["converted"] if row["measure"] == name)
-    row = next((row for row in rows if plain(row["to"]).replace("μ", "u") == plain(unit).replace("μ", "u")), None)
-    return (round(value / row["by"], 2), row["from"]) if row else (value, unit)
+def with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
+    """A chart with the results that a message tells in place of the recorded ones."""
+    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN}
+    labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
+    return {**chart, "labs": [
+        {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
+        for item, new in labs
+    ]}  # fmt: skip
 
 
 def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = False) -> list[Any]:
@@ -135,7 +138,7 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
     measured = {
-        name: (*_compared(name, float(said), unit), WRITTEN) for name, said in typed
+        name: (*as_compared(name, said, unit), WRITTEN) for name, said in typed
         for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
     }  # fmt: skip
     weight = told.get("weight", patient.weight)

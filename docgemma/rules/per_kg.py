@@ -31,11 +31,12 @@ def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = (
     if not asks_per_kg(said):
         return []
     weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"]
-    if not weights or weights[0].item.get("unit") != "kg":
+    patient = patient_state(chart, date.today())
+    weight, known = as_told(said, patient).weight, bool(weights) and weights[0].item.get("unit") == "kg"
+    if not known and (not weight or weight == patient.weight):
         return [NO_WEIGHT]
-    recorded = Decimal(str(weights[0].item["value"]))
-    patient, source = patient_state(chart, date.today()), result_told(weights[0], date.today())
-    weight, kg = as_told(said, patient).weight, recorded
+    source = result_told(weights[0], date.today()) if known else "none"
+    kg = Decimal(str(weights[0].item["value"])) if known else Decimal(0)
     if weight and weight != patient.weight:
         kg, source = round(Decimal(weight), 1).normalize(), f"the weight as you wrote it (recorded: {source})"
     text = said.casefold().replace("per ", "/").replace(" /", "/")

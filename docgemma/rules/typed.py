@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from docgemma.reading.labels import WRITES
-from docgemma.reading.terms import measure_named, measure_said
+from docgemma.reading.terms import measure_named, measure_said, said_in
 from docgemma.rules.chart_entries import lines_of, result_told
 from docgemma.rules.plan import missing
 from docgemma.state import AgentState, Request
@@ -69,7 +69,8 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
     ids = {patient["id"] for patient in request["patients"]}
     said = request["said"]
     for drug in [*request["drugs"], *request["orders"]]:
-        said = said.replace(drug["said"], ";")  # "slow k 600" is no potassium
+        if not _in_level([plain(drug["said"])], "1"):
+            said = said.replace(drug["said"], "|")  # "slow k 600" is no potassium, "crcl? verapamil 80" no clearance
     for name, typed in typed_values(said):
         if typed in ids:  # "pt 555" is no prothrombin time
             continue
@@ -79,6 +80,9 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
             held = f"has no result of it, a note has {noted[0][0]} ({noted[0][1]})" if noted else "has none"
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart {held}.")
         elif latest and str(latest.item["value"]) != typed:
+            value, unit = as_compared(name, typed) if "/" not in typed else (0.0, "")
+            same = value and value != float(typed) and plain(unit) == plain(latest.item["unit"])
+            typed += f" ({value:g} {unit})" if same else ""
             lines.append(f"{YOU_WROTE} {name} {typed}; the chart's latest is {result_told(latest, today)}.")
     return [*lines, *no_allergies_line(request, chart)]
 
@@ -111,13 +115,18 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     years = {text for birth, text in births if birth.kind == "year"}
     dates = [birth for birth, text in births if text not in years and (" " not in text or any(map(str.isalpha, text)))]
     said = masked(said, [(birth.start, birth.end) for birth in dates])  # "4.2, 88" is none
+    for mark in sorted(listed("request_words", "arrows"), key=len, reverse=True):
+        said = said.replace(mark, " > ")
     words: list[str] = []
+    closed = {word.strip(EDGES) for word in said.split() if word[-1] in ":;?!"}
     for word in said.split():
         bare = word.strip(EDGES)
         letters = bare.rstrip("0123456789.")  # "phq9" and "o2" have no value
-        split = measure_said(plain(letters)) and not measure_said(plain(bare))
+        known = measure_said(plain(bare)) or said_in(bare, "immunizations")  # "PCV20"
+        split = measure_said(plain(letters)) and not known
         parts = [letters, bare[len(letters) :]] if split else [bare]
         words += [part for part in parts if part]
+    words = _latest(words)
     for at, word in enumerate(words):
         before = [plain(item) for item in words[max(at - REACH, 0) : at]]
         while before and before[-1] in listed("request_words", "amounting", "lately"):  # "egfr at the gp's 28"
@@ -126,7 +135,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         unit, following = "".join(words[at + 1 : at + 2]).casefold(), "".join(words[at + 2 : at + 3])
         dosed = {item.unit for item in quantities(f"1 {unit}")} & DOSED  # "10 mg", "1 hr"
-        behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if dosed else (3, 2)))  # "90 on RA"
+        ended = dosed or word in closed  # "28/40: vit D?"
+        behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if ended else (3, 2)))  # "90 on RA"
         value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
         value = value and not {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
         weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
@@ -134,11 +144,44 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         value = value and not (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
         form = before[-1:] and before[-1] in listed("measures", "released") and (dosed or times_per_day(unit))
         value = value and not form  # "paroxetine cr 25 od"
+        level = [f"{before[-1]} level"] if value and not dosed and _in_level(before, word, unit) else []
         timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]
-        if value and (name := next((found for end in [*ends, *behind] if (found := measure_said(end))), "")):
+        named = (found for end in [*ends, *level, *behind] if (found := measure_said(end)))
+        if value and (name := next(named, "")):
             timed = timed and not _is_value(following) and name not in listed("measures", "in_time")  # "K 5 HR 90"
             if not timed and (word not in years or name in listed("measures", "in_thousands")):
                 yield name, word
+
+
+def _latest(words: list[str]) -> list[str]:
+    """The words without a value that another took the place of: "38 > 242", "from 3.1 up to 5.4", "134 now 121"."""
+    kept: list[str] = []
+    for word, unit in zip(words, [*words[1:], ""], strict=False):
+        at = len(kept)
+        while at and kept[at - 1].casefold() in listed("request_words", "becoming"):
+            at -= 1
+        dosed = "/" not in unit and {item.unit for item in quantities(f"1 {unit}")} & DOSED
+        changed = _is_value(word) and at < len(kept) and not dosed
+        at -= "/" in "".join(kept[at - 1 : at]) and not _is_value(kept[at - 1])  # "14.6 g/dL > 9.1"
+        kept = kept[: at - 1] if changed and at > 0 and _is_value(kept[at - 1]) else kept
+        kept.append(word)
+    return kept
+
+
+def _in_level(before: list[str], value: str, behind: str = "") -> bool:
+    """Whether a number behind a drug is its level by its size: "lithium 1.6"."""
+    ranges = clinical("units")["told"].get(f"{''.join(before[-1:])} level", [])
+    sized = "/" not in value and not times_per_day(behind)
+    return sized and any(least <= float(value) <= most for _, least, most in ranges)
+
+
+def as_compared(name: str, value: str, unit: str = "") -> tuple[float, str]:
+    """A result in the unit of the rules, without a unit by its size: glucose 8.5 mmol/L is 153 mg/dL, and not low."""
+    sizes = clinical("units")["told"].get(name, []) if not unit else []
+    unit = next((unit for unit, least, most in sizes if least <= float(value) <= most), unit)
+    rows = (row for row in clinical("units")["converted"] if row["measure"] == name)
+    row = next((row for row in rows if plain(row["to"]).replace("μ", "u") == plain(unit).replace("μ", "u")), None)
+    return (round(float(value) / row["by"], 2), row["from"]) if row else (float(value), unit)
 
 
 def _is_value(word: str) -> bool:

@@ -1,7 +1,7 @@
 """What a message tells of a patient, "he had a GI bleed", "takes viagra", by clauses. No I/O."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from docgemma.text.words import affirmed, clinical, fits, listed, plain
 
@@ -28,11 +28,14 @@ def told_clauses(text: str) -> Iterator[list[str]]:
 
 def told_behind(text: str, kind: str) -> list[str]:
     """The words behind those of a list of `data/clinical/telling.yaml`, but what is of somebody else or only feared."""
-    found = []
+    found, passive = [], listed("telling", "passive") | {"was"}
     for words in told_clauses(text):
         for at in (at for at, word in enumerate(words) if word in listed("telling", kind)):
-            span = words[at + 1 : at + 1 + REACH]
-            beside = {word.removesuffix("'s") for word in [*span, *words[max(at - 1, 0) : at]]}
+            span = list(takewhile(lambda word: word != "from", words[at + 1 : at + 1 + REACH]))  # "from the internet"
+            lead = [] if {*words[max(at - 2, 0) : at - 1]} & passive else words[max(at - 1, 0) : at]  # "been put on"
+            if kind == "begun" and {*span[:1]} & listed("telling", "begun_by"):
+                span, lead = words[max(at - 2, 0) : at], span
+            beside = {word.removesuffix("'s") for word in [*span, *lead]}
             past = any(one == "in" and other.isdecimal() and len(other) == YEAR for one, other in pairwise(span))
             if not beside & listed("telling", "unsaid", f"not_{kind}") and not (past and kind != "having"):
                 found.append(" ".join(span))
