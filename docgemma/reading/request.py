@@ -14,7 +14,7 @@ from docgemma.reading.entries import DETAILS, considered_doses, loose_details, r
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.marked import Marked
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
-from docgemma.reading.owners import owners
+from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
@@ -84,8 +84,11 @@ def read_request(
     parts = {plain(part) for name in studies for part in (name, *name.replace("-", " ").split())}
     linked = [link for link in linked if plain(link.text) not in parts]  # DAPA-CKD is no drug
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
-    read = read_orders(marked, drugs)
-    orders = [order for order in read if plain(order["said"]) not in no_drugs]
+    told = _parts(marked, clear)
+    read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
+    given = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
+    orders = [order for order, _ in given]
+    allergies = [(item, whose) for part, whose in told for item in read_allergies(part, drugs)]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     published = "lit" if studies else "trial" if _trial_ids(message) and not active else ""
@@ -131,7 +134,7 @@ def read_request(
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[{**as_drug(link, drugs), "details": given_of.get(link.text, {})} for link in linked],
         orders=orders,
-        allergies=read_allergies(marked, drugs),
+        allergies=[item for item, _ in allergies],
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=details,
@@ -143,7 +146,11 @@ def read_request(
         studies=studies,
         said=message,
         telling=_telling(message, places, reader),
-        owners=_owners(marked, clear),
+        owners=_owners(
+            rx=[whose for _, whose in given],
+            allergy=[whose for _, whose in allergies],
+            note=[whose for part, whose in told for at, _ in marked.quoted if part.message[at : at + 1].strip()],
+        ),
     )
 
 
@@ -211,13 +218,18 @@ def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) ->
     return [word for word in words if word not in everyday() and not reader.common(word, TELLING)]
 
 
-def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list[str]]]:
+def _parts(marked: Marked, clear: Sequence[PatientLink]) -> list[tuple[Marked, list[str] | None]]:
+    """What is said of each patient, with whose it is; the whole, and None, where no two are named."""
+    starts = {span.start for span in marked.spans(*CHANNELS.values())} | {start for start, _ in marked.quoted}
+    if len({link.candidates[0].id for link in clear}) < 2 or not starts:
+        return [(marked, None)]
+    return [(marked.part(start, stop), ids) for start, stop, ids in parts(marked.message, sorted(starts), clear)]
+
+
+def _owners(**entries: list[list[str] | None]) -> dict[str, list[list[str]]]:
     """Of each kind of entry, whose it is, where several patients are named."""
-    if len({link.candidates[0].id for link in clear}) < 2:
-        return {}
-    starts = {ask: [span.start for span in marked.spans(channel)] for ask, channel in CHANNELS.items()}
-    starts["note"] = [start for start, _ in marked.quoted]
-    return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
+    named = {ask: [ids for ids in whose if ids is not None] for ask, whose in entries.items()}
+    return {ask: whose for ask, whose in named.items() if whose}
 
 
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
