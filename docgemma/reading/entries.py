@@ -351,7 +351,9 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
     before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
     named = any(start < span.start and end > len(before) for start, end in marked.people)
-    led = "" if listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
+    led = "" if plain(led) and listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
+    doubt = marked.message[: span.start].rstrip()  # "?clozapine myocarditis" is suspected, and no fact
+    led = led or "?" * (doubt[-1:] == "?" and not doubt[-2:-1].isalnum())
     edges = ' \t\n"“”‘’:;,-–—'
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

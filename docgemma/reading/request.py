@@ -12,7 +12,7 @@ from docgemma.reading.allergies import read_allergies, substance_behind
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.marked import Marked
+from docgemma.reading.marked import Marked, found_at
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
 from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
@@ -61,6 +61,8 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
+    elif reading.asks["note"] > SURE:
+        notes = _told_before(message, reading) or notes
     reading = substance_behind(_whole_names(reading, message, drugs), message)
     noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
     notes = notes or noted
@@ -297,6 +299,18 @@ def _told_in_note(message: str, reading: Reading) -> list[Span]:
         text = text.partition(" ")[2]
     start = message.index(text, start)
     return [Span(text, start, start + len(text), 1)]
+
+
+def _told_before(message: str, reading: Reading) -> list[Span]:
+    """The sentences before the one that puts them into a note, "rash on X suspected. Just note it"."""
+    marked, folded = Marked(message, reading), message.casefold()
+    back = [span for span in found_at(marked, listed("request_words", "as_note"))
+            if plain(folded[: span.start]).split()[-1:] in (["it"], ["that"], ["this"])]  # fmt: skip
+    back += found_at(marked, listed("request_words", "noted_back"))
+    start = message.rfind(". ", 0, back[0].start) + 1 if back and ":" not in message[back[0].end :] else 0
+    first = min((end for begin, end in marked.places("name", "id") if begin == 0), default=0)
+    text = message[first:start].strip(" .,;:-–—")
+    return [Span(text, at := message.index(text, first), at + len(text), 1)] if text else []
 
 
 def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
