@@ -16,7 +16,7 @@ from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
 from docgemma.text.drugs import DrugNames
-from docgemma.text.durations import duration, durations
+from docgemma.text.durations import duration, durations, follow_ups
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
@@ -85,8 +85,11 @@ def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
 
 
 def _ordered_by(marked: Marked) -> list[tuple[int, int]]:
-    """Where it stands that an order was given by mouth and read back, and by whom: "TORB", "dr patel"."""
-    told = [(span.start, span.end) for span in found_at(marked, listed("request_words", "read_back"))]
+    """Where it stands that an order was given by mouth and read back, and by whom, "TORB", "dr patel"; and when what is
+    to be looked at again behind it."""
+    ordered = min((start for start, _ in marked.places("rx.drug")), default=len(marked.message))
+    told = [place for place in follow_ups(masked(marked.message, marked.quoted)) if place[0] > ordered]
+    told += [(span.start, span.end) for span in found_at(marked, listed("request_words", "read_back"))]
     held = masked(marked.message, [*marked.people, *marked.places("rx.drug", "drug", "name", "id")])
     for title in found_at(marked, listed("request_words", "prescribers")):
         name = (held[title.end :].lstrip(". ").split("\n")[0].split() or [""])[0].rstrip(EDGES)
