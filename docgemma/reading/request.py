@@ -19,10 +19,11 @@ from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
+from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import CLAUSE_ENDS, clauses, closed
-from docgemma.text.words import SHORT, listed, names, plain
+from docgemma.text.said import CLAUSE_ENDS, clauses, closed, parted
+from docgemma.text.words import SHORT, clinical, listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -88,8 +89,17 @@ def read_request(
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     told = _parts(marked, clear)
     read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
-    given = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
-    orders = [order for order, _ in given]
+    mine = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
+    orders = [order for order, _ in mine]
+    full = {
+        plain(order["said"]): clinical("drug_abbreviations")["ordered"].get(plain(order["said"])) for order in orders
+    }
+    linked = [
+        replace(link, name=told_as, how="short")
+        if link.how == "unknown" and (told_as := full.get(plain(link.text)))
+        else link
+        for link in linked
+    ]  # "Vit K"
     allergies = [(item, whose) for part, whose in told for item in read_allergies(part, drugs)]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
@@ -105,6 +115,8 @@ def read_request(
         asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
     if noted:
         asked = [ask for ask in asked if ask != "allergy"]  # "she had jaw pain after X, put it in a note"
+    new = bool(orders) and _is_new(marked)
+    asked = [ask for ask in asked if ask != "change" or not new]
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -121,6 +133,16 @@ def read_request(
         again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered" and meant(reading, message) != "asked":
             return {**again, "said": message}
+    plainly = reading.polarity["ordered"] > PLAINLY and len(clear) < 2
+    if plainly and (wanted := _without_stopped(marked, linked)):
+        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
+        whole_orders = again["orders"] and all(order["dose"] and order["frequency"] for order in again["orders"])
+        if whole_orders and again["meant"] == "ordered":  # what is stopped beside it is refused, and checked
+            more = [as_drug(link, drugs) for link in linked]
+            more = [drug for drug in more if drug["name"] not in [one["name"] for one in again["drugs"]]]
+            whom = again["patients"] or [as_patient(link) for link in clear]
+            asks = [*dict.fromkeys([*again["asks"], "change"])]
+            return {**again, "said": message, "asks": asks, "patients": whom, "drugs": [*again["drugs"], *more]}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
     alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
@@ -130,7 +152,7 @@ def read_request(
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     return Request(
-        asks=[*asked, *_of_clauses(marked, asked, reader)],
+        asks=[*asked, *(ask for ask in _of_clauses(marked, asked, reader) if ask != "change" or not new)],
         meant=meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
@@ -149,7 +171,7 @@ def read_request(
         said=message,
         telling=_telling(message, places, reader),
         owners=_owners(
-            rx=[whose for _, whose in given],
+            rx=[whose for _, whose in mine],
             allergy=[whose for _, whose in allergies],
             note=[whose for part, whose in told for at, _ in marked.quoted if part.message[at : at + 1].strip()],
         ),
@@ -327,6 +349,36 @@ def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
         if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
             return message[:start] + message[end:]
     return ""
+
+
+def _is_new(marked: Marked) -> bool:
+    """Whether nothing is changed by an order: "change every 72 h" tells how often; "sorry, start X" begins anew."""
+    message, drugs = marked.message, marked.spans("rx.drug")
+    words = plain(message[: drugs[0].start]).split() if drugs else []
+    begun = (
+        words[-1:]
+        and words[-1] in listed("request_words", "beginning")
+        and listed("request_words", "correcting") & {*words}
+    )
+    changes = listed("request_words", "changing", "altering", "halting", "stopping", "handling") | {"instead"}
+    often = [span.start for span in marked.spans("rx.freq") if plain(message[: span.start]).split()[-1:] == ["change"]]
+    told = masked(
+        message, [(0, drugs[0].start)] if begun else [(message.casefold().rfind("change", 0, at), at) for at in often]
+    )
+    return bool(begun or often) and not changes & {*plain(told).split()}
+
+
+def _without_stopped(marked: Marked, drugs: Sequence[DrugLink]) -> str:
+    """A message without the clauses that stop a drug, "hold his warfarin", beside another one; "" where none is."""
+    message, empty = marked.message, listed("request_words", "pointing", "opening")
+    ended = parted(message)
+    for drug in reversed(drugs if len(drugs) > 1 else []):
+        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
+        start = max([start, *(stop for _, stop in marked.people if start < stop < drug.start)])
+        verbs = [word for word in plain(message[start : drug.start]).split() if word not in empty]
+        if len(verbs) == 1 and verbs[0] in listed("request_words", "halting"):
+            message = f"{message[: len(ended[:start].rstrip())]}{', ' * (start > 0)}{message[end:].lstrip(' ,;+.')}"
+    return message if message != marked.message else ""
 
 
 def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
