@@ -553,10 +553,10 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
         ("For Elena Petrova codeine 30 mg qds; for Gregory Maddox amoxicillin 500 mg tds 5 days",
          {"patient": "Elena Petrova", "notes": None}),
         ("Gregory Maddox fultium D3 1 od; Elena Petrova prednisolone 30 mg od 5 days",
-         {"patient": "Elena Petrova", "notes": "for 5 days"}),
+         {"patient": "Gregory Maddox", "notes": None}),
         ("John Smith abc-123 and Elena Petrova both paracetamol 1 g qds", {"patient": "John Smith"}),
         # an ordered drug is no substance of an allergy
-        ("Gregory Maddox EpiPen 0.3 mg IM prn anaphylaxis. Allergy: hornet venom, collapse 2019, severe",
+        ("Gregory Maddox: EpiPen 0.3 mg IM prn. Allergy: hornet venom, collapse 2019, severe",
          {"substance": "hornet venom", "reaction": "collapse 2019"}),
         ("elena petrova: naproxen 250 mg bd is her mum's; she is allergic to trimethoprim (rash, mild). add allergy",
          {"substance": "trimethoprim", "reaction": "rash"}),

@@ -59,11 +59,15 @@ def read_request(
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
     reading = _in_context(message, before, name, reader)
+    told_before = _told_before(message, reading)
+    asking = message.rstrip().endswith("?") or any(reading.asks[ask] > SURE for ask in WRITES)
+    if told_before and not asking:  # "don't add an allergy, just note it"
+        reading = replace(reading, asks={**reading.asks, "note": 1.0})
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
     elif reading.asks["note"] > SURE:
-        notes = _told_before(message, reading) or notes
+        notes = told_before or notes
     reading = substance_behind(_whole_names(reading, message, drugs), message)
     noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
     notes = notes or noted
