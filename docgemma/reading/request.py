@@ -12,7 +12,7 @@ from docgemma.reading.allergies import read_allergies, substance_behind
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.marked import Marked, found_at
+from docgemma.reading.marked import Marked, found_at, within
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
 from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
@@ -66,8 +66,8 @@ def read_request(
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
-    elif reading.asks["note"] > SURE:
-        notes = told_before or notes
+    elif told_before and reading.asks["note"] > SURE and not within(told_before[0], notes):
+        notes = told_before
     reading = substance_behind(_whole_names(reading, message, drugs), message)
     noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
     notes = notes or noted
