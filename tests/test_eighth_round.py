@@ -785,3 +785,63 @@ def test_what_is_told_stands_on_the_card(offline_agent, said, told):
 )  # fmt: skip
 def test_the_card_says_nothing_false_of_the_record(offline_agent, said, told):
     assert told not in " ".join(offline_agent.ask(said)["pending_write"]["findings"])
+
+
+@pytest.mark.parametrize(
+    ("said", "card"),
+    [
+        # whose it is: who is named before it, and not who is named behind it with the next one
+        ("John Smith abc-123 amlodipine 5 mg od for HTN; Elena Petrova cefalexin 500 mg bd for UTI",
+         {"patient": "John Smith", "notes": "for HTN"}),
+        ("Gregory Maddox start bisoprolol 2.5 mg daily, and for Elena Petrova senna 15 mg nocte",
+         {"patient": "Gregory Maddox", "medication_name": "bisoprolol"}),
+        ("For Elena Petrova codeine 30 mg qds; for Gregory Maddox amoxicillin 500 mg tds 5 days",
+         {"patient": "Elena Petrova", "notes": None}),
+        ("Gregory Maddox fultium D3 1 od; Elena Petrova prednisolone 30 mg od 5 days",
+         {"patient": "Gregory Maddox", "notes": None}),
+        ("John Smith abc-123 and Elena Petrova both paracetamol 1 g qds", {"patient": "John Smith"}),
+        # an ordered drug is no substance of an allergy
+        ("Gregory Maddox: EpiPen 0.3 mg IM prn. Allergy: hornet venom, collapse 2019, severe",
+         {"substance": "hornet venom", "reaction": "collapse 2019"}),
+        ("elena petrova: naproxen 250 mg bd is her mum's; she is allergic to trimethoprim (rash, mild). add allergy",
+         {"substance": "trimethoprim", "reaction": "rash"}),
+        ("Elena Petrova cetirizine 10 mg nocte, Gregory Maddox allergy: ramipril cough mild",
+         {"patient": "Gregory Maddox", "substance": "ramipril"}),
+        ("Elena Petrova allergy to rubber (latex), hives on hands, mild",
+         {"substance": "rubber (latex)", "reaction": "hives on hands"}),
+        # a suspicion stays one, and what is plainly noted is noted
+        ("note Gregory Maddox: ?lithium toxicity, level sent", {"note_text": "?lithium toxicity, level sent"}),
+        ("Elena Petrova - hives after codeine suspected, not proven. Don't add an allergy, just note it",
+         {"note_text": "hives after codeine suspected, not proven."}),
+        ("Gregory Maddox. Dr Khan says he started digoxin 125 mcg od. Record that as a note, dont prescribe anything",
+         {"note_text": "Dr Khan says he started digoxin 125 mcg od."}),
+        # what is stopped beside an order is no part of it
+        ("Robert Thornton amiodarone 200 mg od, hold digoxin today", {"medication_name": "amiodarone", "notes": None}),
+        ("okafor stop amlodipine, losartan 50 mg od", {"medication_name": "losartan"}),
+        ("Gregory Maddox buprenorphine patch 10 mcg/h, change every 7 days, rx please",
+         {"medication_name": "buprenorphine patch", "dosage": "10 mcg/h"}),
+        # what is looked at again is no length
+        ("okafor start lisinopril 5 mg od, repeat u&e in 2/52", {"notes": "repeat u&e in 2 weeks"}),
+        ("add citalopram 20 mg od for maddox, review 4/52", {"notes": "review in 4 weeks"}),
+        ("maddox: add ramipril 2.5 mg od and recheck k in 7 days", {"notes": "recheck k in 7 days"}),
+        ("okafor amoxicillin 500 mg tds 1/52", {"notes": "for 1 week"}),
+        # a schedule is kept whole
+        ("Gregory Maddox insulin lispro 6 units with breakfast, 4 with lunch, 8 with dinner",
+         {"dosage": "6 units with breakfast, 4 with lunch, 8 with dinner"}),
+        ("Gregory Maddox insulin Humulin M3 14 units am 10 units pm", {"frequency": "as written in the dose"}),
+    ],
+)  # fmt: skip
+def test_an_entry_holds_what_is_its_own(offline_agent, said, card):
+    waiting = offline_agent.ask(said)["pending_write"] or {"args": {}, "patient": {"name": ""}}
+    told = {"patient": waiting["patient"]["name"], **waiting["args"]}
+    assert {name: told.get(name) for name in card} == card
+
+
+def test_two_orders_of_one_drug_are_of_two_patients(offline_agent):
+    turn = offline_agent.ask("For Gregory Maddox codeine 30 mg qds, and for Elena Petrova codeine 15 mg bd")
+    then = offline_agent.decide(turn["thread"], "reject")["pending_write"]
+    assert (turn["pending_write"]["patient"]["name"], turn["pending_write"]["args"]["dosage"]) == (
+        "Gregory Maddox",
+        "30 mg",
+    )
+    assert (then["patient"]["name"], then["args"]["dosage"]) == ("Elena Petrova", "15 mg")

@@ -15,7 +15,7 @@ from docgemma.rules.patient_state import UNKNOWN, patient_state
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.state import PendingWrite
 from docgemma.text.drugs import ingredients
-from docgemma.text.durations import duration
+from docgemma.text.durations import duration, timed
 from docgemma.text.numbers import NUMBER_WORDS, quantities
 from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, plain
@@ -45,7 +45,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
         parts = [part for part in parts_of(args.get("notes") or "") if not _reckoned_otherwise(part, args, context)]
-        told = [duration(part) or expanded(part, "routes", "frequencies") for part in parts]
+        told = [duration(part) or timed(expanded(part, "routes", "frequencies")) for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []

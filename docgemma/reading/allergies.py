@@ -16,7 +16,7 @@ from docgemma.text.words import listed, plain
 
 def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
     """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
-    reactions, marks = reactions_of(marked), marked.spans("alg.subst")
+    reactions, marks = reactions_of(marked), _bracketed(marked.message, marked.spans("alg.subst"))
     keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
     found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
     leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
@@ -39,6 +39,17 @@ def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
     ]
 
 
+def _bracketed(message: str, marks: Sequence[Span]) -> list[Span]:
+    """Each substance with another name of it in brackets, "contrast (iohexol)", as one."""
+    found: list[Span] = []
+    for span in marks:
+        if found and message[found[-1].end : span.start].strip() == "(" and message[span.end : span.end + 1] == ")":
+            start, end = found.pop().start, span.end + 1
+            span = Span(message[start:end], start, end, span.score)
+        found.append(span)
+    return found
+
+
 def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:
     """The clause of each allergy: what stands behind the last mark or "and" before it; "a and b" is one of both."""
     ended = message.translate(CLAUSE_ENDS).replace(" and ", "\n" * len(" and "))
@@ -52,19 +63,43 @@ def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:
 
 
 def substance_behind(reading: Reading, message: str) -> Reading:
-    """The reading without an ordered drug among the substances, where another is said; what stands behind "allergy to"
-    is one: "start Brufen 200 mg tds and record allergy to egg"."""
+    """The reading without a drug that is ordered or taken among the substances, where another is said; what stands
+    behind "allergy to" is one: "start Brufen 200 mg tds and record allergy to egg"."""
     spans, doses = reading.spans, {span.start for span in reading.spans.get("rx.dose", [])}
-    dosed = [span for span in spans.get("alg.subst", []) if span.end + 1 in doses]
-    rest = [span for span in spans.get("alg.subst", []) if span not in dosed]
-    marks = [f"{word} to " for word in listed("request_words", "allergy_words")]
-    at = max([message.casefold().rfind(mark) + len(mark) for mark in marks if mark in message.casefold()], default=-1)
-    told = message[max(at, 0) :].translate(CLAUSE_ENDS).split("\n")[0].split(" - ")[0].strip() if at >= 0 else ""
-    rest = rest or ([Span(told, at, at + len(told), 1)] if told else [])
-    if not dosed or not rest or reading.asks["rx"] <= SURE or rest[0].start in {span.start for span in dosed}:
+    marks, reactions = spans.get("alg.subst", []), [span.start for span in spans.get("alg.react", [])]
+    dosed = [span for span in marks if span.end + 1 in doses]
+    behind = _behind_word(message, bare=bool(reactions and not marks))
+    named = [span.start for name in ("name", "id") for span in spans.get(name, [])]
+    behind = [span for span in behind if span.start not in reactions and not {*named} & {*range(span.start, span.end)}]
+    rest = [span for span in marks if span not in dosed] or behind
+    ordered = reading.asks["rx"] > SURE
+    if not ordered and marks:  # "rash after ibuprofen 400 mg, allergic to egg": both are
+        words = {*plain(message[dosed[-1].end : rest[0].start]).split()} if dosed and rest else set()
+        dosed *= (
+            bool(words & listed("request_words", "allergy_words"))
+            and min(reactions, default=len(message)) > dosed[0].start
+        )
+    if not rest or (marks and not dosed) or rest[0].start in {span.start for span in dosed}:
         return reading
-    ordered = {span.start: span for span in [*dosed, *spans.get("rx.drug", [])]}
-    return replace(reading, spans={**spans, "alg.subst": rest, "rx.drug": [ordered[at] for at in sorted(ordered)]})
+    channel = "rx.drug" if ordered else "drug"
+    drugs = {span.start: span for span in [*dosed, *spans.get(channel, [])]}
+    found = {**spans, "alg.subst": rest, channel: [drugs[at] for at in sorted(drugs)]}
+    first = dosed[0].start if dosed and not ordered else rest[0].start  # "EpiPen 0.3 mg for anaphylaxis. Allergy: bees"
+    found["alg.react"] = [
+        span for span in spans.get("alg.react", []) if not (span.start < rest[0].end and span.end > first)
+    ]
+    return replace(reading, spans={name: kept for name, kept in found.items() if kept})
+
+
+def _behind_word(message: str, bare: bool) -> list[Span]:
+    """The clause behind "allergy to" or "allergy:", and, where nothing else is marked (`bare`), behind "allergy"."""
+    marks = [
+        f"{word}{end}" for word in listed("request_words", "allergy_words") for end in (" to ", ": ", " ")[: 2 + bare]
+    ]
+    places = [message.casefold().rfind(mark) + len(mark) for mark in marks if mark in message.casefold()]
+    at = max(places, default=len(message))
+    told = message[at:].translate(CLAUSE_ENDS).replace("(", "\n").split("\n")[0].split(" - ")[0].strip()
+    return [Span(told, at, at + len(told), 1)] if told else []
 
 
 def reactions_of(marked: Marked) -> list[tuple[int, str]]:

@@ -1,12 +1,13 @@
 """A course of one dose and then another: one entry holds one dose, so the course stands in it as it was written."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from docgemma.reading.marked import EDGES
 from docgemma.reading.reader import unmarked
 from docgemma.text.durations import duration
 from docgemma.text.frequency import times_per_day
-from docgemma.text.numbers import quantities
+from docgemma.text.numbers import NUMBER_WORDS, quantities
 from docgemma.text.words import listed, plain
 
 AS_WRITTEN = "as written in the dose"
@@ -52,7 +53,8 @@ def _is_course(clause: str) -> bool:
         and not weights & {plain(after), word.lstrip("0123456789.").casefold()}
         and not single & {plain(one) for one in words[max(at - 2, 0) : at]}
     ]  # fmt: skip
-    if units and units[0] not in TIMES and units[0] in units[1:]:
+    units = units[1:] if units[:1] == [""] else units  # "Mixtard 30 12 units am 8 units pm"
+    if (units and units[0] not in TIMES and units[0] in units[1:]) or _at_several_times(words, single):
         return True
     steps = clause.replace(" then ", ", ").split(", ")
     rates = [(times_per_day(step), step.split()) for step in steps]
@@ -60,6 +62,18 @@ def _is_course(clause: str) -> bool:
     changed = any(rate != rates[0][0] for rate in later) and bool(rates[0][0])
     titrated = any(plain(a) in listed("sig", "titrating") and times_per_day(b) for a, b in pairwise(words))
     return changed or titrated
+
+
+def _at_several_times(words: Sequence[str], single: frozenset[str]) -> bool:
+    """Whether numbers stand each before its time of the day, "4 with breakfast, 6 with lunch", "one mane, 2 nocte"."""
+    said = [plain(word) for word in words if plain(word) not in listed("sig", "units_of_schedules")]
+    timed = [
+        a
+        for at, (a, b) in enumerate(pairwise(said))
+        if (a.isdecimal() or a in NUMBER_WORDS) and not single & {*said[max(at - 2, 0) : at]}
+        and (b in listed("sig", "occasions") or times_per_day(b) is not None)
+    ]  # fmt: skip
+    return len(timed) > 1
 
 
 def pointed(text: str) -> str:

@@ -17,7 +17,7 @@ from docgemma.state import OrderRef
 from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, quoted, widened
 from docgemma.text.drugs import DrugNames
-from docgemma.text.durations import duration, durations
+from docgemma.text.durations import duration, durations, follow_ups
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
@@ -88,8 +88,11 @@ def considered_doses(marked: Marked, drugs: DrugNames) -> dict[str, OrderRef]:
 
 
 def _ordered_by(marked: Marked) -> list[tuple[int, int]]:
-    """Where it stands that an order was given by mouth and read back, and by whom: "TORB", "dr patel"."""
-    told = [(span.start, span.end) for span in found_at(marked, listed("request_words", "read_back"))]
+    """Where it stands that an order was given by mouth and read back, and by whom, "TORB", "dr patel"; and when what is
+    to be looked at again behind it."""
+    ordered = min((start for start, _ in marked.places("rx.drug")), default=len(marked.message))
+    told = [place for place in follow_ups(masked(marked.message, marked.quoted)) if place[0] > ordered]
+    told += [(span.start, span.end) for span in found_at(marked, listed("request_words", "read_back"))]
     held = masked(marked.message, [*marked.people, *marked.places("rx.drug", "drug", "name", "id")])
     for title in found_at(marked, listed("request_words", "prescribers")):
         name = (held[title.end :].lstrip(". ").split("\n")[0].split() or [""])[0].rstrip(EDGES)
@@ -311,7 +314,9 @@ def read_note(marked: Marked, span: Span) -> dict[str, str]:
     whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
     before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
     named = any(start < span.start and end > len(before) for start, end in marked.people)
-    led = "" if listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
+    led = "" if plain(led) and listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
     led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
+    doubt = marked.message[: span.start].rstrip()  # "?clozapine myocarditis" is suspected, and no fact
+    led = led or "?" * (doubt[-1:] == "?" and not doubt[-2:-1].isalnum())
     edges = ' \t\n"“”‘’:;,-–—'
     return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

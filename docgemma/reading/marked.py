@@ -1,7 +1,7 @@
 """A message and what the reader marked in it: spans by channel, and what is left of them. No rules."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docgemma.reading.reader import Reading, Span, unmarked
 from docgemma.text.clauses import masked
@@ -34,6 +34,15 @@ class Marked:
         free = [span for span in free if span not in drugs or plain(span.text) not in no_drug]
         free = [span for span in free if span not in drugs or any(map(str.isalpha, span.text))]  # no "30/500"
         return sorted(free, key=lambda span: span.start)
+
+    def part(self, start: int, stop: int) -> "Marked":
+        """What is said and marked between two places, where it stands; nothing of what stands around it."""
+        inside = {
+            channel: kept for channel, spans in self.reading.spans.items()
+            if (kept := [span for span in spans if start <= span.start < stop])
+        }  # fmt: skip
+        message = masked(self.message, [(0, start), (stop, len(self.message))])
+        return replace(self, message=message, reading=replace(self.reading, spans=inside))
 
     def places(self, *channels: str) -> list[tuple[int, int]]:
         return [(span.start, span.end) for span in self.spans(*channels)]

@@ -8,6 +8,7 @@ from docgemma.reading.patients import PatientLink
 from docgemma.text.words import listed, plain
 
 JOINERS = frozenset(["and", "or", "plus", "both", "&", "+", "/", "n"])
+BEGINNING = frozenset(["and", "for"])
 
 
 def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[list[str]]:
@@ -24,8 +25,9 @@ def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) 
         before = [link for link in people if link.start <= start]
         behind = [link for link in people if link.start > start]
         near = bool(behind) and behind[0].start < stop
-        said_for = near and "for" in plain(message[start : behind[0].start]).split()
         first = entries[0] < people[0].start  # each drug stands before its patient
+        opening = bool(before) and not first and stop < len(message)
+        said_for = near and _said_for(message[start : behind[0].start], opening)
         link = behind[0] if behind and (said_for or not before or (first and near)) else before[-1]
         found.append(people.index(link))
     whole = [[people[at].candidates[0].id for at in _joined(message, owner, people, set(found))] for owner in found]
@@ -36,6 +38,34 @@ def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) 
         return whole
     ends = [*entries[1:], len(message)]
     return [_of_family(message, start, stop, people, related) for start, stop in zip(entries, ends, strict=True)]
+
+
+def parts(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[tuple[int, int, list[str]]]:
+    """Where the words of each patient's entries begin and end, with the ids of whose they are."""
+    whose, found, start = owners(message, entries, people), list[tuple[int, int, list[str]]](), 0
+    owning = {one for ids in whose for one in ids}
+    alone = [(link.start, [one.id for one in link.candidates if one.id not in owning]) for link in people]
+    begun = sorted([*zip(entries, whose, strict=True), *(item for item in alone if item[1] and all(whose))])
+    for (one, mine), (after, other) in pairwise(begun):
+        if mine != other:
+            named = [link.start for link in people if one < link.start <= after and link.candidates[0].id in other]
+            begins = _last_clause(message[one : named[0]]) if named else ""  # "; for Birch"
+            cut = named[0] - len(begins) * ({*plain(begins).split()} <= BEGINNING) if named else after
+            found.append((start, cut, mine))
+            start = cut
+    return [*found, (start, len(message), begun[-1][1])]
+
+
+def _last_clause(text: str) -> str:
+    """What stands behind the last mark of a text."""
+    return text.translate(str.maketrans(";\n", ",,")).replace(". ", ",,").rpartition(",")[2]
+
+
+def _said_for(between: str, opening: bool) -> bool:
+    """Whether a name is of the entry before it, "senna for Birch"; `opening`: "; for Birch" may begin the next part."""
+    words = plain(_last_clause(between)).split()
+    begins = opening and (words == ["for"] or words[-2:] == ["and", "for"])
+    return "for" in words and not begins
 
 
 def sex_meant(message: str, start: int, ordered: bool = False) -> str:
@@ -103,7 +133,8 @@ def _joined(message: str, owner: int, people: Sequence[PatientLink], taken: set[
         here = owner
         while 0 <= here + step < len(people) and here + step not in taken:
             left, right = sorted((people[here], people[here + step]), key=lambda link: link.start)
-            if set(plain(message[left.end : right.start]).split()) - JOINERS:
+            words = plain(message[left.end : right.start]).split()
+            if not {word for word in words if not any(map(str.isdigit, word))} <= JOINERS:  # "Smith abc-123 and Birch"
                 break
             here += step
             group.append(here)

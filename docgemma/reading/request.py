@@ -12,17 +12,18 @@ from docgemma.reading.allergies import read_allergies, substance_behind
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
 from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.marked import Marked
+from docgemma.reading.marked import Marked, found_at, within
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
-from docgemma.reading.owners import owners
+from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
+from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import CLAUSE_ENDS, clauses, closed
-from docgemma.text.words import SHORT, listed, names, plain
+from docgemma.text.said import CLAUSE_ENDS, clauses, closed, parted
+from docgemma.text.words import SHORT, clinical, listed, names, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -58,9 +59,15 @@ def read_request(
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
     reading = _in_context(message, before, name, reader)
+    told_before = _told_before(message, reading)
+    asking = message.rstrip().endswith("?") or any(reading.asks[ask] > SURE for ask in WRITES)
+    if told_before and not asking:  # "don't add an allergy, just note it"
+        reading = replace(reading, asks={**reading.asks, "note": 1.0})
     notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
     if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
+    elif told_before and reading.asks["note"] > SURE and not within(told_before[0], notes):
+        notes = told_before
     reading = substance_behind(_whole_names(reading, message, drugs), message)
     noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
     notes = notes or noted
@@ -84,8 +91,20 @@ def read_request(
     parts = {plain(part) for name in studies for part in (name, *name.replace("-", " ").split())}
     linked = [link for link in linked if plain(link.text) not in parts]  # DAPA-CKD is no drug
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
-    read = read_orders(marked, drugs)
-    orders = [order for order in read if plain(order["said"]) not in no_drugs]
+    told = _parts(marked, clear)
+    read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
+    mine = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
+    orders = [order for order, _ in mine]
+    full = {
+        plain(order["said"]): clinical("drug_abbreviations")["ordered"].get(plain(order["said"])) for order in orders
+    }
+    linked = [
+        replace(link, name=told_as, how="short")
+        if link.how == "unknown" and (told_as := full.get(plain(link.text)))
+        else link
+        for link in linked
+    ]  # "Vit K"
+    allergies = [(item, whose) for part, whose in told for item in read_allergies(part, drugs)]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
     published = "lit" if studies else "trial" if _trial_ids(message) and not active else ""
@@ -100,6 +119,8 @@ def read_request(
         asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
     if noted:
         asked = [ask for ask in asked if ask != "allergy"]  # "she had jaw pain after X, put it in a note"
+    new = bool(orders) and _is_new(marked)
+    asked = [ask for ask in asked if ask != "change" or not new]
     spoken = listed("request_words", "allergy_words", "noting_plainly")
     if "change" in asked and not spoken & set(plain(message).split()):
         asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
@@ -116,6 +137,16 @@ def read_request(
         again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
         if again["orders"] and again["meant"] == "ordered" and meant(reading, message) != "asked":
             return {**again, "said": message}
+    plainly = reading.polarity["ordered"] > PLAINLY and len(clear) < 2
+    if plainly and (wanted := _without_stopped(marked, linked)):
+        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
+        whole_orders = again["orders"] and all(order["dose"] and order["frequency"] for order in again["orders"])
+        if whole_orders and again["meant"] == "ordered":  # what is stopped beside it is refused, and checked
+            more = [as_drug(link, drugs) for link in linked]
+            more = [drug for drug in more if drug["name"] not in [one["name"] for one in again["drugs"]]]
+            whom = again["patients"] or [as_patient(link) for link in clear]
+            asks = [*dict.fromkeys([*again["asks"], "change"])]
+            return {**again, "said": message, "asks": asks, "patients": whom, "drugs": [*again["drugs"], *more]}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
     alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
@@ -125,13 +156,13 @@ def read_request(
         drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     return Request(
-        asks=[*asked, *_of_clauses(marked, asked, reader)],
+        asks=[*asked, *(ask for ask in _of_clauses(marked, asked, reader) if ask != "change" or not new)],
         meant=meant(reading, message),
         patients=[as_patient(link) for link in clear],
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[{**as_drug(link, drugs), "details": given_of.get(link.text, {})} for link in linked],
         orders=orders,
-        allergies=read_allergies(marked, drugs),
+        allergies=[item for item, _ in allergies],
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=details,
@@ -143,7 +174,11 @@ def read_request(
         studies=studies,
         said=message,
         telling=_telling(message, places, reader),
-        owners=_owners(marked, clear),
+        owners=_owners(
+            rx=[whose for _, whose in mine],
+            allergy=[whose for _, whose in allergies],
+            note=[whose for part, whose in told for at, _ in marked.quoted if part.message[at : at + 1].strip()],
+        ),
     )
 
 
@@ -211,13 +246,18 @@ def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) ->
     return [word for word in words if word not in everyday() and not reader.common(word, TELLING)]
 
 
-def _owners(marked: Marked, clear: Sequence[PatientLink]) -> dict[str, list[list[str]]]:
+def _parts(marked: Marked, clear: Sequence[PatientLink]) -> list[tuple[Marked, list[str] | None]]:
+    """What is said of each patient, with whose it is; the whole, and None, where no two are named."""
+    starts = {span.start for span in marked.spans(*CHANNELS.values())} | {start for start, _ in marked.quoted}
+    if len({link.candidates[0].id for link in clear}) < 2 or not starts:
+        return [(marked, None)]
+    return [(marked.part(start, stop), ids) for start, stop, ids in parts(marked.message, sorted(starts), clear)]
+
+
+def _owners(**entries: list[list[str] | None]) -> dict[str, list[list[str]]]:
     """Of each kind of entry, whose it is, where several patients are named."""
-    if len({link.candidates[0].id for link in clear}) < 2:
-        return {}
-    starts = {ask: [span.start for span in marked.spans(channel)] for ask, channel in CHANNELS.items()}
-    starts["note"] = [start for start, _ in marked.quoted]
-    return {ask: owners(marked.message, found, clear) for ask, found in starts.items() if found}
+    named = {ask: [ids for ids in whose if ids is not None] for ask, whose in entries.items()}
+    return {ask: whose for ask, whose in named.items() if whose}
 
 
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:
@@ -287,6 +327,18 @@ def _told_in_note(message: str, reading: Reading) -> list[Span]:
     return [Span(text, start, start + len(text), 1)]
 
 
+def _told_before(message: str, reading: Reading) -> list[Span]:
+    """The sentences before the one that puts them into a note, "rash on X suspected. Just note it"."""
+    marked, folded = Marked(message, reading), message.casefold()
+    back = [span for span in found_at(marked, listed("request_words", "as_note"))
+            if plain(folded[: span.start]).split()[-1:] in (["it"], ["that"], ["this"])]  # fmt: skip
+    back += found_at(marked, listed("request_words", "noted_back"))
+    start = message.rfind(". ", 0, back[0].start) + 1 if back and ":" not in message[back[0].end :] else 0
+    first = min((end for begin, end in marked.places("name", "id") if begin == 0), default=0)
+    text = message[first:start].strip(" .,;:-–—")
+    return [Span(text, at := message.index(text, first), at + len(text), 1)] if text else []
+
+
 def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
     """A message without the clause that refuses one of its drugs, "not the ibuprofen", where the other one is ordered;
     "" where there is none, or where what follows may be refused too."""
@@ -301,6 +353,36 @@ def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
         if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
             return message[:start] + message[end:]
     return ""
+
+
+def _is_new(marked: Marked) -> bool:
+    """Whether nothing is changed by an order: "change every 72 h" tells how often; "sorry, start X" begins anew."""
+    message, drugs = marked.message, marked.spans("rx.drug")
+    words = plain(message[: drugs[0].start]).split() if drugs else []
+    begun = (
+        words[-1:]
+        and words[-1] in listed("request_words", "beginning")
+        and listed("request_words", "correcting") & {*words}
+    )
+    changes = listed("request_words", "changing", "altering", "halting", "stopping", "handling") | {"instead"}
+    often = [span.start for span in marked.spans("rx.freq") if plain(message[: span.start]).split()[-1:] == ["change"]]
+    told = masked(
+        message, [(0, drugs[0].start)] if begun else [(message.casefold().rfind("change", 0, at), at) for at in often]
+    )
+    return bool(begun or often) and not changes & {*plain(told).split()}
+
+
+def _without_stopped(marked: Marked, drugs: Sequence[DrugLink]) -> str:
+    """A message without the clauses that stop a drug, "hold his warfarin", beside another one; "" where none is."""
+    message, empty = marked.message, listed("request_words", "pointing", "opening")
+    ended = parted(message)
+    for drug in reversed(drugs if len(drugs) > 1 else []):
+        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
+        start = max([start, *(stop for _, stop in marked.people if start < stop < drug.start)])
+        verbs = [word for word in plain(message[start : drug.start]).split() if word not in empty]
+        if len(verbs) == 1 and verbs[0] in listed("request_words", "halting"):
+            message = f"{message[: len(ended[:start].rstrip())]}{', ' * (start > 0)}{message[end:].lstrip(' ,;+.')}"
+    return message if message != marked.message else ""
 
 
 def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
