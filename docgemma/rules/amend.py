@@ -40,7 +40,9 @@ def amendment(
     waits = [drug for drug in named if any(is_of(drug, args, last) for args in others)]
     another = bool(request["orders"]) and request["meant"] == "ordered" and not request["corrects"]
     pointing = others and listed("request_words", "foremost", "latest", "ordinals") & set(plain(said).split())
-    if pointing and not (named or asking):  # "leave the second one out", "back to the first, make it bd"
+    if pointing and not (
+        named or asking or names(listed("request_words", "approving"), said)
+    ):  # "leave the second one out", "back to the first, make it bd"
         return _decision("amend", beside=NOT_UNDERSTOOD)
     if unwanted and (another or all(drug in [*unwanted, *mine, *waits] for drug in named)):
         if any(drug in mine for drug in unwanted):  # "no naproxen, use celecoxib 100 mg bd"
