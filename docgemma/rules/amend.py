@@ -40,9 +40,8 @@ def amendment(
     waits = [drug for drug in named if any(is_of(drug, args, last) for args in others)]
     another = bool(request["orders"]) and request["meant"] == "ordered" and not request["corrects"]
     pointing = others and listed("request_words", "foremost", "latest", "ordinals") & set(plain(said).split())
-    if pointing and not (
-        named or asking or names(listed("request_words", "approving"), said)
-    ):  # "leave the second one out", "back to the first, make it bd"
+    approved = names(listed("request_words", "approving"), said) and not asking
+    if pointing and not (named or asking or approved):  # "leave the second one out", "back to the first, make it bd"
         return _decision("amend", beside=NOT_UNDERSTOOD)
     if unwanted and (another or all(drug in [*unwanted, *mine, *waits] for drug in named)):
         if any(drug in mine for drug in unwanted):  # "no naproxen, use celecoxib 100 mg bd"
@@ -55,8 +54,9 @@ def amendment(
         return _scaled(pending["args"].get("dosage") or "", scale)
     if _dropped(request, last, another):
         return _decision("reject")
-    approving = names(listed("request_words", "approving"), said) and not (asking or request["details"])
-    approving = approving and not listed("request_words", "denying") & set(plain(said).split())
+    approving = (
+        approved and not request["details"] and not listed("request_words", "denying") & set(plain(said).split())
+    )
     approving = approving and all(drug in [*mine, *waits] for drug in request["drugs"]) and not request["patients"]
     if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and (named or not asks & LOOKS_UP - {"find"})):
         return _decision("amend", beside=NOT_APPROVED)
