@@ -66,7 +66,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     if RESULTS & set(asks) and (results := measures_in(request["said"], sure=True)):
         lines += _measured(results, chart)
         served |= RESULTS
-    lines += _vaccines(request, chart)
+    vaccines = [] if request["notes"] else vaccines_asked(request)
+    lines += [line for kind in vaccines for line in _kind("imm", kind, chart)]
     whole = {WHOLE[topic] for topic in topics_in(request["said"]) if topic in WHOLE}  # "bloods incl dig level"
     for ask in asks:
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
@@ -82,11 +83,10 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     return _absent_once(list(dict.fromkeys(lines)))
 
 
-def _vaccines(request: Request, chart: Chart) -> list[str]:
-    """What is recorded of each vaccine that is named, where vaccines are asked for."""
-    vaccines = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
-    kinds = said_in(request["said"], "immunizations") if vaccines and not request["notes"] else []
-    return [line for kind in kinds for line in _kind("imm", kind, chart)]
+def vaccines_asked(request: Request) -> list[Entry]:
+    """The vaccines that are named, where vaccines are asked for."""
+    asked = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
+    return said_in(request["said"], "immunizations") if asked else []
 
 
 def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
