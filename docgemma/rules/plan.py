@@ -5,7 +5,7 @@ Code adds steps; it never takes one away that the model chose.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 UNCLEAR_DRUG = "ambiguous_drug_name"
 NOT_SPECIFIED, NO_LABEL = "not specified", "drug_not_in_database"
+ONCE = frozenset({"check_drug_interactions", "search_medical_literature"})  # a model may word them otherwise
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
 MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
 MAX_DRUGS = 6  # in one interaction check
@@ -52,7 +53,7 @@ def missing(state: AgentState) -> list[Step]:
     asked for again.
     """
     results = state.get("tool_results") or []
-    tried = [(item["tool_name"], same(item["args"])) for item in results]
+    tried = {_call(item["tool_name"], item["args"]) for item in results}
     written = (item for at, item in enumerate(results) if item["writes"] and not _completed(item, results[at + 1 :]))
     made = Counter(item["tool_name"] for item in written)
     left = []
@@ -61,7 +62,7 @@ def missing(state: AgentState) -> list[Step]:
             made[step.tool] -= 1
             if made[step.tool] < 0:
                 left.append(step)
-        elif not _tried(step, tried):
+        elif _call(step.tool, step.args) not in tried:
             left.append(step)
     return left
 
@@ -292,11 +293,8 @@ def _name_parts(text: str) -> set[str]:
     return words | {part for word in words if not any(map(str.isdigit, word)) for part in word.split("-")}
 
 
-def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
-    wanted = same(step.args)
-    if step.tool in ("check_drug_interactions", "search_medical_literature"):  # a model may word it otherwise
-        return any(name == step.tool for name, _ in tried)
-    return any(name == step.tool and args == wanted for name, args in tried)
+def _call(tool: str, args: Mapping[str, Any]) -> tuple[str, str]:
+    return tool, "" if tool in ONCE else same(args)
 
 
 def _said(**args: Any) -> dict[str, Any]:
