@@ -5,6 +5,7 @@ Limited to PubMed's records and without retracted ones. Source: europepmc.org/Re
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import takewhile
@@ -69,17 +70,15 @@ def shipped(kind: str) -> dict[str, dict[str, Any]]:
 def trial_names() -> dict[str, list[str]]:
     """What the studies of the shipped collection are called, as each summary begins -> their articles: "DAPA-HF",
     "STOP ACEi"; of a long name its head too where no other has it: "PARADIGM"."""
-    found: dict[str, list[str]] = {}
-    heads: dict[str, list[str]] = {}
+    found, heads = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for item in shipped("literature").values():
         lead = item["abstract"].partition(".")[0].partition(",")[0].partition(" (")[0].split()
         name = " ".join(takewhile(lambda word: not word[0].islower(), lead))
         odd = any(sum(char.isupper() or char.isdigit() for char in word) > 1 for word in name.split())
         if odd and len(name) > 3 and len(lead) <= LEAD and "guideline" not in lead:
-            found.setdefault(name, []).append(item["id"])
-    for name, ids in found.items():
-        heads.setdefault(name.partition("-")[0], []).extend(ids)
-    return {head: ids for head, ids in heads.items() if len(head) >= HEAD and len(ids) == 1} | found
+            found[name].append(item["id"])
+            heads[name.partition("-")[0]].append(item["id"])
+    return {**{head: ids for head, ids in heads.items() if len(head) >= HEAD and len(ids) == 1}, **found}
 
 
 def studies_in(text: str) -> dict[str, list[str]]:

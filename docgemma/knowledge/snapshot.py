@@ -107,8 +107,8 @@ class Snapshot:
         return self._count(f"drug WHERE {WITH_LABEL}")
 
     def literature(self, query: str, limit: int = 5) -> Answer[Article]:
-        found_in = (articles for part in query.split(",") for articles in studies_in(part).values())
-        named = [article for articles in found_in for article in articles]  # "REVISE" names a study
+        # "REVISE" names a study
+        named = [article for part in query.split(",") for ids in studies_in(part).values() for article in ids]
         found, partial = self._search("article", " ".join(named) or query, (), max(limit, len(named)))
         return self._searched("literature", "article", [Article(**data) for data in found], partial)
 

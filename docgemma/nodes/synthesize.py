@@ -39,10 +39,7 @@ GENERAL_KNOWLEDGE = "(From the model's general medical knowledge; not checked ag
 def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
     update: dict[str, Any]
     if question := state.get("clarification"):
-        behind = entries_behind(state) if question["kind"] == "missing" else []
-        warned = _warned(question, known.request(state), runtime.context)
-        text = "\n".join([*_above(state, runtime.context), _question_text(question), *warned, *behind])
-        update = {"final_response": text, "status": "needs_clarification"}
+        update = {"final_response": _asked_back(question, state, runtime.context), "status": "needs_clarification"}
     elif refused := refusal.refused_answer(state):
         update = {"final_response": refused}
     elif state.get("intent") == "DIRECT" and not state.get("tool_results"):
@@ -188,13 +185,17 @@ class SentenceStream:
         self.sink(kept.strip() + joint)
 
 
-def _above(state: AgentState, context: Context) -> list[str]:
-    """What a message asks of the chart beside the order that lacks something: its answer stands above the question."""
-    question, results = state.get("clarification"), state.get("tool_results") or []
-    asked = {*known.request(state)["asks"]} & {*TOPICS, "change"}
-    if not question or question["kind"] != "missing" or not (asked and known.charts(state)):
-        return []
-    return [answer_by_code({**state, "tool_results": results[:-1], "clarification": None}, context).text, ""]
+def _asked_back(question: Clarification, state: AgentState, context: Context) -> str:
+    """The question; of an order that lacks something, the answer to what the message asks of the chart beside it stands
+    above, and what is grave about the order and what follows it below."""
+    if question["kind"] != "missing":
+        return _question_text(question)
+    request, above = known.request(state), list[str]()
+    if {*request["asks"]} & {*TOPICS, "change"} and known.charts(state):
+        results = (state.get("tool_results") or [])[:-1]
+        above = [answer_by_code({**state, "tool_results": results, "clarification": None}, context).text, ""]
+    warned = _warned(question["args"], request, context)
+    return "\n".join([*above, _question_text(question), *warned, *entries_behind(state)])
 
 
 def _question_text(question: Clarification) -> str:
@@ -205,10 +206,10 @@ def _question_text(question: Clarification) -> str:
     return told if told.endswith((".", "?")) or question["kind"] != "missing" else told + entry
 
 
-def _warned(question: Clarification, request: Request, context: Context) -> list[str]:
+def _warned(told: dict[str, Any], request: Request, context: Context) -> list[str]:
     """What is grave about an order that lacks something: nobody waits for it until the dose is given."""
-    args = {"dosage": "", "frequency": "", **question["args"]}
-    if question["kind"] != "missing" or not (args.get("medication_name") and args.get("patient_id")):
+    args = {"dosage": "", "frequency": "", **told}
+    if not (args.get("medication_name") and args.get("patient_id")):
         return []
     args = {**as_card(args, context)["args"], **known.told_of_one(request)}
     found = [item for item in judge(args, context) if item.rank <= MODERATE and not item.text.startswith(BOXED)]

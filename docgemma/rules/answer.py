@@ -14,7 +14,7 @@ from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.terms import refers_back, said_in, topics_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
-from docgemma.rules.chart_answer import chart_lines
+from docgemma.rules.chart_answer import chart_lines, of_drugs
 from docgemma.rules.chart_entries import SECTIONS, age, lines_of, overview, to_weigh
 from docgemma.rules.chart_rest import ALSO, HEADS, rest_of_chart
 from docgemma.rules.clarify import other_sex
@@ -34,7 +34,7 @@ from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
 from docgemma.rules.waiting import entered_before
 from docgemma.state import AgentState, PatientRef, Request, ToolResult
-from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.drugs import DrugNames
 from docgemma.text.words import names, phrases_in, plain
 
 NOTHING_WAITS = "No entry is waiting for a decision."
@@ -183,8 +183,7 @@ def check_lines(drug: str, found: Sequence[Finding], chart: Mapping[str, Any]) -
 
 def beside_check(names: Sequence[str], chart: dict[str, Any], drugs: DrugNames) -> list[str]:
     """What a check is read with: the drugs that are taken already, allergies, active problems and results."""
-    asked = {part for name in names for part in ingredients(name, drugs)}
-    taken = [line.text for line in lines_of(chart, "meds") if asked & ingredients(line.name, drugs)]
+    taken = [line.text for line in of_drugs(names, chart, drugs, "meds")]
     kinds = (lines_of(chart, ask) for ask in ("alg", "prob"))
     allergies, problems = ([line.text for line in lines if line.item["active"]] for lines in kinds)
     weighed = to_weigh(chart)
@@ -277,10 +276,10 @@ def unavailable(state: AgentState, checks: Checks) -> list[str]:
     lines = [line for line in state.get("error_messages") or [] if not line.startswith(opened)]
     for item in results:
         retried = item["tool_name"] in done and item["error_type"] in RETRYABLE
-        # a name that was ambiguous, and that a person settled
+        # a name that was ambiguous, and that a person settled; what an entry lacked, and was asked back
         settled = "search_patient" in done and item["error_type"] == "multiple_patient_matches"
+        settled |= item["writes"] and item["error_type"] == "missing_required_args"
         said = no_answer(item) in lines
-        settled |= item["writes"] and item["error_type"] == "missing_required_args"  # it was asked back
         if item["error"] and not (retried or settled or said or item["error"].startswith(opened)):
             lines.append(_final(item))
     return known.unique(lines)

@@ -53,8 +53,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     named = [drug for drug in request["drugs"] if drug["how"] != "food" and drug["name"] not in written]
     if "change" in request["asks"] and named:
         asks = [ask for ask in asks if ask not in ("meds", "alg")]
-        mentioned = [line for drug in named for line in _of_drug(drug["name"], chart, drugs, "alg", "meds")]
-        lines += [*mentioned, *_before_change(mentioned, chart)]
+        mentioned = [line for drug in named for line in of_drugs([drug["name"]], chart, drugs, "alg", "meds")]
+        lines += [*(line.text for line in mentioned), *_before_change(mentioned, chart)]
         named = []
     measured = [*_measures(request), *(drug["said"] for drug in named if asks)]
     if not measured and "meds" in asks:  # "why is he not on opioids"
@@ -66,7 +66,8 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     if RESULTS & set(asks) and (results := measures_in(request["said"], sure=True)):
         lines += _measured(results, chart)
         served |= RESULTS
-    lines += _vaccines(request, chart)
+    vaccines = [] if request["notes"] else vaccines_asked(request)
+    lines += [line for kind in vaccines for line in _kind("imm", kind, chart)]
     whole = {WHOLE[topic] for topic in topics_in(request["said"]) if topic in WHOLE}  # "bloods incl dig level"
     for ask in asks:
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
@@ -82,19 +83,17 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     return _absent_once(list(dict.fromkeys(lines)))
 
 
-def _vaccines(request: Request, chart: Chart) -> list[str]:
-    """What is recorded of each vaccine that is named, where vaccines are asked for."""
-    vaccines = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
-    kinds = said_in(request["said"], "immunizations") if vaccines and not request["notes"] else []
-    return [line for kind in kinds for line in _kind("imm", kind, chart)]
+def vaccines_asked(request: Request) -> list[Entry]:
+    """The vaccines that are named, where vaccines are asked for."""
+    asked = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
+    return said_in(request["said"], "immunizations") if asked else []
 
 
 def _beyond(request: Request, chart: Chart, drugs: DrugNames) -> list[str]:
     """What answers a question beyond a value ("her goal?", "next one due?"): a note, a section, or that none does."""
     lines: list[str] = []
     named = [*request["measures"], *(drug["name"] for drug in request["drugs"])]
-    asked = {part for name in named for part in ingredients(name, drugs)}
-    taken = [line.name for line in lines_of(chart, "meds") if _includes(asked, ingredients(line.name, drugs))]
+    taken = [line.name for line in of_drugs(named, chart, drugs, "meds")]
     for kind in [*said_in(request["said"], "beyond"), *said_in(request["said"], "judgements")]:
         for ask in (ask for ask in kind.get("sections", []) if ask not in request["asks"]):
             lines += section(ask, chart, date.today())
@@ -111,9 +110,9 @@ def _measures(request: Request) -> list[str]:
     return [measure for measure in said if plain(measure) not in listed("questions", "no_measure")]
 
 
-def _before_change(mentioned: Sequence[str], chart: Chart) -> list[str]:
+def _before_change(mentioned: Sequence[Line], chart: Chart) -> list[str]:
     """What to weigh before these medicines are stopped or changed: what each is for, the results that bear on it."""
-    taken = [line.item for line in lines_of(chart, "meds") if line.text in mentioned and line.item.get("reason")]
+    taken = [line.item for line in lines_of(chart, "meds") if line in mentioned and line.item.get("reason")]
     told = [f"{item['name']} is recorded for {item['reason']}" for item in taken if item["active"]]
     weighed = to_weigh(chart, [item["reason"] for item in taken]) if taken else []
     lines = [f"Before a change: {'; '.join(told)}. The prescriber weighs that."] if told else []
@@ -236,7 +235,7 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
     """A medicine that is asked for by name: taken, taken before, or not recorded; an allergy to it."""
     if "alg" in asks:
         return _conflict(measure, chart, drugs) or [f"No allergy to {measure} is recorded."], {"alg"}
-    mine = _of_drug(measure, chart, drugs, "meds", "alg")
+    mine = [line.text for line in of_drugs([measure], chart, drugs, "meds", "alg")]
     if RESULTS & set(asks):  # "her last lithium"
         asked = ingredients(measure, drugs)
         mine = [line.text for line in levels(chart) if asked & ingredients(line.name.split()[0], drugs)] + mine
@@ -244,15 +243,12 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
     return mine or [none], {"meds"} if mine else set()
 
 
-def _of_drug(name: str, chart: Chart, drugs: DrugNames, *asks: str) -> list[str]:
-    """The entries of these topics that are of this drug, by brand or generic name."""
-    asked = ingredients(name, drugs)
-    return [line.text for line in lines_of(chart, *asks) if _includes(asked, ingredients(line.name, drugs))]
-
-
-def _includes(asked: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Whether one is the other or a more specific one: "insulin" is asked for, insulin NPH is taken."""
-    return any(set(one.split()) <= set(other.split()) for one in asked for other in theirs)
+def of_drugs(named: Iterable[str], chart: Chart, drugs: DrugNames, *asks: str) -> list[Line]:
+    """The entries of these topics that are of one of these drugs, by brand or generic name, or of a more specific one:
+    "insulin" is asked for, insulin NPH is taken."""
+    asked = [set(part.split()) for name in named for part in ingredients(name, drugs)]
+    theirs = ((line, [set(part.split()) for part in ingredients(line.name, drugs)]) for line in lines_of(chart, *asks))
+    return [line for line, parts in theirs if any(mine <= other for mine in asked for other in parts)]
 
 
 def _conflict(measure: str, chart: Chart, drugs: DrugNames) -> list[str]:

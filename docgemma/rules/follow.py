@@ -9,10 +9,10 @@ from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
-from docgemma.rules.unheard import in_place
+from docgemma.rules.unheard import in_place, parts_of
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
-from docgemma.text.said import CLAUSE_ENDS, clauses
+from docgemma.text.said import clauses
 from docgemma.text.words import listed, names, plain
 
 OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
@@ -46,17 +46,18 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
-    if "gk" in asks and (somebody or patient_open) and (bearing := _treatment(request)):
+    about = somebody or patient_open
+    if "gk" in asks and about and (bearing := _treatment(request)):
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
-    if _general_dose(request) and not (somebody or patient_open):
+    if _general_dose(request) and not about:
         return replaced(request, asks=["safe"], meant="asked", orders=[], details={})
-    asked = _asks(request, somebody, patient_open)
+    asked = _asks(request, about)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
         topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
         query = request["query"] or " ".join([*(drug["said"] for drug in request["drugs"]), *topics])
         request, asked = replaced(request, query=query), [*asked, "lit"]
-    if (somebody or patient_open) and (orders := in_place(request, _as_orders(request))):
+    if about and (orders := in_place(request, _as_orders(request))):
         kept = [ask for ask in asked if ask not in ("may", "meds")]
         return replaced(request, asks=unique([*kept, "rx", "change"]), meant="ordered", orders=orders, details={})
     if request["meant"] == "ordered" and _changes_order(request):
@@ -153,19 +154,15 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["allergies"] = [{**last["allergies"][-1], **one} for one in given]
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
-    brief = len(request["said"].split()) <= BRIEF or not somebody  # "and for Souza?"
-    leans = refers_back(request["said"]) or not _own_subject(request)
-    leans = leans and not names(listed("request_words", "whole_list"), said)
-    dosed = asks <= UNSAID and {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES  # "dose?"
+    brief = len(said.split()) <= BRIEF or not somebody  # "and for Souza?"
+    leans = (refers_back(said) or not _own_subject(request)) and not names(listed("request_words", "whole_list"), said)
+    dosed = asks <= UNSAID and _asks_dose(said)  # "dose?"
     bare = not request["drugs"] and not request["orders"]
-    adding = tuple(f"{words} " for words in listed("request_words", "adding"))  # "and with verapamil + HCTZ?"
+    adds = plain(said).startswith(tuple(f"{words} " for words in listed("request_words", "adding")))  # "and with X?"
+    literature = "lit" in asks or said_in(said, "literature")
     if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
-    elif (
-        ("lit" in asks or said_in(said, "literature"))
-        and (bare and not somebody and not request.get("studies"))
-        and len(request["telling"]) < 2
-    ):
+    elif literature and bare and not somebody and not request.get("studies") and len(request["telling"]) < 2:
         drugs = last["drugs"] or ordered(last)
         own = request["query"] or " ".join(request["telling"])  # "the iq study?"
         query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
@@ -176,12 +173,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new["drugs"] = (last["drugs"] or ordered(last))[-1:]  # "put him up to 1 g bd then"
     elif asks <= UNSAID | {"meds", "may"} and not (bare or somebody) and "may" in last["asks"] and names(HAVING, said):
         new |= {"drugs": [*(last["drugs"] or ordered(last)), *request["drugs"]], "asks": ["may", "ddi"]}
-    elif (
-        "ddi" in asks
-        and (len(request["drugs"]) == 1 or plain(said).startswith(adding))
-        and not somebody
-        and not patient_open
-    ):
+    elif "ddi" in asks and (adds or len(request["drugs"]) == 1) and not (somebody or patient_open):
         new["drugs"] = list({drug["name"]: drug for drug in [*last["drugs"], *request["drugs"]]}.values())
     if "trial" in asks and not (request["conditions"] or request["trials"]):
         new["conditions"] = last["conditions"]
@@ -219,18 +211,20 @@ def _of_label(said: str) -> bool:
 
 def _asks_evidence(request: Request) -> bool:
     """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
-    parts = [set(plain(part).split()) - {"any"} for part in request["said"].translate(CLAUSE_ENDS).splitlines()]
+    parts = [set(plain(part).split()) - {"any"} for part, _ in parts_of(request["said"])]
     return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
 
 
 def _general_dose(request: Request) -> bool:
     """Whether what was read as an order asks how much: "ropivacaine 0.2% max ml for 60 kg"."""
     words = set(plain(request["said"]).split())
-    doses = {topic["name"] for topic in said_in(request["said"], "label_topics")} & DOSES
-    bare = "rx" in request["asks"] and not listed("request_words", "ordering") & words
-    return bool(
-        bare and request["drugs"] and not request["details"] and (doses or listed("order_routes", "volume") & words)
-    )
+    bare = "rx" in request["asks"] and not request["details"] and not listed("request_words", "ordering") & words
+    amount = _asks_dose(request["said"]) or bool(listed("order_routes", "volume") & words)
+    return bare and bool(request["drugs"]) and amount
+
+
+def _asks_dose(said: str) -> bool:
+    return any(topic["name"] in DOSES for topic in said_in(said, "label_topics"))
 
 
 def _of_dose(request: Request) -> bool:
@@ -255,9 +249,9 @@ def _treatment(request: Request) -> dict[str, Any]:
     return {"asks": unique([*request["asks"], *parts]), "measures": unique([*request["measures"], *disturbed])}
 
 
-def _asks(request: Request, somebody: bool, patient_open: bool) -> list[str]:
-    """The asks, with what a patient and a drug, or a pronoun, mean beside them."""
-    asks, drugs, about = set(request["asks"]), request["drugs"], somebody or patient_open
+def _asks(request: Request, about: bool) -> list[str]:
+    """The asks, with what a patient, `about`, and a drug mean beside them."""
+    asks, drugs = set(request["asks"]), request["drugs"]
     if asks & {"change", "rx"} and drugs and about and _of_dose(request):  # the new dose is checked all the same
         return unique([*request["asks"], "may"])
     words = plain(request["said"])

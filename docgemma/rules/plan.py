@@ -5,7 +5,7 @@ Code adds steps; it never takes one away that the model chose.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ ABOUT_PATIENT = frozenset({*TOPICS, *WRITES, "may", "change"})
 WRITE_TOOLS = {"rx": "prescribe_medication", "allergy": "add_allergy", "note": "save_clinical_note"}
 UNCLEAR_DRUG = "ambiguous_drug_name"
 NOT_SPECIFIED, NO_LABEL = "not specified", "drug_not_in_database"
+ONCE = frozenset({"check_drug_interactions", "search_medical_literature"})  # a model may word them otherwise
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
 MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
 MAX_DRUGS = 6  # in one interaction check
@@ -52,7 +53,7 @@ def missing(state: AgentState) -> list[Step]:
     asked for again.
     """
     results = state.get("tool_results") or []
-    tried = [(item["tool_name"], same(item["args"])) for item in results]
+    tried = {_call(item["tool_name"], item["args"]) for item in results}
     written = (item for at, item in enumerate(results) if item["writes"] and not _completed(item, results[at + 1 :]))
     made = Counter(item["tool_name"] for item in written)
     left = []
@@ -61,7 +62,7 @@ def missing(state: AgentState) -> list[Step]:
             made[step.tool] -= 1
             if made[step.tool] < 0:
                 left.append(step)
-        elif not _tried(step, tried):
+        elif _call(step.tool, step.args) not in tried:
             left.append(step)
     return left
 
@@ -149,23 +150,22 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     asks = set(request["asks"])
     considered = [order["drug"] for order in request["orders"]] if request["meant"] in ("asked", "unsure") else []
     names = known.unique([*known.drugs(state), *considered])[:MAX_DRUGS]
-    for added, drugs in clinical("drug_words")["additives"].items():  # "lidocaine 1% with adrenaline"
-        generics = [str(drug.get("generic")) for drug in request["drugs"]]
-        if "ddi" not in asks and added in generics and set(drugs) & set(generics):
-            gone = [drug["name"] for drug in request["drugs"] if drug.get("generic") == added]
-            names = [name for name in names if name not in gone]
+    generics = {drug["name"]: drug.get("generic") for drug in request["drugs"]}
+    for added, drugs in clinical("drug_words")["additives"].items() if "ddi" not in asks else ():
+        if set(drugs) & {*generics.values()}:  # "lidocaine 1% with adrenaline"
+            names = [name for name in names if generics.get(name) != added]
     checked = "may" in asks or bool(considered)
     if not names and "safe" in asks:  # "what is she anticoagulated with, and its boxed warning?"
         kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
         names = [name for name in known.in_charts(state, "medications") if any(named_in(kind, name) for kind in kinds)]
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
-    if "lit" in asks:
-        steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
+    literature = Step("search_medical_literature", _said(query=_subject(state, request)), "lit")
+    steps += [literature] if "lit" in asks else []
     if "trial" in asks or request["trials"]:
         steps += _trials(state, request)
         found = known.made(state, "find_clinical_trials")  # "trial for stopping at 7?": it may be published
-        if found and all(item["empty"] for item in found) and not request["patients"]:
-            steps.append(Step("search_medical_literature", _said(query=_subject(state, request)), "lit"))
+        published = found and all(item["empty"] for item in found) and not request["patients"]
+        steps += [literature] if published else []
     if "img" in asks and state.get("image"):
         steps.append(Step("analyze_medical_image", {"query": request["said"][:200]}, "img"))
     return steps
@@ -185,10 +185,9 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
     topics = said_in(request["said"], "label_topics")  # "antidote for dabigatran? and for apixaban": each by itself
     apart = any(topic.get("each") for topic in topics) and not listed("request_words", "together") & words
-    if apart and not (checked or any(topic["name"] == "interactions" for topic in topics)):
-        return []
+    apart &= not (checked or any(topic["name"] == "interactions" for topic in topics))
     waits = checked and patients_meant(state) and not known.charts(state)
-    if len(together) < 2 or waits or not ("ddi" in asks or (checked and names) or among or alone):
+    if len(together) < 2 or apart or waits or not ("ddi" in asks or (checked and names) or among or alone):
         return []
     return [Step("check_drug_interactions", {"drug_names": together}, "ddi")]
 
@@ -294,11 +293,8 @@ def _name_parts(text: str) -> set[str]:
     return words | {part for word in words if not any(map(str.isdigit, word)) for part in word.split("-")}
 
 
-def _tried(step: Step, tried: Iterable[tuple[str, str]]) -> bool:
-    wanted = same(step.args)
-    if step.tool in ("check_drug_interactions", "search_medical_literature"):  # a model may word it otherwise
-        return any(name == step.tool for name, _ in tried)
-    return any(name == step.tool and args == wanted for name, args in tried)
+def _call(tool: str, args: Mapping[str, Any]) -> tuple[str, str]:
+    return tool, "" if tool in ONCE else same(args)
 
 
 def _said(**args: Any) -> dict[str, Any]:

@@ -63,7 +63,7 @@ NOT_PREPARED = (
 
 def refusals(request: Request) -> list[str]:
     """What is not done: a change of the record, an order that was taken back or not plainly given."""
-    asks = set(request["asks"])
+    asks, plainly = set(request["asks"]), DEPENDS if is_conditional(request) else ASK_PLAINLY
     weighed = request["said"].rstrip().endswith("?") and request["meant"] != "ordered"  # "skip his lantus tonight?"
     lines = [WEIGHED if weighed else UNCHANGED] if "change" in asks else []
     lines += list(filter(None, [cannot_do(request)]))
@@ -83,20 +83,15 @@ def refusals(request: Request) -> list[str]:
     elif request["meant"] == "asked" and "may" in asks:
         pass  # "can he have 15 mg iv ketorolac?": nobody expects an entry
     elif request["meant"] in ("asked", "unsure") and asks & set(WRITES) and "change" not in asks:
-        said = DEPENDS if is_conditional(request) else ASK_PLAINLY
-        lines.append(said.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
-    return [*lines, *_unheard(request, lines)]
-
-
-def _unheard(request: Request, lines: list[str]) -> list[str]:
-    """A line for each order, note and stop of the message that comes to no entry and that no other line answers."""
-    entered = request["meant"] in ("ordered", "refused") and {*request["asks"]} & set(WRITES)
+        lines.append(plainly.format(drug=request["orders"][0]["drug"] if request["orders"] else "the drug"))
+    # orders, notes and stops that come to no entry, and that no line above answers
+    entered = request["meant"] in ("ordered", "refused") and asks & set(WRITES)
     drug = "" if entered or any(line.startswith("No entry") for line in lines) else unheard_order(request)
     stops = halts(request, asked=False)
     held = any(drug in part for part in stops)  # "order a hold of the warfarin"
-    found = [(DEPENDS if is_conditional(request) else ASK_PLAINLY).format(drug=drug)] if drug and not held else []
-    found += [NO_NOTE] if unheard_note(request) else []
-    return [*found, *([UNCHANGED] if stops and "change" not in request["asks"] else [])]
+    lines += [plainly.format(drug=drug)] if drug and not held else []
+    lines += [NO_NOTE] if unheard_note(request) else []
+    return [*lines, *([UNCHANGED] if stops and "change" not in asks else [])]
 
 
 def refused(request: Request) -> str:

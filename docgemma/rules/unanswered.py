@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from docgemma.reading.drugs import said_for
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.terms import everyday, said_in, topics_in
+from docgemma.reading.terms import everyday, said_in
 from docgemma.rules import known
+from docgemma.rules.chart_answer import vaccines_asked
 from docgemma.rules.chart_rest import rest_told
 from docgemma.rules.dose_rows import route_of
 from docgemma.rules.refusal import cannot_do
@@ -76,16 +77,15 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     stops = halts(request, asked=True) if known.charts(state) and "change" not in request["asks"] else []
     left += [part for part in stops if not any(part in other or other in part for other in left)]
     found += [{"ask": f"“{part}”", "reason": JUDGED} for part in left]
-    suits = listed("request_words", "may_have") & {*plain(request["said"]).split()}
-    vaccine = "imm" in request["asks"] or "immunizations" in topics_in(request["said"])
-    if known.charts(state) and suits and vaccine and said_in(request["said"], "immunizations"):
+    words = {*plain(request["said"]).split()}
+    if known.charts(state) and words & listed("request_words", "may_have") and vaccines_asked(request):
         found.append({"ask": "whether the vaccine suits", "reason": NO_VACCINE_CHECK})
     articles = "".join(item["formatted_result"] for item in known.made(state, "search_medical_literature"))
-    missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
-    found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
-    of_criteria = listed("request_words", "eligible") & set(plain(request["said"]).split())
-    met = known.charts(state) and not articles  # which criteria of registered trials a chart speaks to is told
-    if of_criteria and not met and (articles or known.made(state, "find_clinical_trials")):
+    studies = request.get("studies", []) if articles else []
+    found += [{"ask": name, "reason": NO_STUDY} for name in studies if plain(name) not in plain(articles)]
+    # which criteria of registered trials a chart speaks to is told
+    untold = articles or (known.made(state, "find_clinical_trials") and not known.charts(state))
+    if untold and words & listed("request_words", "eligible"):
         found.append({"ask": "whether it applies", "reason": NOT_COMPARED})
     unknown = [drug["said"] for drug in request["drugs"] if drug["how"] == "unknown"]
     unknown = [said for said in unknown if not said_in(said, "immunizations")]  # the brand of a vaccine

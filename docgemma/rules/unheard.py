@@ -9,14 +9,7 @@ from docgemma.text.words import begun_with, listed, names, plain
 
 ENDS = str.maketrans(dict.fromkeys(",;?!+&\n", "\n"))
 FEW = 5  # words of a bare question of stopping
-TOLD = (
-    "persons",
-    "male",
-    "female",
-    "stop",
-    "questioning",
-    "excluding",
-)  # lists of words before "stop" that is no order
+TOLD = ("persons", "male", "female", "stop", "questioning", "excluding")  # lists of words before a "stop" that is told
 
 
 def parts_of(said: str) -> list[tuple[str, bool]]:
@@ -32,13 +25,14 @@ def parts_of(said: str) -> list[tuple[str, bool]]:
 
 def halts(request: Request, asked: bool) -> list[str]:
     """The clauses by which a named drug is to be stopped or held, or by which that is `asked`: "stop metformin?"."""
-    drugs, found = [plain(drug["said"]) for drug in request["drugs"]], []
-    noted = [plain(order.get("notes", "")) for order in request["orders"]]  # "hold if SBP below 100"
+    drugs = [plain(drug["said"]) for drug in request["drugs"]]
+    noted = " ; ".join(plain(order.get("notes", "")) for order in request["orders"])  # "hold if SBP below 100"
+    found = []
     for part in (part for part, marked in parts_of(request["said"]) if drugs and marked == asked):
         words = ["", *plain(part).split()]
         told = {word for before, word in pairwise(words) if before not in listed("request_words", *TOLD)}
         bare = len(words) == 2 or (names(drugs, part) and not (asked and len(words) > FEW))
-        if bare and told & listed("request_words", "to_halt") and not any(plain(part) in text for text in noted):
+        if bare and told & listed("request_words", "to_halt") and plain(part) not in noted:
             found.append(part)
     return found
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from docgemma.reading.drugs import spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
+from docgemma.rules.unheard import parts_of
 from docgemma.state import Request
-from docgemma.text.said import clauses
 from docgemma.text.words import begun_with, clinical, listed, names, plain
 
 # lists of synonyms: what they hold is served by what it stands for
@@ -15,14 +15,15 @@ BREAKS = str.maketrans(dict.fromkeys("()\n–—:", ";"))
 
 
 def unmatched_clauses(request: Request, told: str) -> list[str]:
-    """The clauses of a message that ask something, and of which no telling word stands in the whole answer, `told`.
-    "Moreau vomiting" asks nothing."""
+    """The clauses of a message that ask something, by their mark or first word, and of which no telling word stands in
+    the whole answer, `told`. "Moreau vomiting" asks nothing."""
     linked = [*(drug["said"] for drug in request["drugs"]), *request["conditions"]]
     people = {word for patient in request["patients"] for word in _words(f"{patient['said']} {patient['name']}")}
     there = {word[:STEM] for word in _words(told)}
     message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
-    parts = [clause for clause in clauses(message) if _asks(clause, message)]
-    parts = parts or request["measures"]  # "smith: bp, cpap"
+    begins = listed("request_words", "questioning")
+    parts = [part for part, asked in parts_of(message) if asked or begun_with(_words(part)) in begins]
+    parts = [part for part in parts if len(part.split()) > 1] or request["measures"]  # "smith: bp, cpap"
     found = []
     for clause in parts:
         served = measures_in(clause) or topics_in(clause) or any(said_in(clause, kind) for kind in SERVED)
@@ -41,12 +42,6 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
 def _stands(words: Sequence[str], stems: Collection[str]) -> bool:
     """Whether one of these words stands in the answer, "max" as maximum."""
     return any(stem.startswith(word[:STEM]) for word in words for stem in stems)
-
-
-def _asks(clause: str, message: str) -> bool:
-    """Whether a clause is a question: by its mark, or by the word that it begins with."""
-    marked = message.partition(clause)[2].lstrip().startswith("?")
-    return marked or begun_with(_words(clause)) in listed("request_words", "questioning")
 
 
 def telling_words(clause: str) -> Iterator[str]:
