@@ -25,14 +25,14 @@ def check_interactions(drug: str, medications: list[dict[str, Any]], context: Co
     """Look up the drug with each active medication: one unknown drug hides no other pair. An outage ends it: what was
     not asked is not "none listed"."""
     listed: list[Interaction] = []
-    checked = Checked(found=listed, label=label_of(drug, context))
+    checked = Checked(found=listed)
     for name in dict.fromkeys(item["name"] for item in medications if item.get("active", True)):
         if ingredients(name, context.drugs) <= ingredients(drug, context.drugs):
             continue  # the same drug is a duplicate, not an interaction
         try:
             found, source = _pair(drug, name, context)
         except DocGemmaError:
-            return Checked(found=None, label=checked.label)
+            return Checked(found=None)
         listed += [item for item in found if item not in listed]
         if not found and source is None:
             checked.unknown.append(name)
@@ -47,18 +47,17 @@ def check_told(
     """What allergies and medicines that the message tells, `others` that it orders too, and that the chart does not
     hold, say against an order."""
     drugs, held = context.drugs, ingredients(drug, context.drugs) | active_ingredients(chart, context.drugs)
-    named = told_medicines(told, context)
     taken, ordered = (
-        [{"name": name} for name in known if not ingredients(name, drugs) & held]
-        for known in (named, dict.fromkeys(others))
+        [{"name": name} for name in named if not ingredients(name, drugs) & held]
+        for named in (told_medicines(told, context), dict.fromkeys(others))
     )
     allergies = {
         substance: {"substance": substance, "reaction": word, "severity": WRITTEN}
         for word, span in told_allergies(told)
         for substance in [*(item.text for item in drugs.find(span)), *classes_said(span, drugs)][:1]
     }
-    beside = _reworded(_grave(drug, [], ordered, WITH_IT, context), " is ordered too")
-    return [*_reworded(_grave(drug, [*allergies.values()], taken, WRITTEN, context), " is told"), *beside]
+    beside = _grave(drug, [], ordered, (WITH_IT, " is ordered too"), context)
+    return [*_grave(drug, [*allergies.values()], taken, (WRITTEN, " is told"), context), *beside]
 
 
 def told_medicines(told: str, context: Context) -> list[str]:
@@ -79,21 +78,19 @@ def told_interactions(told: str, chart: dict[str, Any], known_of: Set[str], cont
     return found
 
 
-def _reworded(findings: Sequence[Finding], how: str) -> list[Finding]:
-    """Findings on what is in no record: nothing is active there, and nothing goes on."""
-    texts = [item.text.replace(IS_ACTIVE, how).replace(f" {GOES_ON}", "") for item in findings]
-    return [item._replace(text=text) for item, text in zip(findings, texts, strict=True)]
-
-
 def _grave(
-    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], why: str, context: Context
+    drug: str, allergies: list[dict[str, str]], taken: list[dict[str, str]], how: tuple[str, str], context: Context
 ) -> list[Finding]:
-    """What allergies and medicines outside of the chart say against an order, with how they are known."""
-    stated = {"allergies": allergies, "medications": taken, "no_known_allergies": True}
-    judged = check_order(drug, stated, check_interactions(drug, taken, context), context.drugs)
-    marked = f" ({', '.join(item['name'] for item in taken)}: {why}.)"
-    grave = [item for item in judged if item.rank <= MODERATE and UNNAMED not in item.text]
-    return [item if WRITTEN in item.text else item._replace(text=item.text + marked) for item in grave]
+    """What allergies and medicines outside of the chart say against an order, with how they are known: in no record,
+    nothing is active and nothing goes on."""
+    stated, (why, is_known) = {"allergies": allergies, "medications": taken, "no_known_allergies": True}, how
+    pairs, label = check_interactions(drug, taken, context), label_of(drug, context)
+    marked, found = f" ({', '.join(item['name'] for item in taken)}: {why}.)", []
+    for item in check_order(drug, stated, pairs, context.drugs, label):
+        text = item.text.replace(IS_ACTIVE, is_known).replace(f" {GOES_ON}", "")
+        if item.rank <= MODERATE and UNNAMED not in text:
+            found.append(item._replace(text=text if WRITTEN in text else text + marked))
+    return found
 
 
 def standing_interactions(chart: dict[str, Any], context: Context) -> list[str]:

@@ -36,15 +36,15 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
         named, active = fresh or held, item["result"]["medications"]
         beside = held if fresh and "may" in asked else []  # "metformin ok? and ibuprofen": what is grave of both
         if "change" in asked and not checked:  # "wants back on yaz": what is not taken is new
-            now = active_ingredients(item["result"], context.drugs)
-            active, named = [], [order for order in named if not ingredients(order[0], context.drugs) <= now]
-        taken = [(entry["name"], "", "", "") for entry in active if entry["active"] and not named]
-        for drug, dose, often, said in [*(named or taken), *beside]:
+            active, named = [], fresh
+        taken = [(entry["name"], "", "", "") for entry in active if entry["active"]]
+        for order in [*(named or taken), *beside]:
+            drug, dose, often, said = order
             args = {"patient_id": patient, "medication_name": drug, "dosage": dose, "frequency": often, "notes": said}
             args |= {"told": known.told(request)} if len(known.charts(state)) == 1 else {}
             judged = order_findings(args, item["result"], context)
-            grave = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
-            judged = grave if (drug, dose, often, said) in beside else judged
+            if order in beside:
+                judged = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
             if kept := [finding for finding in judged if named or finding.first.startswith("latest")]:
                 found[patient, drug] = kept
     return found

@@ -42,14 +42,15 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
     if "medication_name" in args:
         ordered = clinical("drug_abbreviations")["ordered"]
         card["medication_name"] = ordered.get(plain(args["medication_name"]), card["medication_name"])
+        notes = parts_of(args.get("notes") or "")
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
         card["frequency"] = expanded(args["frequency"], "frequencies")
-        parts = [part for part in parts_of(args.get("notes") or "") if not _reckoned_otherwise(part, args, context)]
+        parts = [part for part in notes if not _reckoned_otherwise(part, args, context)]
         told = [duration(part) or timed(expanded(part, "routes", "frequencies")) for part in parts]
         if weighed := _by_weight(args, context):
             card["dosage"], how = weighed
             told += [how] if how not in told and len("; ".join([*told, how])) <= NOTES else []
-        if told or parts_of(args.get("notes") or ""):
+        if told or notes:
             card["notes"] = "; ".join(dict.fromkeys(told))
     changed = [name for name in args if str(args[name]).casefold() != str(card[name]).casefold()]
     card = {name: card[name] for name in (*FIELDS, *card) if name in card}

@@ -98,8 +98,10 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
     if not is_checked(args):
         return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
     if "medication_name" in args:
-        judged = [*_together(args, chart, context), *_of_taken(args, chart, context)] if chart else []
-        judged += [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
+        judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
+        if chart:
+            patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
+            judged = [*_together(args, chart, patient, context), *_of_taken(args, chart, patient, context), *judged]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -200,7 +202,8 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     pairs = check_interactions(drug, chart["medications"] if chart else [], context)
     told = "; ".join(filter(None, [args.get("told"), args.get("notes")]))  # "CrCl 28" counts before what is recorded
     patient = as_told(told, patient_state(chart, date.today())) if chart else UNKNOWN
-    findings = [*check_order(drug, chart, pairs, context.drugs), *_of_patient(args, patient, context)]
+    findings = check_order(drug, chart, pairs, context.drugs, label_of(drug, context))
+    findings += _of_patient(args, patient, context)
     if args["frequency"] == NOT_SPECIFIED != args["dosage"]:  # an alternative has neither until they are filled in
         findings.append(Finding(MAJOR, NO_FREQUENCY))
     if chart:
@@ -209,8 +212,7 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
         findings += of_notes(parts, chart)
         findings += [Finding(NOTE, line) for line in standing_interactions(chart, context)[:2]]
         same = [item for item in chart["medications"] if parts & ingredients(item["name"], context.drugs)]
-        given = args["dosage"], args["frequency"]
-        findings += _unlike(drug, *given, [item for item in same if item["active"]], context)
+        findings += _unlike(args, [item for item in same if item["active"]], context)
         reasons = [str(args.get("notes") or ""), *(str(item.get("reason") or "") for item in same if item["active"])]
         findings += [Finding(NOTE, results_to_weigh(with_told(chart, patient), reasons))] if chart["labs"] else []
         findings += _of_class(args, chart, context) if any(NO_RULES in item.text for item in findings) else []
@@ -218,10 +220,11 @@ def order_findings(args: dict[str, Any], chart: dict[str, Any] | None, context: 
     return [finding for finding in findings if not (never and WITHIN in finding.text)]
 
 
-def _unlike(drug: str, dosage: str, often: str, taken: list[dict[str, Any]], context: Context) -> list[Finding]:
+def _unlike(args: dict[str, Any], taken: list[dict[str, Any]], context: Context) -> list[Finding]:
     """That a dose is many times every recorded one of the same drug, "60 units" beside 6 units, or a small part of it,
     which may be a start."""
-    mine, parts = one_dose(dosage, often), ingredients(drug, context.drugs)
+    dosage, parts = args["dosage"], ingredients(args["medication_name"], context.drugs)
+    mine = one_dose(dosage, args["frequency"])
     same = [item for item in taken if ingredients(item["name"], context.drugs) == parts]
     amounts = [(mine, amount) for item in same if mine and (amount := amount_in(item["dosage"] or ""))]
     far = [
@@ -285,10 +288,9 @@ def _of_class(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
     return [item._replace(rank=max(item.rank, MAJOR), text=says + item.text, first="") for item in shared]
 
 
-def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+def _together(args: dict[str, Any], chart: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """Each ingredient of which an order and active medicines come to more than the maximum of a day."""
     drug, found = args["medication_name"], list[Finding]()
-    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
     active = ((item["name"], item["dosage"] or "") for item in chart["medications"] if item["active"])
     given = [(drug, args["dosage"], args["frequency"]), *((name, dose, dose) for name, dose in active)]
     for part in ingredients_in_order(drug, context.drugs):
@@ -316,17 +318,16 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
     return found
 
 
-def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+def _of_taken(args: dict[str, Any], chart: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """What results and medicines that the message tells say, gravely, against what is taken: K 5.9, spironolactone."""
-    told, found, drugs = args.get("told") or "", list[Finding](), context.drugs
-    patient, active = as_told(told, patient_state(chart, date.today())), active_ingredients(chart, drugs)
-    ordered = ingredients(args["medication_name"], drugs)
+    found, active = list[Finding](), active_ingredients(chart, context.drugs)
+    ordered = ingredients(args["medication_name"], context.drugs)
     for part in sorted(active - ordered):
         rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
         grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
         found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
-    return [*found, *told_interactions(told, chart, active | ordered, context)]
+    return [*found, *told_interactions(args.get("told") or "", chart, active | ordered, context)]
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

@@ -6,7 +6,8 @@ from typing import Any
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import Chart, lines_of, notes_naming, result_told
 from docgemma.rules.typed import typed_values
-from docgemma.text.words import affirmed, clinical, plain
+from docgemma.text.told import without
+from docgemma.text.words import affirmed, clinical
 
 PRESSURE, PARTS = "blood pressure", ("systolic", "diastolic")
 URGENT = "Urgent: "
@@ -16,9 +17,7 @@ STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
 
 def alarms_told(said: str) -> list[Mapping[str, Any]]:
     """The entries of `data/clinical/alarms.yaml` that a message tells by a phrase or a value, and does not deny."""
-    told = f" {plain(affirmed(said))} "
-    for phrase in clinical("alarms")["otherwise"]:
-        told = told.replace(f" {phrase} ", " ; ")
+    told = without(affirmed(said), clinical("alarms")["otherwise"])
     aims = set(told.split()) & set(clinical("alarms")["aims"])
     typed = [] if aims else [(name, [float(part) for part in value.split("/")]) for name, value in typed_values(said)]
     values = [one for name, parts in typed for one in zip(PARTS if name == PRESSURE else [name], parts, strict=False)]

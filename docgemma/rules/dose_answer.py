@@ -1,5 +1,6 @@
 """State a drug's maximum doses for a person of a given age and weight, computed from the rows per kg. Pure."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ from docgemma.rules.dose_rows import (
     Rows,
     fitting_rows,
     limit_of,
-    narrower,
+    outdone,
     route_of,
     told_amount,
     usual_route,
@@ -51,20 +52,22 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     elsewhere = [row for row in rows if row.get("route", route) != route and LIMITS & set(row) and not route_of(said)]
     light = [row for row in elsewhere if patient.weight and patient.weight < row.get("weight_below_kg", 0)]
     chosen += [row for row in elsewhere if row in light or _told_in_note(row, order)]
-    narrowest = [
-        row for row in chosen
-        if not any(row.get("route") == other.get("route") and narrower(other, row) and not narrower(row, other)
-                   for other in chosen)
-    ]  # fmt: skip
+    narrowest = [row for row in chosen if not outdone(row, [o for o in chosen if o.get("route") == row.get("route")])]
     kidneys = patient.kidneys()
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
         narrowest += [row for row in mine if "egfr_below" in row and not {"for", "form", "age_below"} & set(row)]
-    strength, lines = strength_in(said), dict[str, str]()
-    for row in narrowest:
-        text = told_row(row, row.get("route", route), patient, strength if row.get("route") == route else None)
-        lines.setdefault(text.partition(": ")[2] if ", for " in text else text, text)  # of one limit one condition
-    return list(lines.values())
+    poured = {route: strength_in(said)}
+    return unlike(told_row(row, row.get("route", route), patient, poured.get(row.get("route"))) for row in narrowest)
+
+
+def unlike(lines: Iterable[str]) -> list[str]:
+    """Rows in words, of the indications of one limit the first: "oral, for pain: 4 g a day"."""
+    told: dict[str, str] = {}
+    for text in lines:
+        whom, _, most = text.partition(": ")
+        told.setdefault(f"{whom.partition(', for ')[0]}: {most}" if ", for " in whom else text, text)
+    return list(told.values())
 
 
 def _told_in_note(row: Row, order: Order) -> bool:

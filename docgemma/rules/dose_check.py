@@ -16,8 +16,8 @@ from docgemma.rules.dose_rows import (
     basis_of,
     fitting_rows,
     limit_of,
-    narrower,
     one_dose,
+    outdone,
     route_of,
     told_amount,
     usual_route,
@@ -266,8 +266,7 @@ def _limits(rows: Rows, order: Order) -> list[tuple[tuple[str, Amount, str], str
     ]
     found: dict[tuple[str, str], tuple[tuple[str, Amount, str], str]] = {}
     for what, limit, row in sorted(known, key=lambda item: -item[1][0]):
-        others = [other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1])]
-        if not any(narrower(other, row) and not narrower(row, other) for other in others):
+        if not outdone(row, (other for kind, (_, unit), other in known if (kind, unit) == (what, limit[1]))):
             found[what, limit[1]] = (what, limit, why_of(row, order.patient)), basis_of(row, f"max_{what}", limit)
     return list(found.values())
 

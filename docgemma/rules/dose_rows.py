@@ -1,6 +1,6 @@
 """Read the rows of `data/knowledge/doses.jsonl`: which hold for an order and a patient, and what they allow. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -122,6 +122,11 @@ def narrower(row: Row, other: Row) -> bool:
         key in row and (row[key] >= other[key] if key == "age_from" else row[key] <= other[key])
         for key in BOUNDS & set(other)
     )
+
+
+def outdone(row: Row, others: Iterable[Row]) -> bool:
+    """Whether one of the others is for some of a row's patients only, and not for all."""
+    return any(narrower(other, row) and not narrower(row, other) for other in others)
 
 
 def why_of(row: Row, patient: PatientState) -> str:

@@ -57,64 +57,63 @@ def label_facts(
     facts = against or sentences([f"{name}: no contraindications are listed in this source."])
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
-    title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(request["said"])
-    bare = " ; ".join([*request["measures"], request["said"], before])
+    said, rows = request["said"], data.get("dose_rows", [])
+    title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(said)
+    bare = " ; ".join([*request["measures"], said, before])
     bare = " ".join(word for word in bare.split() if not names([plain(word)], data["asked"]))  # "magnesium sulfate"
     topics = said_in(bare, "label_topics")
     asked = {topic["name"] for topic in topics}
-    limits = [Fact(text, title) for text in limits_of(data.get("dose_rows", []), asked, route, request["said"])]
+    limits = [Fact(text, title) for text in limits_of(rows, asked, route, said)]
     if not most:
         more = limits or sentences([f"No maximum daily dose of {drug} is in this source."])
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
-    stating = as_told(f"{before} ; {request['said']}", UNKNOWN)
+    stating = as_told(f"{before} ; {said}", UNKNOWN)
     stated = replace(stating, problems=())  # those are topics of the label
-    patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
-    rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
-    lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
+    patient = as_told(said, patient_state(chart, date.today())) if chart else stated
+    kidneys = patient.kidneys()
+    lowered = [row for row in rows if kidneys and kidneys[0] < row.get("egfr_below", 0)]
     dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered
     meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
-    own = _maxima(rows, patient, request["said"], meant, "children" in asked) if dosed else []
-    judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
+    own = _maxima(rows, patient, said, meant, "children" in asked) if dosed else []
+    judged = check_conditions(drug, data.get("condition_rows", []), stated, route, said) if not chart else []
     warned = [item.text for item in judged if item.rank != UNCHECKED]
     mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
-    if listed("order_routes", "volume") & set(plain(request["said"]).split()) and not any(
-        " mL " in text for text in own
-    ):
-        mine += sentences([NO_VOLUME if strength_in(request["said"]) else NO_STRENGTH])
-    fitting = [row for row in rows if not patient.kidneys() or row.get("egfr_below", 1000) > egfr]
-    dosed_lines = limits_of(fitting, asked, route, request["said"])
-    dosed_facts = [Fact(text.replace(": ", ": at most ", 1), title) for text in dosed_lines]
+    poured = any(" mL " in text for text in own)
+    if not poured and listed("order_routes", "volume") & set(plain(said).split()):
+        mine += sentences([NO_VOLUME if strength_in(said) else NO_STRENGTH])
+    fitting = [row for row in rows if row in lowered or not kidneys or "egfr_below" not in row]
+    fitting_limits = [text.replace(": ", ": at most ", 1) for text in limits_of(fitting, asked, route, said)]
     table = {f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in rows} if own else set()
     first: list[Fact] = []
     told: list[Fact] = []
     stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
     for topic in timed if brief else topics:
-        lines = [*facts, *box, *(dosed_facts if topic.get("doses") else [])] if topic in timed else []
+        lines = [*facts, *box] if topic in timed else []
+        lines += [Fact(text, title) for text in fitting_limits if lines and topic.get("doses")]
         skipped = (chart or warned) and topic not in timed
-        texts = [] if skipped else held_of(topic, topics, lines, data, request["said"])
+        texts = [] if skipped else held_of(topic, topics, lines, data, said)
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
         there = skipped or texts or found or (brief and topic.get("stated"))
         texts = [text for text in texts if text not in table]  # worked out above
         absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
-        title, said = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
             texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
-        about = " ; ".join(part for part, _ in parts_of(request["said"]) if names(topic["said"], part))
+        about = " ; ".join(part for part, _ in parts_of(said) if names(topic["said"], part))
         other = len(request["drugs"]) > 1 and not names([plain(data["asked"])], about)  # "hold the X, is Y ok?"
         absent = absent and not (chart and topic.get("of_drug") and other)
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts
         noted = notes_on(drug, chart)[:1] if chart and topic in timed else []
         texts = [*(" The chart says: ".join([text, *noted]) for text in texts[:1]), *texts[1:]]
-        first += [Fact(text, title, text if absent else "") for text in texts if text not in said]
+        titled, before_it = f"{name}, {topic['name']} ({SAYS})", {fact.text for fact in first}
+        first += [Fact(text, titled, text if absent else "") for text in texts if text not in before_it]
         told += [] if topic in timed and texts else found
     fallback = [line for line in item["formatted_result"].splitlines() if line.startswith("The live service")]
-    if (
-        mine and most and "maximum dose" in asked and (stated.kidneys() or stating.problems)
-    ):  # "max dose, and at CrCl 25?"
+    of_some = stated.kidneys() or stating.problems  # "max dose, and at CrCl 25?"
+    if mine and most and "maximum dose" in asked and of_some:
         mine += sentences([f"{name}{MAXIMUM}{most}."])
     if mine:  # computed: neither the general table nor "does not mention"
         told = [fact for fact in told if fact.title and fact not in [*more, *limits]]
@@ -123,8 +122,8 @@ def label_facts(
         limit = [word for topic in topics if topic["name"] == "maximum dose" for word in topic["match"]]
         if limit and first and not names(limit, first[0].text):
             first.sort(key=lambda fact: fact != more[0])
-    said = {fact.text for fact in first}
-    told = [fact for fact in told if fact.text not in said]
-    box, facts = ([fact for fact in lines if not fact.title or label_line(fact) not in said] for lines in (box, facts))
+    shown = {fact.text for fact in first}
+    told = [fact for fact in told if fact.text not in shown]
+    box, facts = ([fact for fact in lines if not fact.title or label_line(fact) not in shown] for lines in (box, facts))
     general = [fact for fact in more if fact not in limits or "," not in fact.text.partition(":")[0]]
     return [*mine, *first, *told, *box, *facts, *([] if brief or told or mine else general), *sentences(fallback)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docgemma.rules.dose_answer import LIMITS, told_row
+from docgemma.rules.dose_answer import LIMITS, WHOM, told_row, unlike
 from docgemma.rules.dose_rows import Order, route_of
 from docgemma.rules.layout import Fact
 from docgemma.rules.order_check import RANKS
@@ -12,7 +12,7 @@ from docgemma.text.words import SHORT, names, plain
 
 Row = Mapping[str, Any]
 Topic = Mapping[str, Any]  # of data/clinical/label_topics.yaml
-BOUNDS = {"egfr_below": "eGFR below {}", "age_from": "{} years and older", "age_below": "below {} years"}
+BOUNDS = ("egfr_below", "age_from", "age_below")
 NARROW = {"for", "form", "egfr_below"}
 SECTIONS = ("boxed warning", "contraindications", "warnings")
 
@@ -57,8 +57,8 @@ def _conditions(topic: Topic, about: set[str], data: Row, route: str) -> list[He
     """The rows of conditions, of this route if one is said, the gravest first."""
     rows = [row for row in data.get("condition_rows", []) if not route or row["when"].get("route", route) == route]
     rows.sort(key=lambda row: (RANKS[row["rank"]], -row["when"].get("egfr_below", 0)))
-    told = ((row, " ; ".join([row["says"], *_words(row)]), _is_about(row, topic, about)) for row in rows)
-    return [Held(_told(row), words, mine, row["says"]) for row, words, mine in told]
+    told = ((row, " ; ".join([row["says"], *_words(row)])) for row in rows)
+    return [Held(_told(row), words, _is_about(row, topic, about), row["says"]) for row, words in told]
 
 
 def limits_of(rows: Sequence[Row], about: set[str], route: str, said: str) -> list[str]:
@@ -68,11 +68,7 @@ def limits_of(rows: Sequence[Row], about: set[str], route: str, said: str) -> li
     held = [row for row in held if row.get("route") == route] or held
     held = [row for row in held if "age_below" not in row or {"age_below", "children"} & about] or held
     held.sort(key=lambda row: len(NARROW & set(row)) if not order.is_for(row.get("for", "")) else 0)
-    told: dict[str, str] = {}
-    for text in (f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in held):
-        whom, _, most = text.partition(": ")
-        told.setdefault(f"{whom.partition(', for ')[0]}: {most}" if ", for " in whom else text, text)
-    return list(told.values())
+    return unlike(f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in held)
 
 
 def _asked_words(topics: Sequence[Topic], asked: str) -> set[str]:
@@ -105,6 +101,6 @@ def _told(row: Row) -> str:
     named = [when["problem"]] if "problem" in when else _words(row)[:1]
     words = [word[:5] for name in [*named, *_words(row)] for word in plain(name).split() if len(word) >= SHORT]
     bounds = [] if any(f" {word}" in f" {plain(says)}" for word in words) else named
-    bounds += [form.format(when[key]) for key, form in BOUNDS.items() if str(when.get(key, says)) not in says]
+    bounds += [WHOM[key].format(when[key]) for key in BOUNDS if str(when.get(key, says)) not in says]
     bounds = [f"{when['route']} form", *bounds] if "route" in when else bounds
     return "".join([*(f"{bound}: " for bound in bounds), f"{says} ({row['section']})."])

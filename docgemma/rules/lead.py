@@ -89,17 +89,12 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
-    texts = [
-        part
-        for item in listed
-        if item["severity"].lower() == worst
-        for part in f"{item.get('mechanism')} {item.get('management')}".split(". ")
-        if part.startswith(CONDITIONAL)
-    ]
+    told = (f"{item.get('mechanism')} {item.get('management')}" for item in listed if item["severity"].lower() == worst)
+    renal = [part.rstrip(".") for text in told for part in text.split(". ") if names(["renal"], part)]
+    renal = [part for part in renal if part.startswith(CONDITIONAL)]
     kidneys = as_told(request["said"], UNKNOWN).kidneys()
-    if kidneys and kidneys[0] < IMPAIRED and any(names(["renal"], text) for text in texts):
-        text = next(text.rstrip(".") for text in texts if names(["renal"], text))
-        return _says(facts[0], f"{text}, and {kidneys[1]} is told: {gravest}."), None
+    if renal and kidneys and kidneys[0] < IMPAIRED:
+        return _says(facts[0], f"{renal[0]}, and {kidneys[1]} is told: {gravest}."), None
     return _says(facts[0], f"{kind}: {gravest}."), None
 
 
@@ -118,10 +113,10 @@ def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
     urgent = [fact.text.partition(".")[0].rpartition(" of ")[2] for fact in facts if fact.text.startswith(URGENT)]
     worse = [subject for subject in urgent if subject]  # "signs of hepatic encephalopathy": what may worsen it is grave
-    now = {item.text: min(item.rank, MAJOR) for item, _ in found if any(subject in item.text for subject in worse)}
-    found = [(item._replace(rank=now.get(item.text, item.rank)), drug) for item, drug in found]
+    now = {item.text for item, _ in found if any(subject in item.text for subject in worse)}
+    found = [(item._replace(rank=min(item.rank, MAJOR)) if item.text in now else item, drug) for item, drug in found]
     single = len({drug for _, drug in checks}) == 1  # of one drug what is of the patient leads, not what else is taken
-    told = {False: ("latest",), True: ("latest", "the patient has")}[single]
+    told = ("latest", *(["the patient has"] if single else []))
     found.sort(key=lambda pair: (pair[0].rank, pair[0].text not in now, not pair[0].first.casefold().startswith(told)))
     shown = {fact.text for fact in facts}
     worst, drug = next(((item, drug) for item, drug in found if item.text + item.label in shown), (None, ""))

@@ -75,16 +75,16 @@ class Checked:
         found: the pairs that interact; None where the source could not be reached or read.
         unknown: active medications of which the source does not know or cover a part, or the ordered drug itself.
         none_listed: active medications every pair of which was looked up and is not listed; where and as of when.
-        label: of the ordered drug, where one can be read.
     """
 
     found: "list[Interaction] | None" = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     none_listed: dict[str, str] = field(default_factory=dict)
-    label: "DrugLabel | None" = None
 
 
-def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames) -> list[Finding]:
+def check_order(
+    medication: str, chart: Chart | None, pairs: Checked, drugs: DrugNames, label: "DrugLabel | None" = None
+) -> list[Finding]:
     """Find what allergies and medicines say against an order. Doses: `dose_check`; problems: `conditions`."""
     findings = []
     if not drugs.find(medication) and medication not in drugs:  # without class, ingredients and interactions
@@ -99,7 +99,7 @@ def check_order(medication: str, chart: Chart | None, pairs: Checked, drugs: Dru
     if not _active(chart["allergies"]) and not chart["no_known_allergies"]:
         text = "allergies (none are recorded, and the record does not say that there are none)"
         findings.append(Finding(UNCHECKED, text))
-    findings += check_order_allergies(medication, chart["allergies"], drugs, pairs.label)
+    findings += check_order_allergies(medication, chart["allergies"], drugs, label)
     if _active(chart["medications"]) and pairs.found is None:
         text = f"interactions of {medication} with the active medications (the look-up failed)"
         findings.append(Finding(UNCHECKED, text))

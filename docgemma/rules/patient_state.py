@@ -9,9 +9,9 @@ from typing import Any
 from docgemma.reading.terms import measure_named, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
-from docgemma.rules.typed import as_compared, typed_values
+from docgemma.rules.typed import as_compared, typed_values, unit_by_size
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.told import ended_pregnancy, told_behind, told_weeks
+from docgemma.text.told import ended_pregnancy, problem_words, told_behind, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
@@ -137,28 +137,25 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
-    measured = {
-        name: (*as_compared(name, said, unit), WRITTEN) for name, said in typed
-        for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
-    }  # fmt: skip
+    sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
+    measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
     weight = told.get("weight", patient.weight)
     age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
-    entries = [entry["name"] for entry in stated(text)]
-    men = patient.sex == "male"  # "VA is 6/40" of him is none
-    of_women = listed("telling", "of_women")
-    entries = [name for name in entries if not (men and names(of_women, name))]
+    men, of_women = patient.sex == "male", listed("telling", "of_women")  # "VA is 6/40" of him is none
+    entries = [entry["name"] for entry in stated(text) if not (men and names(of_women, entry["name"]))]
     pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))
     ended = ended_pregnancy(text) if patient.has("pregnancy") else ""
     entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
     weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
-    known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
     spans = [span for span in told_behind(text, "having") if not names(of_women, span)]
-    entries += [span for span in spans if names(known, span)]
-    problems = (*(f"{name} ({WRITTEN})" for name in entries), *patient.problems)
-    results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
-    seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
-    return replace(seen, told=tuple(spans), ended=ended)
+    entries += [span for span in spans if names(problem_words(), span)]
+    return replace(
+        patient, age=age, weight=weight, told=tuple(spans), ended=ended,
+        pregnancy_weeks=weeks or patient.pregnancy_weeks,
+        problems=(*(f"{name} ({WRITTEN})" for name in entries), *patient.problems),
+        results={**patient.results, **measured, **dict(kidneys[:1])},
+    )  # fmt: skip
 
 
 def stated(text: str) -> list[Any]:

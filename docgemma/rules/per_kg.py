@@ -30,15 +30,17 @@ def per_kg_lines(said: str, chart: Mapping[str, Any], drugs: Collection[str] = (
     "800 mg twice daily is 1,600 mg a day: about 76.2 mg/kg a day at 21 kg"."""
     if not asks_per_kg(said):
         return []
-    weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"]
+    weights = [line for line in lines_of(dict(chart), "vit") if measure_named(line.name) == "weight"][:1]
+    known = [line for line in weights if line.item.get("unit") == "kg"]
+    source = "".join(result_told(line, date.today()) for line in known)
     patient = patient_state(chart, date.today())
-    weight, known = as_told(said, patient).weight, bool(weights) and weights[0].item.get("unit") == "kg"
-    if not known and (not weight or weight == patient.weight):
-        return [NO_WEIGHT]
-    source = result_told(weights[0], date.today()) if known else "none"
-    kg = Decimal(str(weights[0].item["value"])) if known else Decimal(0)
+    weight = as_told(said, patient).weight
     if weight and weight != patient.weight:
-        kg, source = round(Decimal(weight), 1).normalize(), f"the weight as you wrote it (recorded: {source})"
+        kg, source = round(Decimal(weight), 1).normalize(), f"the weight as you wrote it (recorded: {source or 'none'})"
+    elif known:
+        kg = Decimal(str(known[0].item["value"]))
+    else:
+        return [NO_WEIGHT]
     text = said.casefold().replace("per ", "/").replace(" /", "/")
     at = f"{kg:f} kg. Worked out from {source}; not held against a label."
     given = quantities(text.replace(" mg/", "/").replace("mg/", "/").replace("/kg", " mg/kg"))  # "90/kg/day"

@@ -22,7 +22,6 @@ ALSO = "Also written, in no field of the entry: {}."
 FOLLOWS = "After this entry follows: {}."
 YOU_WROTE = "You wrote"
 CHECK = "Check with the patient and the prescriber before going on."
-WEIGHED = (["kg"], ["kgs"], ["kilos"], ["lb"], ["lbs"])
 TIMES, DOSED = ("hour", "month"), frozenset(["hour", "month", "mg"])  # units behind a number that is no such value
 MOST = 3  # words of a measure's name
 REACH = 8  # words between it and its value, and its own
@@ -69,7 +68,7 @@ def typed_lines(request: Request, chart: Mapping[str, Any], today: date) -> list
     ids = {patient["id"] for patient in request["patients"]}
     said = request["said"]
     for drug in [*request["drugs"], *request["orders"]]:
-        if not _in_level([plain(drug["said"])], "1"):
+        if f"{plain(drug['said'])} level" not in clinical("units")["told"]:
             said = said.replace(drug["said"], "|")  # "slow k 600" is no potassium, "crcl? verapamil 80" no clearance
     for name, typed in typed_values(said):
         if typed in ids:  # "pt 555" is no prothrombin time
@@ -117,16 +116,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     said = masked(said, [(birth.start, birth.end) for birth in dates])  # "4.2, 88" is none
     for mark in sorted(listed("request_words", "arrows"), key=len, reverse=True):
         said = said.replace(mark, " > ")
-    words: list[str] = []
     closed = {word.strip(EDGES) for word in said.split() if word[-1] in ":;?!"}
-    for word in said.split():
-        bare = word.strip(EDGES)
-        letters = bare.rstrip("0123456789.")  # "phq9" and "o2" have no value
-        known = measure_said(plain(bare)) or said_in(bare, "immunizations")  # "PCV20"
-        split = measure_said(plain(letters)) and not known
-        parts = [letters, bare[len(letters) :]] if split else [bare]
-        words += [part for part in parts if part]
-    words = _latest(words)
+    words = _latest([part for word in said.split() for part in _parted(word.strip(EDGES)) if part])
     for at, word in enumerate(words):
         before = [plain(item) for item in words[max(at - REACH, 0) : at]]
         while before and before[-1] in listed("request_words", "amounting", "lately"):  # "egfr at the gp's 28"
@@ -134,23 +125,42 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         far = plain("".join(words[max(at - 1, 0) : at])) not in before[-1:]
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         unit, following = "".join(words[at + 1 : at + 2]).casefold(), "".join(words[at + 2 : at + 3])
-        dosed = {item.unit for item in quantities(f"1 {unit}")} & DOSED  # "10 mg", "1 hr"
+        dosed = _dosed(unit)
         ended = dosed or word in closed  # "28/40: vit D?"
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if ended else (3, 2)))  # "90 on RA"
-        value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
-        value = value and not {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
-        weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
-        value = value and not weighed  # "leilani k, 104 kg" is no potassium
-        value = value and not (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
-        form = before[-1:] and before[-1] in listed("measures", "released") and (dosed or times_per_day(unit))
-        value = value and not form  # "paroxetine cr 25 od"
-        level = [f"{before[-1]} level"] if value and not dosed and _in_level(before, word, unit) else []
+        last = "".join(before[-1:])
+        value = (
+            _is_value(word)
+            and not (
+                last == "type"  # "the type 1, hba1c"
+                or {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
+                or (
+                    unit in clinical("units")["person"]["weight"] and measure_said(last) != "weight"
+                )  # "leilani k, 104 kg"
+                or (far and dosed - {*TIMES})  # "egfr today, 500 mg bd"
+                or (last in listed("measures", "released") and (dosed or times_per_day(unit)))  # "paroxetine cr 25 od"
+            )
+        )
+        a_level = value and not dosed and "/" not in word and not times_per_day(unit)  # "lithium 1.6"
+        level = [f"{last} level"] if a_level and unit_by_size(f"{last} level", word) is not None else []
         timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]
         named = (found for end in [*ends, *level, *behind] if (found := measure_said(end)))
         if value and (name := next(named, "")):
             timed = timed and not _is_value(following) and name not in listed("measures", "in_time")  # "K 5 HR 90"
             if not timed and (word not in years or name in listed("measures", "in_thousands")):
                 yield name, word
+
+
+def _parted(word: str) -> list[str]:
+    """A measure and the number that is written to it: "k6.8"; "phq9", "o2" and "PCV20" have no value."""
+    letters = word.rstrip("0123456789.")
+    whole = not measure_said(plain(letters)) or measure_said(plain(word)) or said_in(word, "immunizations")
+    return [word] if whole else [letters, word[len(letters) :]]
+
+
+def _dosed(unit: str) -> set[str]:
+    """The unit of a dose or a time, "10 mg", "1 hr"; "mg/dl" is none."""
+    return set() if "/" in unit else {item.unit for item in quantities(f"1 {unit}")} & DOSED
 
 
 def _latest(words: list[str]) -> list[str]:
@@ -160,25 +170,22 @@ def _latest(words: list[str]) -> list[str]:
         at = len(kept)
         while at and kept[at - 1].casefold() in listed("request_words", "becoming"):
             at -= 1
-        dosed = "/" not in unit and {item.unit for item in quantities(f"1 {unit}")} & DOSED
-        changed = _is_value(word) and at < len(kept) and not dosed
+        changed = _is_value(word) and at < len(kept) and not _dosed(unit)
         at -= "/" in "".join(kept[at - 1 : at]) and not _is_value(kept[at - 1])  # "14.6 g/dL > 9.1"
         kept = kept[: at - 1] if changed and at > 0 and _is_value(kept[at - 1]) else kept
         kept.append(word)
     return kept
 
 
-def _in_level(before: list[str], value: str, behind: str = "") -> bool:
-    """Whether a number behind a drug is its level by its size: "lithium 1.6"."""
-    ranges = clinical("units")["told"].get(f"{''.join(before[-1:])} level", [])
-    sized = "/" not in value and not times_per_day(behind)
-    return sized and any(least <= float(value) <= most for _, least, most in ranges)
+def unit_by_size(name: str, value: str) -> str | None:
+    """The unit in which a measure can have this number; None where none is known."""
+    sizes = clinical("units")["told"].get(name, [])
+    return next((unit for unit, least, most in sizes if least <= float(value) <= most), None)
 
 
 def as_compared(name: str, value: str, unit: str = "") -> tuple[float, str]:
     """A result in the unit of the rules, without a unit by its size: glucose 8.5 mmol/L is 153 mg/dL, and not low."""
-    sizes = clinical("units")["told"].get(name, []) if not unit else []
-    unit = next((unit for unit, least, most in sizes if least <= float(value) <= most), unit)
+    unit = unit or unit_by_size(name, value) or ""
     rows = (row for row in clinical("units")["converted"] if row["measure"] == name)
     row = next((row for row in rows if plain(row["to"]).replace("μ", "u") == plain(unit).replace("μ", "u")), None)
     return (round(float(value) / row["by"], 2), row["from"]) if row else (float(value), unit)

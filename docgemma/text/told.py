@@ -1,6 +1,6 @@
 """What a message tells of a patient, "he had a GI bleed", "takes viagra", by clauses. No I/O."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, takewhile
 
 from docgemma.text.words import affirmed, clinical, fits, listed, plain
@@ -28,11 +28,12 @@ def told_clauses(text: str) -> Iterator[list[str]]:
 
 def told_behind(text: str, kind: str) -> list[str]:
     """The words behind those of a list of `data/clinical/telling.yaml`, but what is of somebody else or only feared."""
-    found, passive = [], listed("telling", "passive") | {"was"}
+    found = []
     for words in told_clauses(text):
         for at in (at for at, word in enumerate(words) if word in listed("telling", kind)):
             span = list(takewhile(lambda word: word != "from", words[at + 1 : at + 1 + REACH]))  # "from the internet"
-            lead = [] if {*words[max(at - 2, 0) : at - 1]} & passive else words[max(at - 1, 0) : at]  # "been put on"
+            passive = {*words[max(at - 2, 0) : at - 1]} & listed("telling", "passive")  # "been put on"
+            lead = [] if passive else words[max(at - 1, 0) : at]
             if kind == "begun" and {*span[:1]} & listed("telling", "begun_by"):
                 span, lead = words[max(at - 2, 0) : at], span
             beside = {word.removesuffix("'s") for word in [*span, *lead]}
@@ -44,8 +45,20 @@ def told_behind(text: str, kind: str) -> list[str]:
 
 def begins_with_problem(text: str) -> bool:
     """Whether a text begins with a problem, a pregnancy or breast feeding: "breastfeeding twins"."""
-    known = [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
-    return any(fits(fragment, plain(text)) == 0 for fragment in [*known, *listed("telling", "of_women")])
+    return any(fits(fragment, plain(text)) == 0 for fragment in [*problem_words(), *listed("telling", "of_women")])
+
+
+def problem_words() -> list[str]:
+    """The beginnings of the words by which charts name problems."""
+    return [fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]]
+
+
+def without(text: str, phrases: Iterable[str]) -> str:
+    """The words of a text, a blank at either end, with a mark in the place of each of these phrases."""
+    said = f" {plain(text)} "
+    for phrase in phrases:
+        said = said.replace(f" {phrase} ", " ; ")
+    return said
 
 
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
@@ -60,9 +73,7 @@ def told_allergies(text: str) -> Iterator[tuple[str, str]]:
 
 def ended_pregnancy(text: str) -> str:
     """The words by which a message tells that a pregnancy is over, "delivered yesterday"; "" where none does."""
-    said = f" {plain(text)} "
-    for phrase in listed("telling", "ended_not"):
-        said = said.replace(f" {phrase} ", " ; ")
+    said = without(text, clinical("telling")["ended_not"])
     return max((phrase for phrase in listed("telling", "ended") if f" {phrase} " in said), key=len, default="")
 
 
