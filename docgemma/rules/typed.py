@@ -137,7 +137,8 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         dosed = {item.unit for item in quantities(f"1 {unit}")} & DOSED  # "10 mg", "1 hr"
         ended = dosed or word in closed  # "28/40: vit D?"
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if ended else (3, 2)))  # "90 on RA"
-        value = _is_value(word) and before[-1:] != ["type"]  # "the type 1, hba1c"
+        numbered = words[at - 1].casefold() in listed("request_words", "numbering") and len(word) == 1
+        value = _is_value(word) and not (at and numbered)  # "the type 1, hba1c", "her last 3"
         value = value and not {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
         weighed = words[at + 1 : at + 2] in WEIGHED and measure_said("".join(before[-1:])) != "weight"
         value = value and not weighed  # "leilani k, 104 kg" is no potassium

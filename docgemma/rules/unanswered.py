@@ -22,6 +22,7 @@ NOT_CHECKED = "{}, so it was not checked: write its full name"
 UNSEEN = "no image is attached"
 NO_VACCINE_CHECK = "not worked out here for any vaccine, live ones too"
 NO_STUDY = "no study of this name is in the collection"
+OTHER_STUDY = "the article of this name says nothing of {}: it may be another study, and yours not in the collection"
 NOT_COMPARED = "who could be in a published study is not compared with a chart here"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
@@ -83,6 +84,12 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     articles = "".join(item["formatted_result"] for item in known.made(state, "search_medical_literature"))
     missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
     found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
+    about = [] if known.charts(state) else [drug for drug in request["drugs"] if drug["how"] in ("named", "short")]
+    shared = any(
+        plain(word) in plain(articles) for drug in about for word in (drug["said"], drug["name"], drug["generic"])
+    )
+    if articles and about and not (shared or missed):  # one acronym, two studies
+        found += [{"ask": name, "reason": OTHER_STUDY.format(about[0]["said"])} for name in request.get("studies", [])]
     of_criteria = listed("request_words", "eligible") & set(plain(request["said"]).split())
     met = known.charts(state) and not articles  # which criteria of registered trials a chart speaks to is told
     if of_criteria and not met and (articles or known.made(state, "find_clinical_trials")):
