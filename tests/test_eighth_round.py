@@ -845,3 +845,56 @@ def test_two_orders_of_one_drug_are_of_two_patients(offline_agent):
         "30 mg",
     )
     assert (then["patient"]["name"], then["args"]["dosage"]) == ("Elena Petrova", "15 mg")
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        # several drugs that are asked about in general are of nobody
+        (["clopi and omep ok? shop only has lansop here"], "Major interaction: clopidogrel with omeprazole"),
+        (["vit k1 as a push, how quick, he bled on rivaroxaban"], "no faster than 1 mg a minute"),
+        # an article is found by what happened in it, and a study of another drug is said to be another one
+        (["papers on lysing stroke pts who took a noac in the last 48 h"], "PMID 36807495"),
+        (["that leaflet study weaning seniors off benzos?"], "PMID 24733354"),
+        (["FOCUS study sertraline after stroke, result?"], "the article of this name says nothing of sertraline"),
+        (["does praxbind reverse apixaban"], "Idarucizumab warnings [1]:\n- reverses dabigatran only."),
+        # a strength without its units is that of a spoon
+        (["Liam Andersen: ibuprofen susp 100/5, how many ml"], "mL of 20 mg/mL"),
+        # who is meant by age and problem; whose name is only like it
+        (["james wilson allergies?", "77 year old, the AF one"], "born 1949-02-11"),
+        (["walter kowalska, potassium?"], "Of a like name, who may be somebody else: Walter Kowalczyk"),
+        # what cannot be sent, and a daily total
+        (["wisniewska current meds", "message her via the portal"], "Nothing of it was done"),
+        (["D'Angelo uti again, was any cx sent"], "Not among the results: blood culture, urine culture"),
+    ],
+)  # fmt: skip
+def test_short_words_are_understood(offline_agent, messages, told):
+    turn = offline_agent.ask(messages[0])
+    for message in messages[1:]:
+        turn = offline_agent.ask(message, thread=turn["thread"])
+    assert told in turn["answer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "untold"),
+    [
+        ("john smith abc-123 egfr, past 3 please", "You wrote"),
+        ("goldstein: does a water pill, e.g. hctz, or amlodipine interact with her meds", "estradiol"),
+        ("liam andersen: motrin susp 100/5, ml?", "has no unit"),
+    ],
+)
+def test_a_count_or_a_kind_of_pill_is_no_value_and_no_drug(offline_agent, said, untold):
+    assert untold not in offline_agent.ask(said)["answer"]
+
+
+def test_the_day_of_a_recorded_dose_counts_each_dose(offline_agent):
+    turn = offline_agent.ask("Ewa Wiśniewska: prescribe paracetamol 1g qds prn")
+    offline_agent.decide(turn["thread"], "approve")
+    answer = offline_agent.ask("is paracetamol ok for her?", thread=turn["thread"])["answer"]
+    assert "4,000 mg a day" in answer and "is 1,000 mg a day" not in answer
+
+
+def test_an_agreed_dose_of_what_was_asked_about_is_its_order(offline_agent):
+    turn = offline_agent.ask("m haddad wants cialis 20, any reason not to")
+    turn = offline_agent.ask("okay 10 prn #4", thread=turn["thread"])
+    assert turn["pending_write"]["args"]["dosage"] == "10 mg"

@@ -7,6 +7,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.write_card import is_bare, with_unit
 from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
+from docgemma.rules.dose_answer import strength_in
 from docgemma.rules.order_check import MAJOR, Finding
 from docgemma.rules.typed import typed_values
 from docgemma.state import AgentState
@@ -63,7 +64,8 @@ def _considered(state: AgentState, chart: dict[str, Any], context: Context) -> t
         others += [name for name in members if taken and name not in taken]  # "on her pill" is the one she takes
     names = [name for name in known.drugs(state) if name not in others]
     given = {drug["name"]: drug["details"] for drug in request["drugs"] if drug.get("details")}
-    alone = request["details"] if len(names) == 1 else {}
+    strength = "/" in request["details"].get("dose", "") and strength_in(request["said"])  # "susp 100/5" is no dose
+    alone = request["details"] if len(names) == 1 and not strength else {}
     said = {order["drug"].casefold(): _told(order["drug"], order, context) for order in request["orders"]}
     asked = [
         *said.values(),
@@ -80,9 +82,10 @@ def _recorded(order: Considered, chart: dict[str, Any], context: Context) -> Con
     active = (item for item in chart["medications"] if item["active"])
     taken = [item for item in active if parts & ingredients(item["name"], context.drugs)]
     words = taken[0]["dosage"].split() if len(taken) == 1 and not order[1] else []
-    dose = " ".join(words[:2])
-    counted = len(words) > 2 and words[1].isalpha() and any(item.unit for item in quantities(dose))
-    return (order[0], dose, " ".join(words[2:]), order[3]) if counted else order
+    size = 1 if any(item.unit for item in quantities("".join(words[:1]))) else 2  # "1g three times daily"
+    dose, often = " ".join(words[:size]), words[size:]
+    counted = often and words[size - 1][-1:].isalpha() and any(item.unit for item in quantities(dose))
+    return (order[0], dose, " ".join(often), order[3]) if counted else order
 
 
 def _told(drug: str, told: Mapping[str, Any], context: Context) -> Considered:

@@ -40,6 +40,8 @@ def link_drugs(
     drug (`spans`), none in the places `beside` (patients, the text of a note), and where it is asked what goes together
     (`pair`) groups unmarked too: "lamotrigine and estrogen ocps"."""
     found: list[DrugLink] = []
+    others = DrugNames({word: "" for word in map(str, listed("request_words", "no_drugs")) if " " in word})
+    beside = [*beside, *((item.start, item.end) for item in others.find(text))]  # "bp pill" is not the pill
     for span in spans:
         inside = [] if span.text in drugs else _apart(span, drugs)
         link = link_drug(span.text, drugs, span.start)

@@ -95,9 +95,7 @@ def read_request(
     read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
     mine = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
     orders = [order for order, _ in mine]
-    full = {
-        plain(order["said"]): clinical("drug_abbreviations")["ordered"].get(plain(order["said"])) for order in orders
-    }
+    full = clinical("drug_abbreviations")["ordered"]
     linked = [
         replace(link, name=told_as, how="short")
         if link.how == "unknown" and (told_as := full.get(plain(link.text)))
@@ -115,6 +113,9 @@ def read_request(
         asked = [*(ask for ask in asked if ask not in ("img", "trial", "gk", "notes")), "lit"]
     if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
         asked = [ask for ask in asked if ask != "notes"]
+    described = listed("request_words", "evidence") & {*plain(message).split()} and not (people or active)
+    if described and not (asked or (linked and _is_new(marked))):  # "that leaflet trial in seniors?"
+        asked = ["lit"]
     if asks_of_record(message):
         asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
     if noted:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
+from docgemma.reading.terms import everyday
 from docgemma.rules.corrections import ORDER_DETAILS
 from docgemma.rules.known import replaced
 from docgemma.rules.plan import NOT_SPECIFIED, order_args
@@ -122,7 +123,7 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     courtesy = ("beside_scaling", "beside_change", "correcting", "altering", "changing", "opening", "back", "speaking")
     known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
-    known |= frozenset() if other_drug else empty
+    known |= frozenset() if other_drug else empty | everyday()  # "neuro say 500 bd"
     parts = [part for part in _clauses(request["said"]) if (new - empty) & set(plain(part).split())]
     runs = [run for part in parts for run in also_written(replaced(request, said=part))]
     return {word for run in runs for word in plain(run).split()} - known

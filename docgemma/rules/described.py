@@ -21,7 +21,9 @@ def leading(text: str) -> tuple[str, str]:
     """The part of an answer that says who is meant, and what is asked behind it: "the 1949 one. last inr?"."""
     end = 0
     for clause in _clauses(text.replace(" one ", " one\n")):
-        if telling(text[:end]) and not (clause[0].isdigit() or _describes(clause)):
+        *words, last = plain(clause).split() or [""]
+        named = last == "one" and 0 < len(words) <= MODIFIERS and not unsettled(" ".join(words))  # "77 yo, AF one"
+        if telling(text[:end]) and not (named or clause[0].isdigit() or _describes(clause)):
             break
         end += len(clause)
     return text[:end].strip(), text[end:].strip()

@@ -18,8 +18,10 @@ from docgemma.rules.dose_rows import (
 )
 from docgemma.rules.patient_state import CHILD_KG, WRITTEN, PatientState, told_of_adults
 from docgemma.text.numbers import quantities
+from docgemma.text.words import listed, plain
 
 CHILD_AGE = 12
+SPOON = 5  # mL
 HEAVY = 100  # kg; above it many doses per kg are capped
 POURED = {"oral", "injection", "intrathecal", "rectal"}  # routes of which a strength in per cent is g in 100 mL
 HEALTHY = 90  # eGFR from which kidney function is normal (KDIGO G1)
@@ -82,7 +84,11 @@ def strength_in(said: str) -> Amount | None:
     found = {item.value * 10 for item in quantities(text) if item.unit == "%"}
     for before, behind in pairwise(text.split("/")):
         drug, volume = quantities(before)[-1:], quantities(behind)[:1]
-        if drug and volume and (drug[0].unit, volume[0].unit) == ("mg", "ml") and volume[0].value:
+        units = (drug[0].unit, volume[0].unit) if drug and volume else ()
+        spoon = (
+            units == ("", "") and volume[0].value == SPOON and listed("drug_words", "liquids") & {*plain(said).split()}
+        )
+        if (units == ("mg", "ml") and volume[0].value) or spoon:  # "susp 100/5"
             found.add(drug[0].value / volume[0].value)
     split = (word.strip(",.;?()").partition(":") for word in text.replace(",", "").split())
     ratios = {Decimal(1000) / int(many) for one, _, many in split if one == "1" and many.isdecimal() and int(many)}

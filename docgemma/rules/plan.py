@@ -141,7 +141,8 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
     persons = listed("request_words", "persons") & set(plain(request["said"]).split())
-    of_nobody = drugs and "safe" in asks and (not persons or len(drugs) > 1)
+    general = len(drugs) > 1 and not persons and asks & ABOUT_PATIENT <= {"may"}  # "X with Y fine? only Z here"
+    of_nobody = general or (drugs and "safe" in asks and (not persons or len(drugs) > 1))
     nobody = searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
 

@@ -106,7 +106,10 @@ def cannot_do(request: Request) -> str:
     asked = "oos" in request["asks"] and listed("request_words", "deeds") & set(plain(request["said"]).split())
     parts = [] if request["notes"] or request["orders"] else clauses(request["said"])
     begun = {begun_with(plain(part).split()) for part in parts}
-    return NOT_DONE if asked or begun & listed("request_words", "errands") else ""  # "phone the lab for his crp"
+    sent = any(names(listed("request_words", "messages"), part) for part in parts)  # "msg her thru the portal"
+    return (
+        NOT_DONE if asked or sent or begun & listed("request_words", "errands") else ""
+    )  # "phone the lab for his crp"
 
 
 def is_rejected(result: ToolResult) -> bool:

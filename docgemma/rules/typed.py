@@ -132,12 +132,14 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         value = (
             _is_value(word)
             and not (
-                last == "type"  # "the type 1, hba1c"
+                (
+                    at and words[at - 1].casefold() in listed("request_words", "numbering") and len(word) == 1
+                )  # "her last 3"
                 or {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
                 or (
                     unit in clinical("units")["person"]["weight"] and measure_said(last) != "weight"
                 )  # "leilani k, 104 kg"
-                or (far and dosed - {*TIMES})  # "egfr today, 500 mg bd"
+                or (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
                 or (last in listed("measures", "released") and (dosed or times_per_day(unit)))  # "paroxetine cr 25 od"
             )
         )

@@ -23,6 +23,7 @@ NOT_CHECKED = "{}, so it was not checked: write its full name"
 UNSEEN = "no image is attached"
 NO_VACCINE_CHECK = "not worked out here for any vaccine, live ones too"
 NO_STUDY = "no study of this name is in the collection"
+OTHER_STUDY = "the article of this name says nothing of {}: it may be another study, and yours not in the collection"
 NOT_COMPARED = "who could be in a published study is not compared with a chart here"
 NOT_ANSWERED = "Not answered: {ask} ({reason})."
 JUDGED = "this needs a clinician's judgement; what the record holds is above"
@@ -81,8 +82,13 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     if known.charts(state) and words & listed("request_words", "may_have") and vaccines_asked(request):
         found.append({"ask": "whether the vaccine suits", "reason": NO_VACCINE_CHECK})
     articles = "".join(item["formatted_result"] for item in known.made(state, "search_medical_literature"))
-    studies = request.get("studies", []) if articles else []
-    found += [{"ask": name, "reason": NO_STUDY} for name in studies if plain(name) not in plain(articles)]
+    missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
+    found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
+    about = [] if known.charts(state) else [drug for drug in request["drugs"] if drug["how"] in ("named", "short")]
+    said = [word for drug in about for word in (drug["said"], drug["name"], drug["generic"])]
+    if articles and about and not (missed or any(plain(word) in plain(articles) for word in said)):
+        other = OTHER_STUDY.format(about[0]["said"])  # one acronym, two studies
+        found += [{"ask": name, "reason": other} for name in request.get("studies", [])]
     # which criteria of registered trials a chart speaks to is told
     untold = articles or (known.made(state, "find_clinical_trials") and not known.charts(state))
     if untold and words & listed("request_words", "eligible"):

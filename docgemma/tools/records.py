@@ -3,12 +3,15 @@
 from typing import Any
 
 from docgemma.ehr import facts as fhir
-from docgemma.ehr.base import Chart, PatientMatch
+from docgemma.ehr.base import Chart, PatientMatch, RecordStore
+from docgemma.ehr.names import query_tokens
 from docgemma.ehr.summary import latest, summarize
 from docgemma.errors import ErrorType, ToolError
 from docgemma.reading.patients import find_people
 from docgemma.schemas import PatientChartArgs, PatientSearchArgs
 from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.words import SHORT
+from docgemma.text.words import names as begins
 from docgemma.tools.base import Tool, ToolContext, ToolOutput, bound, clip
 from docgemma.tools.untrusted import clean
 
@@ -33,15 +36,23 @@ def search_patient(args: PatientSearchArgs, context: ToolContext) -> ToolOutput:
         raise ToolError(ErrorType.MULTIPLE_PATIENT_MATCHES, entity=args.name, count=len(matches), options=options)
     found = [_patient(item) | {"guessed": item.guessed, "identifiers": list(item.identifiers)} for item in matches]
     name, born, _ = args.name.partition(", born ")
-    others = find_people(name, context.store) if born and not matches else []
-    namesakes = [item.label for item in others if not item.guessed]
+    others = [] if matches else find_people(name, context.store) if born else _alike(name, context.store)
+    namesakes = [item.label for item in others if not (born and item.guessed)]
     data = {"name": args.name, "patients": found, "namesakes": namesakes}
     return ToolOutput(data, context.store.name, empty=not matches)
 
 
+def _alike(name: str, store: RecordStore) -> list[PatientMatch]:
+    """Patients with one word of a name whose other words begin alike: Walter Kowalczyk of "walter kowalski"."""
+    words = query_tokens(name)
+    found = {item.id: item for word in words for item in store.search_patients(word)} if len(words) > 1 else {}
+    return [item for item in found.values() if all(begins([word[: SHORT + 1]], item.name) for word in words)]
+
+
 def format_search(data: dict[str, Any]) -> str:
     if not data["patients"]:
-        others = f" Of this name: {'; '.join(data['namesakes'])}." if data.get("namesakes") else ""
+        near = "Of this name" if ", born " in data["name"] else "Of a like name, who may be somebody else"
+        others = f" {near}: {'; '.join(data['namesakes'])}." if data.get("namesakes") else ""
         return f"No patient named {data['name']} was found.{others} Check the spelling, or give a birth date or an ID."
     lines = []
     for item in data["patients"]:
