@@ -1,6 +1,6 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace
@@ -51,7 +51,8 @@ from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
-MEASURED = {"lab", "egfr_below"}  # conditions on a result
+MEASURED = frozenset({"lab", "egfr_below"})  # conditions on a result
+HELD = frozenset({"problem", "chart_words"})  # conditions on what the patient has
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
@@ -317,16 +318,27 @@ def _together(args: dict[str, Any], chart: dict[str, Any], context: Context) -> 
 
 
 def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
-    """What results and medicines that the message tells say, gravely, against what is taken: K 5.9, spironolactone."""
-    told, found, drugs = args.get("told") or "", list[Finding](), context.drugs
-    patient, active = as_told(told, patient_state(chart, date.today())), active_ingredients(chart, drugs)
-    ordered = ingredients(args["medication_name"], drugs)
-    for part in sorted(active - ordered):
-        rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
+    """What results, problems and medicines that the message tells say against what is taken: K 5.9, spironolactone."""
+    known_of = active_ingredients(chart, context.drugs) | ingredients(args["medication_name"], context.drugs)
+    against = [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context)]
+    return [*against, *told_interactions(args.get("told") or "", chart, known_of, context)]
+
+
+def taken_against(
+    args: dict[str, Any], chart: dict[str, Any], context: Context, keys: Set[str] = HELD, worst: int = CONTRAINDICATED
+) -> list[Finding]:
+    """What rules on these `keys` say so gravely against what is taken, by what is told: "TIA today", sumatriptan."""
+    found, ordered = list[Finding](), ingredients(args["medication_name"], context.drugs)
+    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
+    taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
+    for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
+        rows = [row for row in conditions_of(part) if row["when"].keys() & keys]
+        rows = [row for row in rows if not row.get("alone") or frozenset([part]) in taken]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
-        grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
-        found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
-    return [*found, *told_interactions(told, chart, active | ordered, context)]
+        grave = (item for item in judged if item.rank <= worst and WRITTEN in item.text)
+        text = f"{part.capitalize()} is taken."
+        found += [item._replace(rank=MAJOR, text=f"{text} {item.text}", first="") for item in grave]
+    return found
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

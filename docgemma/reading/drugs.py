@@ -40,7 +40,7 @@ def link_drugs(
     drug (`spans`), none in the places `beside` (patients, the text of a note), and where it is asked what goes together
     (`pair`) groups unmarked too: "lamotrigine and estrogen ocps"."""
     found: list[DrugLink] = []
-    for span in spans:
+    for span in (_whole(span, text) for span in spans):
         inside = [] if span.text in drugs else _apart(span, drugs)
         link = link_drug(span.text, drugs, span.start)
         unsure = link.how == "unknown" and span.score <= SURE
@@ -68,6 +68,12 @@ def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
     for item in sorted(named, key=lambda item: item.start - item.end):
         found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
     return found
+
+
+def _whole(span: Span, text: str) -> Span:
+    """A mark, or the longer abbreviation that it stands in: "carb" of "calcium carb"."""
+    longer = [item for item in _shorthand().find(text) if item.start <= span.start and span.end <= item.end]
+    return Span(longer[0].text, longer[0].start, longer[0].end, span.score) if longer else span
 
 
 def _is_amount(text: str) -> bool:

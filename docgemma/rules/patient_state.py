@@ -6,7 +6,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
-from docgemma.reading.terms import measure_named, said_in
+from docgemma.reading.terms import measure_named, measure_said, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import as_compared, typed_values
@@ -123,17 +123,19 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
     units = clinical("units")["person"]
     told: dict[str, float] = {}
+    supposed = bool(listed("telling", "supposing") & {*words})
     for at, word in enumerate(words):
         value = float(word) if word.replace(".", "", 1).isdecimal() else NUMBER_WORDS.get(word, 0)
         unit, behind = [*words[at + 1 : at + 3], "", ""][:2]
         aged = unit in ONLY_AGES or behind == "old"
         if value and unit in units["weight"]:
-            beside = {*words[max(at - 2, 0) : at]} - listed("request_words", "weight_bounds") | {behind}
+            lead = [] if supposed and words[at - 1] == "to" and words[at - 2] != "up" else words[max(at - 2, 0) : at]
+            beside = {*lead} - listed("request_words", "weight_bounds") | {behind}
             if not beside & listed("request_words", "weight_changes"):  # "lost 5 kg"
                 told.setdefault("weight", value * units["weight"][unit])
         elif value and unit in units["age"] and aged:
             told.setdefault("age", value * units["age"][unit])
-        elif value and at and words[at - 1] in ("age", "aged"):
+        elif value and at and (words[at - 1] in ("age", "aged") or (supposed and _stands_for_age(words, at))):
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
@@ -142,7 +144,7 @@ def as_told(text: str, patient: PatientState) -> PatientState:
         for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
     }  # fmt: skip
     weight = told.get("weight", patient.weight)
-    age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
+    age = told.get("age", patient.age) if supposed or patient.age is None else patient.age  # "breastfeeding her 3 month old"
     entries = [entry["name"] for entry in stated(text)]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     of_women = listed("telling", "of_women")
@@ -159,6 +161,12 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
     seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
     return replace(seen, told=tuple(spans), ended=ended)
+
+
+def _stands_for_age(words: Sequence[str], at: int) -> bool:
+    """Whether a supposed number is an adult's age, "suppose he was 81": no measure stands before it."""
+    measured = any(map(measure_said, words[max(at - 4, 0) : at]))
+    return words[at - 1] in ("was", "were", "is") and words[at].isdecimal() and int(words[at]) >= ADULT and not measured
 
 
 def stated(text: str) -> list[Any]:
