@@ -43,10 +43,11 @@ from docgemma.rules.order_check import (
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
-from docgemma.rules.typed import no_allergies_line
+from docgemma.rules.typed import no_allergies_line, typed_lines
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.frequency import times_per_day
 from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.said import parted
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
@@ -112,9 +113,15 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
     found = [Finding(MODERATE, RETRACTS)] if names(listed("request_words", "retracting"), text) else []
     denied = no_allergies_line(replaced(NOTHING, said=text), chart)
     found += [*(Finding(MAJOR, line) for line in denied), *not_taken(text, chart, context.drugs)]
-    for drug in beside(text, "beginning", context.drugs):
-        order = {**args, "medication_name": drug, "dosage": "", "frequency": ""}
-        grave = (item for item in order_findings(order, chart, context) if item.rank <= MAJOR)
+    altered = beside(text, "altering", context.drugs)
+    typed = typed_lines(replaced(NOTHING, said=text), {**chart, "vitals": []}, date.today()) if altered else []
+    found += [Finding(MODERATE, line) for line in typed if "latest" in line]
+    for drug in dict.fromkeys([*beside(text, "beginning", context.drugs), *altered]):
+        clause = parted(text.partition(drug)[2]).partition("\n")[0] if drug in altered else ""
+        dose, often = (told_amount(amount), clause) if (amount := amount_in(clause)) else ("", "")
+        order = {**args, "medication_name": drug, "dosage": dose, "frequency": often}
+        orders = [order, {**order, "told": ""}] if amount else [order]  # against the chart's results too
+        grave = (item for one in orders for item in order_findings(one, chart, context) if item.rank <= MAJOR)
         found += [item._replace(text=f"{drug}: {item.text}") for item in grave if not item.text.startswith("Duplicate")]
     return found
 
@@ -336,8 +343,9 @@ def taken_against(
         rows = [row for row in rows if not row.get("alone") or frozenset([part]) in taken]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
         grave = (item for item in judged if item.rank <= worst and WRITTEN in item.text)
-        text = f"{part.capitalize()} is taken."
-        found += [item._replace(rank=MAJOR, text=f"{text} {item.text}", first="") for item in grave]
+        found += [
+            item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}", first="") for item in grave
+        ]
     return found
 
 

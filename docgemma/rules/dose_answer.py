@@ -3,6 +3,7 @@
 from decimal import Decimal
 from itertools import pairwise
 
+from docgemma.reading.drugs import said_for
 from docgemma.rules.dose_rows import (
     Amount,
     Order,
@@ -17,6 +18,7 @@ from docgemma.rules.dose_rows import (
 )
 from docgemma.rules.patient_state import CHILD_KG, WRITTEN, PatientState, told_of_adults
 from docgemma.text.numbers import quantities
+from docgemma.text.words import plain
 
 CHILD_AGE = 12
 HEAVY = 100  # kg; above it many doses per kg are capped
@@ -56,6 +58,10 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
         if not any(row.get("route") == other.get("route") and narrower(other, row) and not narrower(row, other)
                    for other in chosen)
     ]  # fmt: skip
+    told, against = [row.get("for", "") for row in narrowest], plain(said) if " vs " in plain(said) else ""
+    named = [said_for("conditions")[word]["name"] for word in against.split() if word in said_for("conditions")]
+    if all(told) and any(not any(one in name for one in told) for name in named):  # beside it the general maximum
+        narrowest += [row for row in fitting_rows(mine, Order("", "", "", "", None, None, patient)) if "for" not in row]
     kidneys = patient.kidneys()
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):

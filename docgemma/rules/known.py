@@ -38,8 +38,9 @@ def told(request: Request) -> str:
         if begins and "?" not in clause and begins_with_problem(clause):
             said = f"{before}{name} with{after}"
     for clause in clauses(request["said"]):
-        asked = request["said"].partition(clause)[2].startswith("?")
-        said = said if asked or not happened(clause) else said.replace(clause, f"with {clause}", 1)
+        before, _, after = request["said"].partition(clause)
+        if happened(clause) and "?" not in (before[-1:], after[:1]):
+            said = said.replace(clause, f"with {clause}", 1)
     return said
 
 

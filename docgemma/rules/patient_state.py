@@ -135,7 +135,9 @@ def as_told(text: str, patient: PatientState) -> PatientState:
                 told.setdefault("weight", value * units["weight"][unit])
         elif value and unit in units["age"] and aged:
             told.setdefault("age", value * units["age"][unit])
-        elif value and at and (words[at - 1] in ("age", "aged") or (supposed and _stands_for_age(words, at))):
+        elif supposed and value >= ADULT and words[at - 1] in ("was", "were") and not measure_said(words[at - 2]):
+            told.setdefault("age", value)
+        elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
@@ -144,7 +146,7 @@ def as_told(text: str, patient: PatientState) -> PatientState:
         for unit, least, most in clinical("units")["told"].get(name, []) if least <= float(said) <= most
     }  # fmt: skip
     weight = told.get("weight", patient.weight)
-    age = told.get("age", patient.age) if supposed or patient.age is None else patient.age  # "breastfeeding her 3 month old"
+    age = told.get("age", patient.age) if supposed or patient.age is None else patient.age
     entries = [entry["name"] for entry in stated(text)]
     men = patient.sex == "male"  # "VA is 6/40" of him is none
     of_women = listed("telling", "of_women")
@@ -161,12 +163,6 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     results, weeks = {**patient.results, **measured, **dict(kidneys[:1])}, weeks or patient.pregnancy_weeks
     seen = replace(patient, results=results, weight=weight, age=age, problems=problems, pregnancy_weeks=weeks)
     return replace(seen, told=tuple(spans), ended=ended)
-
-
-def _stands_for_age(words: Sequence[str], at: int) -> bool:
-    """Whether a supposed number is an adult's age, "suppose he was 81": no measure stands before it."""
-    measured = any(map(measure_said, words[max(at - 4, 0) : at]))
-    return words[at - 1] in ("was", "were", "is") and words[at].isdecimal() and int(words[at]) >= ADULT and not measured
 
 
 def stated(text: str) -> list[Any]:

@@ -49,7 +49,7 @@ def begins_with_problem(text: str) -> bool:
 
 
 def happened(clause: str) -> bool:
-    """Whether a clause begins with a problem and right behind it when it happened: "TIA 2 h ago", no "stroke clinic"."""
+    """Whether a clause begins with a problem and says when right behind it: "TIA 2 h ago", no "stroke clinic"."""
     problem, when = [*plain(clause).split()[:2], "", ""][:2]
     known = {fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]}
     return problem in known and (when.isdecimal() or when in listed("telling", "when"))
