@@ -898,3 +898,38 @@ def test_an_agreed_dose_of_what_was_asked_about_is_its_order(offline_agent):
     turn = offline_agent.ask("m haddad wants cialis 20, any reason not to")
     turn = offline_agent.ask("okay 10 prn #4", thread=turn["thread"])
     assert turn["pending_write"]["args"]["dosage"] == "10 mg"
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "not_told"),
+    [
+        # what is given or added beside another question is checked
+        ("sats and weight of søndergaard, about to push TNK", "Contraindicated: tenecteplase", ""),
+        ("tnkase dose in stroke, 65 kg", "17.5 mg in one dose", "drug name"),
+        ("Volkov FAST negative now. platelets? alteplase next", "platelets below 100: contraindicated", "febuxostat"),
+        ("alteplase infusing in john smith abc-123, is he on an acei", "Moderate interaction with lisinopril", ""),
+        ("james wilson t1dm read about forxiga. start it?", "Warning: forxiga", ""),
+        # what is told is held against what is taken too
+        ("maria garcia stroke 3 days ago. clopidogrel 75 mg ok?", "Sumatriptan is taken. Contraindicated", ""),
+        ("amara diallo confirmed PE, dalteparin ok?", "levonorgestrel is taken. Contraindicated", ""),
+        ("maria garcia had stroke clinic today, clopidogrel 75 mg ok?", "lopidogrel", "Sumatriptan is taken"),
+        ("maria garcia DVT scan today. clopidogrel 75 mg ok?", "lopidogrel", "is taken. Contra"),
+        ("maria garcia ?TIA today? clopidogrel 75 mg ok", "lopidogrel", "ethinyl"),
+        ("olena shevchenko upt pos today, still on valproate, ok?", "neural tube", "pregnancy is not recorded"),
+        # what is supposed counts before the chart
+        ("supposing tanaka were 83 with creatinine 1.7, apixaban dose?", "80 years or older; creatinine 1.5", ""),
+        ("hypothetically tanaka dropped to 58 kg, is his apixaban right?", "The patient has: 60 kg or less", ""),
+        ("supposing tanaka lost 58 kg, is his apixaban right?", "none of them", "60 kg or less."),
+        # a shortened name is read as a whole; of two uses that are compared each has its maximum
+        ("maria garcia wants ca carb 600 mg bd, with her levothyroxine?", "at least 4 hours apart", "carbamazepine"),
+        ("ramipril vs nothing: lisinopril max, hypertension vs hf", "Lisinopril at most, oral: 80 mg a day", ""),
+        # a note is held against the chart where it changes a drug
+        ("john smith abc-123 note: egfr 58, raise metformin to 1 g tds", "above the maximum of 1,000 mg", ""),
+        ("john smith abc-123 note: egfr 58, raise metformin to 1 g tds", "You wrote egfr 58; the chart's latest", ""),
+        ("john smith abc-123 note: egfr 58 today, feels well", "egfr 58", "the chart's latest"),
+        ("amara diallo apixaban 10 mg bd 7 days then 5 mg bd, give her", "then 5 mg bd\n", ""),
+    ],
+)  # fmt: skip
+def test_what_is_told_or_given_warns(offline_agent, said, told, not_told):
+    answer = offline_agent.ask(said)["answer"]
+    assert told in answer and (not not_told or not_told not in answer)

@@ -219,6 +219,8 @@ def _not_taken(
     named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
     dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
     how_much = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))  # "what dose of apixaban"
+    words = {*plain(request["said"]).split()}
+    how_much = how_much or bool(listed("request_words", "under_way") & words)  # "tpa running, is he on an acei?"
     several = len(named) > 1 or (named and (dosed or how_much))
     who = len(request["patients"]) or bool(active)
     asks = set(request["asks"])
@@ -226,7 +228,9 @@ def _not_taken(
     measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])
     measures = " ; ".join(map(plain, request["measures"]))  # "after viagra. is he on nitrates?" asks of another drug
     aside = measures and not any(plain(drug["said"]) in measures for drug in request["drugs"])
-    beside = bool(named and asks) and not measured and asks <= {*BESIDE, *(["meds"] if aside else [])}
+    begun = listed("request_words", "beginning") & words and not listed("request_words", "allergy_words") & words
+    others = [*(["meds"] if aside else []), *(["alg"] if begun else [])]  # "saw an ad for jardiance. add it?"
+    beside = bool(named and asks) and not measured and asks <= {*BESIDE, *others}
     if not (beside or (told and several)) or "may" in asks or who != 1:
         return False
     taken = frozenset[str]().union(*medicines.values())

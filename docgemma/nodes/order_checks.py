@@ -5,7 +5,7 @@ from typing import Any
 
 from docgemma.nodes.context import Context
 from docgemma.nodes.write_card import is_bare, with_unit
-from docgemma.nodes.write_findings import order_findings
+from docgemma.nodes.write_findings import order_findings, taken_against
 from docgemma.rules import known
 from docgemma.rules.dose_answer import strength_in
 from docgemma.rules.order_check import MAJOR, Finding
@@ -46,6 +46,7 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
             judged = order_findings(args, item["result"], context)
             if order in beside:
                 judged = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
+            judged += taken_against(args, item["result"], context) if not found else []
             if kept := [finding for finding in judged if named or finding.first.startswith("latest")]:
                 found[patient, drug] = kept
     return found

@@ -1,6 +1,6 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace
@@ -43,15 +43,17 @@ from docgemma.rules.order_check import (
 from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
-from docgemma.rules.typed import no_allergies_line
+from docgemma.rules.typed import no_allergies_line, typed_lines
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.frequency import times_per_day
 from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.said import parted
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
-MEASURED = {"lab", "egfr_below"}  # conditions on a result
+MEASURED = frozenset({"lab", "egfr_below"})  # conditions on a result
+HELD = frozenset({"problem", "chart_words"})  # conditions on what the patient has
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
@@ -101,7 +103,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
         if chart:
             patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
-            judged = [*_together(args, chart, patient, context), *_of_taken(args, chart, patient, context), *judged]
+            judged = [*_together(args, chart, patient, context), *_of_taken(args, chart, context), *judged]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -113,9 +115,15 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
     found = [Finding(MODERATE, RETRACTS)] if names(listed("request_words", "retracting"), text) else []
     denied = no_allergies_line(replaced(NOTHING, said=text), chart)
     found += [*(Finding(MAJOR, line) for line in denied), *not_taken(text, chart, context.drugs)]
-    for drug in beside(text, "beginning", context.drugs):
-        order = {**args, "medication_name": drug, "dosage": "", "frequency": ""}
-        grave = (item for item in order_findings(order, chart, context) if item.rank <= MAJOR)
+    altered = beside(text, "altering", context.drugs)
+    typed = typed_lines(replaced(NOTHING, said=text), {**chart, "vitals": []}, date.today()) if altered else []
+    found += [Finding(MODERATE, line) for line in typed if "latest" in line]
+    for drug in dict.fromkeys([*beside(text, "beginning", context.drugs), *altered]):
+        clause = parted(text.partition(drug)[2]).partition("\n")[0] if drug in altered else ""
+        dose, often = (told_amount(amount), clause) if (amount := amount_in(clause)) else ("", "")
+        order = {**args, "medication_name": drug, "dosage": dose, "frequency": often}
+        orders = [order, {**order, "told": ""}] if amount else [order]  # against the chart's results too
+        grave = (item for one in orders for item in order_findings(one, chart, context) if item.rank <= MAJOR)
         found += [item._replace(text=f"{drug}: {item.text}") for item in grave if not item.text.startswith("Duplicate")]
     return found
 
@@ -318,16 +326,29 @@ def _together(args: dict[str, Any], chart: dict[str, Any], patient: PatientState
     return found
 
 
-def _of_taken(args: dict[str, Any], chart: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
-    """What results and medicines that the message tells say, gravely, against what is taken: K 5.9, spironolactone."""
-    found, active = list[Finding](), active_ingredients(chart, context.drugs)
-    ordered = ingredients(args["medication_name"], context.drugs)
-    for part in sorted(active - ordered):
-        rows = [row for row in conditions_of(part) if row["when"].keys() & MEASURED]
+def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+    """What results, problems and medicines that the message tells say against what is taken: K 5.9, spironolactone."""
+    known_of = active_ingredients(chart, context.drugs) | ingredients(args["medication_name"], context.drugs)
+    against = [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context)]
+    return [*against, *told_interactions(args.get("told") or "", chart, known_of, context)]
+
+
+def taken_against(
+    args: dict[str, Any], chart: dict[str, Any], context: Context, keys: Set[str] = HELD, worst: int = CONTRAINDICATED
+) -> list[Finding]:
+    """What rules on these `keys` say so gravely against what is taken, by what is told: "TIA today", sumatriptan."""
+    found, ordered = list[Finding](), ingredients(args["medication_name"], context.drugs)
+    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
+    taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
+    for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
+        rows = [row for row in conditions_of(part) if row["when"].keys() & keys]
+        rows = [row for row in rows if not row.get("alone") or frozenset([part]) in taken]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
-        grave = [item for item in judged if item.rank <= MAJOR and WRITTEN in item.text]
-        found += [item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
-    return [*found, *told_interactions(args.get("told") or "", chart, active | ordered, context)]
+        grave = (item for item in judged if item.rank <= worst and WRITTEN in item.text)
+        found += [
+            item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}", first="") for item in grave
+        ]
+    return found
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

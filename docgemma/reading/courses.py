@@ -21,9 +21,9 @@ def two_doses(text: str) -> dict[str, str]:
     it was written, a long one in the notes too, one that is too long for them is asked for; {} where it is one dose."""
     clause = text.replace(", then ", " then ").split(". ")[0].split("\n")[0]
     words = unmarked(clause, EDGES).split() if _is_course(clause) else []
-    while words and plain(words[-1]) in listed("request_words", "linking", "opening"):
-        words.pop()
-    told, notes = " ".join(words), ""
+    while words and plain(words[-1]) in listed("request_words", "linking", "opening", "beginning", "persons"):
+        words.pop()  # "..., start her"
+    told, notes = " ".join(words).rstrip(","), ""
     if len(told) > COURSE:
         first, mark, later = told.partition(" then ")
         at = max(told.rfind(", ", 0, COURSE), told.rfind("; ", 0, COURSE))

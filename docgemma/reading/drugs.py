@@ -42,7 +42,7 @@ def link_drugs(
     found: list[DrugLink] = []
     others = DrugNames({word: "" for word in map(str, listed("request_words", "no_drugs")) if " " in word})
     beside = [*beside, *((item.start, item.end) for item in others.find(text))]  # "bp pill" is not the pill
-    for span in spans:
+    for span in (_whole(span, text) for span in spans):
         inside = [] if span.text in drugs else _apart(span, drugs)
         link = link_drug(span.text, drugs, span.start)
         unsure = link.how == "unknown" and span.score <= SURE
@@ -70,6 +70,12 @@ def _places(text: str, drugs: DrugNames) -> list[tuple[int, int]]:
     for item in sorted(named, key=lambda item: item.start - item.end):
         found += [] if _inside(item.start, item.end, found) else [(item.start, item.end)]
     return found
+
+
+def _whole(span: Span, text: str) -> Span:
+    """A mark, or the longer abbreviation that it stands in: "carb" of "calcium carb"."""
+    longer = [item for item in _shorthand().find(text) if item.start <= span.start and span.end <= item.end]
+    return Span(longer[0].text, longer[0].start, longer[0].end, span.score) if longer else span
 
 
 def _is_amount(text: str) -> bool:

@@ -389,7 +389,8 @@ def _without_stopped(marked: Marked, drugs: Sequence[DrugLink]) -> str:
 def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
     """Studies that are named, and articles by their number. One that the collection does not have counts beside one
     that it has ("PARADIGM, and SOLVD"), beside "trial" or "study", or alone."""
-    named = list(studies_in(message))
+    tested = {word for word, how in pairwise(_words(message)) if how.casefold() in listed("request_words", "tested")}
+    named = [name for name in studies_in(message) if name not in tested]  # "FAST positive" is a stroke test
     if named and message.isupper() and [word for word in _words(message) if ordinary(plain(word))] == named:  # "PAUSE"
         return []
     words = _words(message)

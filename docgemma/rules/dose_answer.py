@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from itertools import pairwise
 
+from docgemma.reading.drugs import said_for
 from docgemma.rules.dose_rows import (
     Amount,
     Order,
@@ -55,6 +56,10 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     light = [row for row in elsewhere if patient.weight and patient.weight < row.get("weight_below_kg", 0)]
     chosen += [row for row in elsewhere if row in light or _told_in_note(row, order)]
     narrowest = [row for row in chosen if not outdone(row, [o for o in chosen if o.get("route") == row.get("route")])]
+    told, against = [row.get("for", "") for row in narrowest], plain(said) if " vs " in plain(said) else ""
+    named = [said_for("conditions")[word]["name"] for word in against.split() if word in said_for("conditions")]
+    if all(told) and any(not any(one in name for one in told) for name in named):  # beside it the general maximum
+        narrowest += [row for row in fitting_rows(mine, Order("", "", "", "", None, None, patient)) if "for" not in row]
     kidneys = patient.kidneys()
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from docgemma.state import AgentState, Held, Request, ToolResult
-from docgemma.text.told import begins_with_problem
+from docgemma.text.said import clauses
+from docgemma.text.told import begins_with_problem, happened
 from docgemma.text.words import begun_with, plain
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
@@ -36,6 +37,10 @@ def told(request: Request) -> str:
         begins = before.rstrip()[-1:] in {*",.;:!?"} or not begun_with(plain(before).split())
         if begins and "?" not in clause and begins_with_problem(clause):
             said = f"{before}{name} with{after}"
+    for clause in clauses(request["said"]):
+        before, _, after = request["said"].partition(clause)
+        if happened(clause) and "?" not in (before[-1:], after[:1]):
+            said = said.replace(clause, f"with {clause}", 1)
     return said
 
 

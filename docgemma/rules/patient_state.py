@@ -6,7 +6,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
-from docgemma.reading.terms import measure_named, said_in
+from docgemma.reading.terms import measure_named, measure_said, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import as_compared, typed_values, unit_by_size
@@ -123,16 +123,20 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
     units = clinical("units")["person"]
     told: dict[str, float] = {}
+    supposed = bool(listed("telling", "supposing") & {*words})
     for at, word in enumerate(words):
         value = float(word) if word.replace(".", "", 1).isdecimal() else NUMBER_WORDS.get(word, 0)
         unit, behind = [*words[at + 1 : at + 3], "", ""][:2]
         aged = unit in ONLY_AGES or behind == "old"
         if value and unit in units["weight"]:
-            beside = {*words[max(at - 2, 0) : at]} - listed("request_words", "weight_bounds") | {behind}
+            lead = [] if supposed and words[at - 1] == "to" and words[at - 2] != "up" else words[max(at - 2, 0) : at]
+            beside = {*lead} - listed("request_words", "weight_bounds") | {behind}
             if not beside & listed("request_words", "weight_changes"):  # "lost 5 kg"
                 told.setdefault("weight", value * units["weight"][unit])
         elif value and unit in units["age"] and aged:
             told.setdefault("age", value * units["age"][unit])
+        elif supposed and value >= ADULT and words[at - 1] in ("was", "were") and not measure_said(words[at - 2]):
+            told.setdefault("age", value)
         elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
@@ -140,7 +144,7 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
     measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
     weight = told.get("weight", patient.weight)
-    age = told.get("age") if patient.age is None else patient.age  # "breastfeeding her 3 month old"
+    age = told.get("age", patient.age) if supposed or patient.age is None else patient.age
     men, of_women = patient.sex == "male", listed("telling", "of_women")  # "VA is 6/40" of him is none
     entries = [entry["name"] for entry in stated(text) if not (men and names(of_women, entry["name"]))]
     pregnant = patient.has("pregnancy") or names(["pregnan"], " ".join(entries))

@@ -61,6 +61,13 @@ def without(text: str, phrases: Iterable[str]) -> str:
     return said
 
 
+def happened(clause: str) -> bool:
+    """Whether a clause begins with a problem and says when right behind it: "TIA 2 h ago", no "stroke clinic"."""
+    problem, when = [*plain(clause).split()[:2], "", ""][:2]
+    known = {fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]}
+    return problem in known and (when.isdecimal() or when in listed("telling", "when"))
+
+
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
     """(word, substance and what stands beside it) of "had anaphylaxis to penicillin", "penicillin allergy"."""
     causes = listed("entries", "causing") | listed("telling", "under")
