@@ -1,4 +1,4 @@
-"""The orders and notes of a message, each with its own details."""
+"""The orders of a message, each with its own details."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,16 +15,15 @@ from docgemma.reading.reader import Span
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
-from docgemma.text.clauses import masked, quoted, widened
+from docgemma.text.clauses import masked, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations, follow_ups
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
 
-UNTYPED_NOTE = "clinical note"
 LONG_PAST = 365  # days; no order begins so long ago
-FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
+FEW = 4  # words of a message that says little beside an instruction
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -300,23 +299,3 @@ def loose_details(marked: Marked) -> dict[str, str]:
             "severity": severity_of(marked, reactions, range(len(marked.message))),
         }
     return {name: value for name, value in found.items() if value}
-
-
-def read_note(marked: Marked, span: Span) -> dict[str, str]:
-    """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
-    kind = marked.best("note.kind")
-    between = quoted(marked.message, span.start)
-    if plain(kind) in ("", "note", "notes", "entry", "of note", "of"):
-        kind = UNTYPED_NOTE
-    following = marked.message[span.end :].split("\n")[0]
-    following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
-    others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
-    whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
-    before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
-    named = any(start < span.start and end > len(before) for start, end in marked.people)
-    led = "" if plain(led) and listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
-    led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
-    doubt = marked.message[: span.start].rstrip()  # "?clozapine myocarditis" is suspected, and no fact
-    led = led or "?" * (doubt[-1:] == "?" and not doubt[-2:-1].isalnum())
-    edges = ' \t\n"“”‘’:;,-–—'
-    return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}
