@@ -37,11 +37,8 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ordered = pieces_of(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
     dosed = [span for span in marked.spans("drug") if marked.message[span.end :].lstrip()[:1].isdigit()]
-    others = [
-        span
-        for span in dosed
-        if span.text in drugs and not any(one.start < span.end and span.start < one.end for one in ordered)
-    ]
+    free = masked(marked.message, [(span.start, span.end) for span in ordered])
+    others = [span for span in dosed if span.text in drugs and free[span.start : span.end] == span.text]
     ordered = sorted([*ordered, *others], key=lambda span: span.start) if ordered else []  # has its details for itself
     called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
     names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
@@ -273,7 +270,7 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
     told: list[str] = []
     for span in spans:
         said, before = said_frequencies(span.text), said_frequencies(", ".join(told))
-        if "not" not in message[: span.start].casefold().split()[-2:] and not (said and said <= before):
+        if not denied(message, span) and not (said and said <= before):
             told.append(span.text)
     return ", ".join(told)
 
@@ -294,8 +291,6 @@ def loose_details(marked: Marked) -> dict[str, str]:
         found |= two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in reactions_of(marked)]
-        found |= {
-            "reaction": ", ".join(reactions),
-            "severity": severity_of(marked, reactions, range(len(marked.message))),
-        }
+        severity = severity_of(marked, reactions, range(len(marked.message)))
+        found |= {"reaction": ", ".join(reactions), "severity": severity}
     return {name: value for name, value in found.items() if value}

@@ -116,9 +116,8 @@ def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:
     hours" is not "every"; "twice" is twice daily."""
     read, text = order.get("frequency") or request["details"].get("frequency") or "", request["said"]
     notes = request["details"].get("notes", "")
-    for part in filter(
-        None, (dose, order.get("said"), *notes.split(", "), *(one["said"] for one in request["patients"]))
-    ):
+    others = [dose, order.get("said"), *notes.split(", "), *(one["said"] for one in request["patients"])]
+    for part in filter(None, others):
         text = text.replace(part, " ")
     words = text.strip(" ,.").split()
     while words and plain(words[0]) in fillers():
@@ -126,7 +125,7 @@ def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:
     while words and plain(words[-1]) in fillers():
         words.pop()
     text = " ".join(words or text.split()).strip(" ,;")
-    if plain(text).split()[-1:] and plain(text).split()[-1] in listed("sig", "counts"):
+    if {*plain(text).split()[-1:]} & listed("sig", "counts"):
         text += " daily"
     rate, once = times_per_day(text), plain(text) in listed("sig", "once")
     if rate is None or (not rate and not once) or (read and rate == times_per_day(read)):
