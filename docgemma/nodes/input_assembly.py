@@ -181,8 +181,8 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         who = who or (described.described(passing, taken, context.drugs) if passing else None)
         one = next((person for person in people if person.id == who), None)
         if one and not clarify.other_sex(message, one.sex):
-            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
-            meant["said"] = name or (asked if question else "")
+            said = name or (asked if question else "")
+            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=said, search="", exact=True)
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request

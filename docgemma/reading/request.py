@@ -21,6 +21,7 @@ from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.taken_back import behind_dropped, is_new, without_refused, without_stopped
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
+from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses
@@ -203,10 +204,8 @@ def _first_name(word: str, store: RecordStore) -> bool:
 
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
     """Words that are neither a name, a drug, a note nor everyday English: the chart is searched for them."""
-    rest = message
-    for start, end in places:
-        rest = rest[:start] + " " * (end - start) + rest[end:]
-    words = dict.fromkeys(word for word in plain(rest).replace("/", " ").split() if word.isalpha() and len(word) > 2)
+    rest = plain(masked(message, places))
+    words = dict.fromkeys(word for word in rest.replace("/", " ").split() if word.isalpha() and len(word) > 2)
     return [word for word in words if word not in everyday() and not reader.common(word, TELLING)]
 
 

@@ -1,6 +1,6 @@
 """What a message changes of the request before it: an order's details or drug, an allergy, a note's words. Pure."""
 
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Any, cast
 
 from docgemma.reading.courses import AS_WRITTEN
@@ -182,11 +182,10 @@ def _named_itself(order: OrderRef, request: Request) -> list[dict[str, Any]]:
 
 def _spoken_of(drug: str, said: str) -> bool:
     """Whether a message tells what is for another drug, "tonight only for the glargine", and puts none in its place."""
-    before = plain(plain(said).partition(plain(drug))[0]).split()
-    while before and before[-1] in listed("request_words", "pointing"):
-        before.pop()
+    before = plain(said).partition(plain(drug))[0].split()
+    pointed = next(dropwhile(listed("request_words", "pointing").__contains__, reversed(before)), "")
     swapped = listed("request_words", "changing", "beginning", "correcting") & {*plain(said).split()}
-    return before[-1:] == ["for"] and not swapped
+    return pointed == "for" and not swapped
 
 
 def _beside_no_other(details: dict[str, str], others: list[str], said: str) -> dict[str, str]:
@@ -199,9 +198,7 @@ def _beside_no_other(details: dict[str, str], others: list[str], said: str) -> d
 def _part_of_course(order: OrderRef, changes: dict[str, Any], said: str) -> bool:
     """Whether a message gives a second dose beside the one of the order, or one of several doses of a course that
     stands as written: one field holds neither, so it is not understood."""
-    words = plain(said).split()
-    while words and words[0] in listed("request_words", "opening"):
-        words.pop(0)
+    words = [*dropwhile(listed("request_words", "opening").__contains__, plain(said).split())]
     often, turns = changes.get("frequency", ""), listed("sig", "alternating")
     beside = turns & {*words} and not names(turns, often)
     further = bool(words) and words[0] in listed("sig", "following") and " ".join(words[1:])[:1].isdigit()
