@@ -1,36 +1,32 @@
 """Node 1: prepare the turn. Entities by code, image findings by the vision model, answers to an open question read."""
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
+from docgemma.nodes.as_taken import as_taken, with_medicine
 from docgemma.nodes.context import Context, decided
 from docgemma.nodes.spoken_of import contradicts, of_several
-from docgemma.reading.drugs import link_drug, said_for
+from docgemma.reading.drugs import link_drug
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
-from docgemma.reading.terms import measure_said, refers_back, said_in
+from docgemma.reading.terms import refers_back
 from docgemma.rules import answered, clarify, described, known
-from docgemma.rules.corrections import ORDER_DETAILS, adds_to_note
+from docgemma.rules.corrections import of_waiting
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
 from docgemma.rules.refusal import any_rejected
 from docgemma.state import RESET, ActivePatient, AgentState, Clarification, ImageRef, PatientRef, Request
-from docgemma.text.drugs import ingredients
-from docgemma.text.numbers import quantities
 from docgemma.text.words import listed, names, plain
 from docgemma.tools.images import describe_image
 from docgemma.tools.records import chart_data
 
 MAX_CHARTS = 6  # looked at to tell patients of one name apart
 LOOKS_UP = frozenset([*TOPICS, "safe", "ddi", "may", "lit", "trial", "note"])
-LOOSE = frozenset({"rx", "meds", "chat", "gk"})  # asks of details that an order which waits is given
-BESIDE = frozenset({"labs", "vit", "imm"})  # asks beside which a drug that is not taken is considered
 NO_VISION = "An image is attached, but the loaded model cannot read images. {header}"
 UNREADABLE = "An image is attached, but it could not be read this time."
 
@@ -106,21 +102,11 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         asked = [ask for ask in request["asks"] if ask not in (*WRITES, "fix", "cohort")]
         about = request["measures"] or request["drugs"] or request["patients"]
         return known.replaced(request, asks=(asked if about else []) or ["chat"], meant="")
-    if waiting and adds_to_note(request, state["request"]):
-        request = known.replaced(request, asks=["fix"], notes=[])
+    request = of_waiting(request, state["request"]) if waiting else request
     with_it = waiting or (state.get("held") and ("ddi" in request["asks"] or refers_back(message)))
     if with_it and set(request["asks"]) & {"may", "ddi"} and request["drugs"] and not request["orders"]:
         waits = [as_drug(link_drug(one["drug"], context.drugs), context.drugs) for one in state["request"]["orders"]]
         request = known.replaced(request, drugs=[*waits, *request["drugs"]])  # "does it clash with plavix?"
-    others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in known.request(state)["drugs"]}
-    if waiting and "change" in request["asks"] and not (others or request["patients"] or message.endswith("?")):
-        request = known.replaced(request, asks=[*(ask for ask in request["asks"] if ask != "change"), "fix"])
-    given = "rx" in request["asks"] and request["meant"] == "ordered" and request["details"].get("dose")
-    loose = {*ORDER_DETAILS} & {*request["details"]} and set(request["asks"]) <= LOOSE and not message.endswith("?")
-    loose = loose and waiting and bool(state["request"]["orders"])  # "take after meals"
-    if waiting and (given or loose) and not (request["orders"] or others or request["patients"] or request["unclear"]):
-        rest = [ask for ask in request["asks"] if ask not in (LOOSE if loose else {"rx"})]
-        request = known.replaced(request, asks=[*rest, "fix"])  # "500 mg for 7 days": the card's other details stay
     changing = any_rejected(state) and listed("request_words", "changing") & set(plain(message).split())
     altered = bool(changing) and not request["details"].get("dose")  # "change it to 25 mg" is the entry with that
     fixes = not waiting and "fix" in request["asks"] and not request["patients"]
@@ -133,108 +119,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         request = known.replaced(request, asks=[*request["asks"], "notes"])  # what was written about the picture
     if not waiting and (order := ordered_after_all(request, last)):
         return order
-    last = _with_medicine(request, last, active, context) if last and active else last
-    return _as_taken(carried(request, last, bool(active)), active, context)
-
-
-def _with_medicine(request: Request, last: Request, active: ActivePatient, context: Context) -> Request:
-    """The request before, with the one medicine that it was about where neither names a drug: all that the patient
-    takes, or takes of a kind that was asked for. "any reason not to leave her on it" goes on with that."""
-    others = [key for key in ("drugs", "orders") if request[key] or last[key]] or request["patients"]
-    kinds = [kind for measure in last["measures"] for kind in said_in(measure, "medications")]
-    about = not others and not request["unclear"] and len(last["patients"]) < 2 and "meds" in last["asks"]
-    charted = _taken_now(known.replaced(last, patients=[]), active, context) if about else []
-    taken = known.unique(item["name"] for item in charted)
-    mine = [name for name in taken if not kinds or any(names(kind["match"], name) for kind in kinds)]
-    drugs = [as_drug(link_drug(name, context.drugs), context.drugs) for name in mine]
-    return known.replaced(last, drugs=drugs) if len(drugs) == 1 else last
-
-
-def _as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
-    """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
-    member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo"). What is not taken
-    though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
-    taken = _taken_now(request, active, context) if request["drugs"] or len(request["orders"]) > 1 else []
-    medicines, drugs = {item["name"]: ingredients(item["name"], context.drugs) for item in taken}, []
-    parts_of = {drug["said"]: ingredients(drug["name"], context.drugs) for drug in request["drugs"]}
-    for drug in request["drugs"]:
-        group = [ingredients(name, context.drugs) for name in said_for("groups").get(drug["name"], {}).get("drugs", [])]
-        others = [parts for said, parts in parts_of.items() if said != drug["said"]]
-        mine = [name for name, parts in medicines.items() if parts in group]
-        said = plain(drug["said"])
-        also = said_for("abbreviations").get(said, {}).get("also", "")  # "pred" is prednisone of who takes that
-        readings = said_for("ambiguous").get(said, {}).get("readings", [also])
-        meant = [name for name in readings if ingredients(name, context.drugs) in medicines.values()]
-        if drug["how"] == "unknown" and not meant:  # "?uti. nitro ok?"
-            uses = said_in(request["said"], "uses")
-            meant = [name for name in readings if any(name in use["drugs"] for use in uses)]
-        if drug["how"] == "group" and any(parts in group for parts in others):
-            drug = {**drug, "members": []}
-        elif drug["how"] == "group" and mine and any(parts not in medicines.values() for parts in others):
-            drug = {**drug, "members": mine, "taken": True}
-        elif (drug["how"] == "unknown" or also) and len(meant) == 1:
-            drug = {**drug, "name": meant[0], "generic": meant[0], "how": "short"}
-        drugs.append(drug)
-    checked = ["may"] if _not_taken(request, active, medicines, context) else []
-    short = {drug["said"]: drug["name"] for drug in drugs if drug["how"] == "short"}
-    meant_by = {said: {"said": name, "drug": name, "how": "short"} for said, name in short.items()}
-    orders: list[Any] = [
-        {**order, **meant_by.get(order["said"], {})}
-        if order["how"] == "unknown" or short.get(order["said"], order["drug"]) != order["drug"] else order
-        for order in request["orders"]
-    ]  # fmt: skip
-    if len(orders) > 1:
-        orders = _not_had(orders, taken, context)
-    return known.replaced(request, drugs=drugs, orders=orders, asks=[*request["asks"], *checked])
-
-
-def _not_had(orders: list[Any], taken: list[dict[str, Any]], context: Context) -> list[Any]:
-    """The orders without what is taken already in that dose, or is named without one, beside another:
-    "gabapentin 300 tid is on board. i'd add amitriptyline 10 mg qhs"."""
-    had = [(ingredients(item["name"], context.drugs), _amounts(str(item["dosage"]))) for item in taken]
-    new = [
-        order for order in orders
-        if not any(parts & ingredients(order["drug"], context.drugs) and {*_amounts(order["dose"])[:1]} <= {*doses}
-                   for parts, doses in had)
-    ]  # fmt: skip
-    return new or orders
-
-
-def _amounts(dosage: str) -> list[Decimal]:
-    return [item.value for item in quantities(dosage)]
-
-
-def _taken_now(request: Request, active: ActivePatient | None, context: Context) -> list[dict[str, Any]]:
-    """The active medicines of the only patient who is meant; none of several, or of nobody."""
-    who = [patient["id"] for patient in request["patients"]] or ([active["id"]] if active else [])
-    stored = context.store.chart(who[0]) if len(who) == 1 else None
-    return [item for item in chart_data(stored)["medications"] if item["active"]] if stored else []
-
-
-def _not_taken(
-    request: Request, active: ActivePatient | None, medicines: Mapping[str, frozenset[str]], context: Context
-) -> bool:
-    """Whether medicines are asked for, and one that is named is not taken, where several or a dose are: "gerd -
-    omeprazole or protonix?" and "hydroxyzine 25 x1?" ask whether it suits."""
-    named = [ingredients(drug["name"], context.drugs) for drug in request["drugs"] if drug["how"] != "group"]
-    dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
-    how_much = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))  # "what dose of apixaban"
-    words = {*plain(request["said"]).split()}
-    how_much = how_much or bool(listed("request_words", "under_way") & words)  # "tpa running, is he on an acei?"
-    several = len(named) > 1 or (named and (dosed or how_much))
-    who = len(request["patients"]) or bool(active)
-    asks = set(request["asks"])
-    told = "meds" in asks or (dosed and asks & set(TOPICS) and not asks & set(WRITES))  # "planning cipro 250 bid. gfr?"
-    measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])
-    measures = " ; ".join(map(plain, request["measures"]))  # "after viagra. is he on nitrates?" asks of another drug
-    aside = measures and not any(plain(drug["said"]) in measures for drug in request["drugs"])
-    begun = listed("request_words", "beginning") & words and not listed("request_words", "allergy_words") & words
-    others = [*(["meds"] if aside else []), *(["alg"] if begun else [])]  # "saw an ad for jardiance. add it?"
-    beside = bool(named and asks) and not measured and asks <= {*BESIDE, *others}
-    if not (beside or (told and several)) or "may" in asks or who != 1:
-        return False
-    taken = frozenset[str]().union(*medicines.values())
-    return not all(parts & taken for parts in named)
+    last = with_medicine(request, last, active, context) if last and active else last
+    return as_taken(carried(request, last, bool(active)), active, context)
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
@@ -295,8 +181,8 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         who = who or (described.described(passing, taken, context.drugs) if passing else None)
         one = next((person for person in people if person.id == who), None)
         if one and not clarify.other_sex(message, one.sex):
-            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=name, search="", exact=True)
-            meant["said"] = name or (asked if question else "")
+            said = name or (asked if question else "")
+            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=said, search="", exact=True)
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request
@@ -351,5 +237,5 @@ def _joined(request: Request, more: str | None, active: ActivePatient, context: 
     """The request that was stopped, with what the answer asks beside the choice: "the 1949 one. and his inr?"."""
     asked = f"{active['name']}: {more}"  # read as if the name stood there
     new = read_request(asked, reader=context.reader, drugs=context.drugs, store=context.store, active=active)
-    new = _as_taken(carried(known.replaced(new, said=more or ""), None, True), active, context)
+    new = as_taken(carried(known.replaced(new, said=more or ""), None, True), active, context)
     return both(request, new) if more and set(new["asks"]) & {*LOOKS_UP, *WRITES} else request

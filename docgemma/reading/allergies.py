@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.marked import EDGES, Marked, found_at, pieces_of, within
+from docgemma.reading.marked import EDGES, Marked, denied, found_at, pieces_of, within
 from docgemma.reading.meant import SURE
 from docgemma.reading.reader import Reading, Span
 from docgemma.text.clauses import masked, widened
@@ -122,7 +122,7 @@ def reactions_of(marked: Marked) -> list[tuple[int, str]]:
 def severity_of(marked: Marked, reactions: Sequence[str], own: Collection[int]) -> str:
     """How severe an allergy is, by its own clauses: their places in the message."""
     spans = [span for span in marked.reading.spans.get("severity", []) if span.start in own]
-    told = [span for span in spans if "not" not in marked.message.casefold()[: span.start].split()[-1:]]
+    told = [span for span in spans if not denied(marked.message, span)]
     between = [plain(marked.message[one.end : after.start]).split() for one, after in pairwise(told)]
     changed = [at for at, words in enumerate(between, 1) if listed("request_words", "correcting") & {*words}]
     told = told[changed[-1] :] if changed else told  # "mild; no, moderate"

@@ -1,4 +1,4 @@
-"""The orders and notes of a message, each with its own details."""
+"""The orders of a message, each with its own details."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,16 +15,15 @@ from docgemma.reading.reader import Span
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
-from docgemma.text.clauses import masked, quoted, widened
+from docgemma.text.clauses import masked, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations, follow_ups
 from docgemma.text.frequency import said_frequencies, times_per_day
 from docgemma.text.numbers import quantities
 from docgemma.text.words import clinical, listed, plain
 
-UNTYPED_NOTE = "clinical note"
 LONG_PAST = 365  # days; no order begins so long ago
-FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
+FEW = 4  # words of a message that says little beside an instruction
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -38,11 +37,8 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     ordered = pieces_of(masked(marked.message, _ordered_by(marked)), marked.spans("rx.drug"))  # "TORB kcl"
     ordered = [span for span in ordered if len(span.text) > 1]  # "vit d 22", "K 5.3"
     dosed = [span for span in marked.spans("drug") if marked.message[span.end :].lstrip()[:1].isdigit()]
-    others = [
-        span
-        for span in dosed
-        if span.text in drugs and not any(one.start < span.end and span.start < one.end for one in ordered)
-    ]
+    free = masked(marked.message, [(span.start, span.end) for span in ordered])
+    others = [span for span in dosed if span.text in drugs and free[span.start : span.end] == span.text]
     ordered = sorted([*ordered, *others], key=lambda span: span.start) if ordered else []  # has its details for itself
     called = [range(*place) for place in marked.people]  # "clexane bridging benali 1 mg/kg"
     names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
@@ -274,7 +270,7 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
     told: list[str] = []
     for span in spans:
         said, before = said_frequencies(span.text), said_frequencies(", ".join(told))
-        if "not" not in message[: span.start].casefold().split()[-2:] and not (said and said <= before):
+        if not denied(message, span) and not (said and said <= before):
             told.append(span.text)
     return ", ".join(told)
 
@@ -295,28 +291,6 @@ def loose_details(marked: Marked) -> dict[str, str]:
         found |= two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in reactions_of(marked)]
-        found |= {
-            "reaction": ", ".join(reactions),
-            "severity": severity_of(marked, reactions, range(len(marked.message))),
-        }
+        severity = severity_of(marked, reactions, range(len(marked.message)))
+        found |= {"reaction": ", ".join(reactions), "severity": severity}
     return {name: value for name, value in found.items() if value}
-
-
-def read_note(marked: Marked, span: Span) -> dict[str, str]:
-    """A note's kind, as said ("progress note"), and its text, to the end of a sentence that ends soon."""
-    kind = marked.best("note.kind")
-    between = quoted(marked.message, span.start)
-    if plain(kind) in ("", "note", "notes", "entry", "of note", "of"):
-        kind = UNTYPED_NOTE
-    following = marked.message[span.end :].split("\n")[0]
-    following = following[: stop + 1] if (stop := following.find(". ")) >= 0 else following
-    others = [item.start for spans in marked.reading.spans.values() for item in spans if item.start >= span.end]
-    whole = len(following.split()) <= FEW and not any(at < span.end + len(following) for at in others)
-    before, colon, led = marked.message[: span.start].rpartition(": ")  # "document: hold metformin" holds it
-    named = any(start < span.start and end > len(before) for start, end in marked.people)
-    led = "" if plain(led) and listed("request_words", "noting_plainly") >= {*plain(led).split()} else led
-    led = led if colon and len(led.split()) <= FEW and ". " not in led and not named else ""
-    doubt = marked.message[: span.start].rstrip()  # "?clozapine myocarditis" is suspected, and no fact
-    led = led or "?" * (doubt[-1:] == "?" and not doubt[-2:-1].isalnum())
-    edges = ' \t\n"“”‘’:;,-–—'
-    return {"note_type": kind, "note_text": between or (led + span.text + (following if whole else "")).strip(edges)}

@@ -29,11 +29,10 @@ class Marked:
             if channel != "rx.dose" or "/" in span.text or not span.text.casefold().endswith(others)
         ]  # fmt: skip
         drugs = [span for name in ("drug", "rx.drug") for span in self.reading.spans.get(name, []) if name in channels]
+        other = listed("drug_words", "procedures", "forms")  # "a spinal" is no drug, nor "soln"; "po" is a route
+        none = [span for span in drugs if plain(span.text) in other or not any(map(str.isalpha, span.text))]  # "30/500"
         free = [span for span in spans if not any(start <= span.start < end for start, end in self.quoted)]
-        no_drug = listed("drug_words", "procedures", "forms")  # "a spinal" is no drug, nor "soln"; "po" is a route
-        free = [span for span in free if span not in drugs or plain(span.text) not in no_drug]
-        free = [span for span in free if span not in drugs or any(map(str.isalpha, span.text))]  # no "30/500"
-        return sorted(free, key=lambda span: span.start)
+        return sorted((span for span in free if span not in none), key=lambda span: span.start)
 
     def part(self, start: int, stop: int) -> "Marked":
         """What is said and marked between two places, where it stands; nothing of what stands around it."""

@@ -20,8 +20,8 @@ def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) 
         entries: where each begins, in order of appearance.
         people: in order of appearance, each resolved.
     """
-    found = []
-    for start, stop in zip(entries, [*entries[1:], len(message)], strict=True):
+    found, places = [], [*zip(entries, [*entries[1:], len(message)], strict=True)]
+    for start, stop in places:
         before = [link for link in people if link.start <= start]
         behind = [link for link in people if link.start > start]
         near = bool(behind) and behind[0].start < stop
@@ -34,10 +34,7 @@ def owners(message: str, entries: Sequence[int], people: Sequence[PatientLink]) 
     if any(_crossed(message, one, link) for one, link in pairwise(people)):
         return [[] for _ in entries]
     related = [_is_relative(message, one, link) for one, link in pairwise(people)]
-    if not any(related):
-        return whole
-    ends = [*entries[1:], len(message)]
-    return [_of_family(message, start, stop, people, related) for start, stop in zip(entries, ends, strict=True)]
+    return [_of_family(message, *place, people, related) for place in places] if any(related) else whole
 
 
 def parts(message: str, entries: Sequence[int], people: Sequence[PatientLink]) -> list[tuple[int, int, list[str]]]:

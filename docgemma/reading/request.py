@@ -1,29 +1,31 @@
 """What one message asks for, linked to what exists: patients of the record store, drugs of the dictionary, the spans of
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
-from docgemma.knowledge.literature import shipped, studies_in
 from docgemma.reading.allergies import read_allergies, substance_behind
 from docgemma.reading.drugs import DrugLink, link_drugs, said_for
-from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_note, read_orders
+from docgemma.reading.entries import DETAILS, considered_doses, loose_details, read_orders
 from docgemma.reading.labels import TOPICS, WRITES
-from docgemma.reading.marked import Marked, found_at, within
+from docgemma.reading.marked import Marked
 from docgemma.reading.meant import PLAINLY, SURE, asks_of_record, meant
+from docgemma.reading.notes import read_note, with_notes
 from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
+from docgemma.reading.published import queries, status, studies, trial_ids
 from docgemma.reading.reader import Reader, Reading, Span
+from docgemma.reading.taken_back import behind_dropped, is_new, without_refused, without_stopped
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
-from docgemma.text.said import CLAUSE_ENDS, clauses, closed, parted
-from docgemma.text.words import SHORT, clinical, listed, names, plain
+from docgemma.text.said import clauses
+from docgemma.text.words import clinical, listed, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
 TELLING = 3900  # pieces of the vocabulary that tell nothing by themselves
@@ -58,108 +60,79 @@ def read_request(
         StoreError: the record store cannot be reached. Nobody is then taken for unknown.
     """
     name = active["name"] if active and OPEN not in active["name"] else ""  # one that speaks is no part of a request
-    reading = _in_context(message, before, name, reader)
-    told_before = _told_before(message, reading)
-    asking = message.rstrip().endswith("?") or any(reading.asks[ask] > SURE for ask in WRITES)
-    if told_before and not asking:  # "don't add an allergy, just note it"
-        reading = replace(reading, asks={**reading.asks, "note": 1.0})
-    notes = reading.spans.get("note.text", []) if reading.asks["note"] > SURE else []
-    if any(reading.asks[ask] > SURE for ask in ("rx", "allergy")):  # a word of an order is no note beside it
-        notes = [span for span in notes if " " in span.text]
-    elif told_before and reading.asks["note"] > SURE and not within(told_before[0], notes):
-        notes = told_before
-    reading = substance_behind(_whole_names(reading, message, drugs), message)
-    noted = _told_in_note(message, reading) if reading.asks["note"] > SURE else []
-    notes = notes or noted
+    read_again = partial(read_request, reader=reader, drugs=drugs, store=store, active=active)
+    reading = _whole_names(_in_context(message, before, name, reader), message, drugs)
+    reading, notes, noted = with_notes(message, substance_behind(reading, message))
     marked = Marked(message, reading, [(span.start, span.end) for span in notes])
-    people = _people(marked, drugs, store, reader)
+    named, trials = studies(message, partial(_ordinary, drugs=drugs, reader=reader)), trial_ids(message)
+    published = {plain(part) for one in (*named, *trials) for part in (one, *one.replace("-", " ").split())}
+    people_of = partial(_people, drugs=drugs, store=store, reader=reader, published=published)
+    people = people_of(marked)
     if not people and not active and notes:  # "abd-101 refused physio. Please document": named within the note alone
-        people = _people(Marked(message, reading), drugs, store, reader)[:1]
+        people = people_of(Marked(message, reading))[:1]
     if not people and active:  # "what about the wilson with the warfarin", while another is open
-        people = [
-            link for link in _people(Marked(message, reader.read(message)), drugs, store, reader) if link.candidates
-        ]
+        people = [link for link in people_of(Marked(message, reader.read(message))) if link.candidates]
     clear = [link for link in people if len(link.candidates) == 1]
     marked = replace(marked, people=[(link.start, link.end) for link in people])
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
-    no_drugs = listed("request_words", "no_drugs")  # "micromol"
-    other = no_drugs | everyday() | {*said_for("conditions")}  # "MRONJ", "coeliac"
-    linked = [link for link in linked if link.how not in ("unknown", "near") or not measure_said(plain(link.text))]
-    linked = [link for link in linked if link.how != "unknown" or plain(link.text) not in other]
-    studies = _studies(message, lambda word: _known(word, drugs, reader))
-    parts = {plain(part) for name in studies for part in (name, *name.replace("-", " ").split())}
-    linked = [link for link in linked if plain(link.text) not in parts]  # DAPA-CKD is no drug
+    linked = [link for link in linked if plain(link.text) not in published and not _is_other(link)]
     whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     told = _parts(marked, clear)
     read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
-    mine = [(order, whose) for order, whose in read if plain(order["said"]) not in no_drugs]
+    mine = [(order, whose) for order, whose in read if plain(order["said"]) not in listed("request_words", "no_drugs")]
     orders = [order for order, _ in mine]
-    full = clinical("drug_abbreviations")["ordered"]
-    linked = [
-        replace(link, name=told_as, how="short")
-        if link.how == "unknown" and (told_as := full.get(plain(link.text)))
-        else link
-        for link in linked
-    ]  # "Vit K"
+    linked = [_ordered_as(link) for link in linked]
+    known = [link for link in linked if link.how in ("named", "short", "near")]
     allergies = [(item, whose) for part, whose in told for item in read_allergies(part, drugs)]
     places = [*beside, *((link.start, link.end) for link in linked)]
     asked = [ask for ask in reading.asked(SURE) if ask != "rx" or orders or not read]
-    published = "lit" if studies else "trial" if _trial_ids(message) and not active else ""
-    if published and not people:  # "REVISE - bleed numbers?"
+    about = "lit" if named else "trial" if trials and not active else ""
+    if about and not people:  # "REVISE - bleed numbers?"
         kept = ("may", "ddi", *WRITES) if linked else ()
-        asked = [*(ask for ask in asked if ask in kept), published]
-    elif studies and "note" not in asked:  # "RE-ALIGN: can Nadia Benali have dabigatran?"
+        asked = [*(ask for ask in asked if ask in kept), about]
+    elif named and "note" not in asked:  # "RE-ALIGN: can Nadia Benali have dabigatran?"
         asked = [*(ask for ask in asked if ask not in ("img", "trial", "gk", "notes")), "lit"]
     if said_in(message, "literature") and not (people or active):  # "guideline recommendation for X" is no note
         asked = [ask for ask in asked if ask != "notes"]
     described = listed("request_words", "evidence") & {*plain(message).split()} and not (people or active)
-    if described and not (asked or (linked and _is_new(marked))):  # "that leaflet trial in seniors?"
+    if described and not (asked or (linked and is_new(marked))):  # "that leaflet trial in seniors?"
         asked = ["lit"]
     if asks_of_record(message):
-        asked += [about for ask, about in RECORDED.items() if ask in asked and about not in asked]
-    if noted:
-        asked = [ask for ask in asked if ask != "allergy"]  # "she had jaw pain after X, put it in a note"
-    new = bool(orders) and _is_new(marked)
-    asked = [ask for ask in asked if ask != "change" or not new]
-    spoken = listed("request_words", "allergy_words", "noting_plainly")
-    if "change" in asked and not spoken & set(plain(message).split()):
-        asked = [ask for ask in asked if ask != "allergy"]  # "dc his lactulose, diarrhea"
-    rest = _behind_dropped(message, [link.text for link in linked]) if linked else ""
-    if rest and (not notes or reading.asks["rx"] > SURE):
-        again = read_request(rest, reader=reader, drugs=drugs, store=store, active=active)
-        if again["asks"]:  # "was gonna put tramadol in, skip it. just give me his bp med"
-            return {**again, "patients": again["patients"] or [as_patient(link) for link in clear]}
-    if instead := _behind_dropped(message, []):  # "binned that. ramipril 2.5 od"
-        again = read_request(instead, reader=reader, drugs=drugs, store=store, active=active)
+        asked += [topic for ask, topic in RECORDED.items() if ask in asked and topic not in asked]
+    spoken = listed("request_words", "allergy_words", "noting_plainly") & {*plain(message).split()}
+    gone = {"change"} if orders and is_new(marked) else set[str]()
+    if noted or ("change" in {*asked} - gone and not spoken):
+        gone.add("allergy")  # "she had jaw pain after X, put it in a note"; "dc his lactulose, diarrhea"
+    asked = [ask for ask in asked if ask not in gone]
+    patients, how = [as_patient(link) for link in clear], meant(reading, message)
+    rest = behind_dropped(message, [link.text for link in linked]) if linked else ""
+    if rest and (not notes or reading.asks["rx"] > SURE) and (again := read_again(rest))["asks"]:
+        return {**again, "patients": again["patients"] or patients}  # "X, skip it. just give me his bp med"
+    instead = behind_dropped(message, [])  # "binned that. ramipril 2.5 od"
+    for wanted in filter(None, (instead, "" if how == "asked" else without_refused(message, known))):
+        again = read_again(wanted)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
-    if wanted := _without_refused(message, [link for link in linked if link.how in ("named", "short", "near")]):
-        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
-        if again["orders"] and again["meant"] == "ordered" and meant(reading, message) != "asked":
-            return {**again, "said": message}
     plainly = reading.polarity["ordered"] > PLAINLY and len(clear) < 2
-    if plainly and (wanted := _without_stopped(marked, linked)):
-        again = read_request(wanted, reader=reader, drugs=drugs, store=store, active=active)
+    if plainly and (wanted := without_stopped(marked, linked)):
+        again = read_again(wanted)
         whole_orders = again["orders"] and all(order["dose"] and order["frequency"] for order in again["orders"])
         if whole_orders and again["meant"] == "ordered":  # what is stopped beside it is refused, and checked
             more = [as_drug(link, drugs) for link in linked]
             more = [drug for drug in more if drug["name"] not in [one["name"] for one in again["drugs"]]]
-            whom = again["patients"] or [as_patient(link) for link in clear]
-            asks = [*dict.fromkeys([*again["asks"], "change"])]
-            return {**again, "said": message, "asks": asks, "patients": whom, "drugs": [*again["drugs"], *more]}
+            again = {**again, "said": message, "asks": [*dict.fromkeys([*again["asks"], "change"])]}
+            return {**again, "patients": again["patients"] or patients, "drugs": [*again["drugs"], *more]}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
-    known_drugs = [link for link in linked if link.how in ("named", "short", "near")]
-    alone = len(known_drugs) == 1 and not (before or marked.spans("alg.subst"))
-    first = known_drugs[0].start if alone else len(message)
-    dosed = details.get("dose") and message.find(details["dose"].split()[0]) > first
+    alone = len(known) == 1 and not (before or marked.spans("alg.subst"))
+    dosed = alone and details.get("dose") and message.find(details["dose"].split()[0]) > known[0].start
     if "rx" in asked and not orders and dosed:  # "missed his X. restart 150 bd"
-        drug, given = known_drugs[0], {key: details.pop(key, "") for key in DETAILS}
+        drug, given = known[0], {key: details.pop(key, "") for key in DETAILS}
         orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
     return Request(
-        asks=[*asked, *(ask for ask in _of_clauses(marked, asked, reader) if ask != "change" or not new)],
-        meant=meant(reading, message),
-        patients=[as_patient(link) for link in clear],
+        asks=[*asked, *(ask for ask in _of_clauses(marked, asked, reader) if ask not in gone)],
+        meant=how,
+        patients=patients,
         unclear=[as_unclear(link, message) for link in people if link not in clear],
         drugs=[{**as_drug(link, drugs), "details": given_of.get(link.text, {})} for link in linked],
         orders=orders,
@@ -167,12 +140,12 @@ def read_request(
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=details,
-        measures=[text for text in measures if not (named := measures_in(text)) or whole & {*named}],
+        measures=[text for text in measures if not (some := measures_in(text)) or whole & {*some}],
         conditions=[span.text for span in marked.spans("condition") if (span.start, span.end) not in marked.people],
-        status=_status(marked),
-        query=", ".join(studies or _queries(marked)),
-        trials=_trial_ids(message),
-        studies=studies,
+        status=status(marked),
+        query=", ".join(named or queries(marked)),
+        trials=trials,
+        studies=named,
         said=message,
         telling=_telling(message, places, reader),
         owners=_owners(
@@ -197,18 +170,13 @@ def _in_context(message: str, before: str, patient: str, reader: Reader) -> Read
     return reading if leans or not any(alone.asks[ask] > PLAINLY for ask in COMPLETE) else alone
 
 
-def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader) -> list[PatientLink]:
+def _people(
+    marked: Marked, drugs: DrugNames, store: RecordStore | None, reader: Reader, published: set[str]
+) -> list[PatientLink]:
+    """The patients of a message; no study or trial (`published`) that nobody is called after."""
     names, ids = marked.places("name"), marked.places("id")
     if store is None:
         return [PatientLink(*place, marked.message[slice(*place)], "name", (), False) for place in [*names, *ids]]
-
-    short = {*everyday(), *said_for("abbreviations"), *said_for("ambiguous"), *said_for("conditions")}
-    short |= listed("sig", "occasions") | listed("request_words", "function_words")
-
-    def ordinary(word: str) -> bool:
-        """No surname by itself: a drug, a ward abbreviation, a measure, a word of everyday English."""
-        return reader.common(word) or word in drugs or word in short
-
     names = [_but_drugs(marked.message, place, drugs, store) for place in names]
     conditions = marked.places("condition") if not names else []
     names += [place for place in conditions if _first_name(marked.message[slice(*place)], store)]
@@ -216,9 +184,8 @@ def _people(marked: Marked, drugs: DrugNames, store: RecordStore | None, reader:
     beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
     about = any(asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change"))
     about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
+    ordinary = partial(_ordinary, drugs=drugs, reader=reader)
     found = read_people(marked.message, names, ids, store, ordinary, beside)
-    studies = _studies(marked.message, lambda word: _known(word, drugs, reader))
-    published = {word for name in (*studies, *_trial_ids(marked.message)) for word in plain(name).split()}
     found = [link for link in found if link.candidates or not published & {*plain(link.text).split()}]
     return found or (born_on(marked.message, ids, store) if about else [])
 
@@ -240,10 +207,8 @@ def _first_name(word: str, store: RecordStore) -> bool:
 
 def _telling(message: str, places: Sequence[tuple[int, int]], reader: Reader) -> list[str]:
     """Words that are neither a name, a drug, a note nor everyday English: the chart is searched for them."""
-    rest = message
-    for start, end in places:
-        rest = rest[:start] + " " * (end - start) + rest[end:]
-    words = dict.fromkeys(word for word in plain(rest).replace("/", " ").split() if word.isalpha() and len(word) > 2)
+    rest = plain(masked(message, places))
+    words = dict.fromkeys(word for word in rest.replace("/", " ").split() if word.isalpha() and len(word) > 2)
     return [word for word in words if word not in everyday() and not reader.common(word, TELLING)]
 
 
@@ -273,30 +238,24 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
     return [ask for ask in found if not (unlike and ask == "change")]
 
 
+def _is_other(link: DrugLink) -> bool:
+    """Whether a name that is known for no drug's is a measure's, "micromol", or a condition's, "MRONJ", "coeliac"."""
+    name, unknown = plain(link.text), link.how == "unknown"
+    other = unknown and (name in listed("request_words", "no_drugs") | everyday() or name in said_for("conditions"))
+    return other or bool((unknown or link.how == "near") and measure_said(name))
+
+
+def _ordered_as(link: DrugLink) -> DrugLink:
+    """An unknown name that stands for a drug as that: "Vit K"."""
+    full = clinical("drug_abbreviations")["ordered"].get(plain(link.text)) if link.how == "unknown" else None
+    return replace(link, name=full, how="short") if full else link
+
+
 def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
     """A drug of a request: as said, the dictionary's name, the members of a group."""
     members = said_for("groups")[link.name]["drugs"][:MEMBERS] if link.how == "group" else []
     generic = drugs.generic(link.name) or link.name
     return {"said": link.text, "name": link.name, "how": link.how, "members": members, "generic": generic}
-
-
-def _status(marked: Marked) -> str:
-    """A trial's recruitment status, where one is asked for."""
-    told = [word for word in marked.message.split() if "recruiting" in word.casefold()]
-    return closed(marked.best("status") or "".join(told[:1]), "statuses") if marked.reading.asks["trial"] > SURE else ""
-
-
-def _behind_dropped(message: str, drugs: Sequence[str]) -> str:
-    """What stands behind the words by which a message takes back the order of a drug before them, or, where no drug is
-    given, that of the message before, with a mark behind them; "" where none is."""
-    told, ends = f" {message.casefold()} ", [0]
-    for phrase in listed("request_words", "dropping"):
-        before, found, rest = told.rpartition(f" {phrase}")
-        whole = any(drug.casefold() in before for drug in drugs) if drugs else rest.strip()[:1] in ",;:.-–"
-        if found and not rest[:1].isalnum() and whole:
-            ends.append(len(before) + len(found) - 1)
-    rest = message[max(ends) :].strip(" ,;:.-–")
-    return rest if max(ends) and len(rest.split()) > 1 else ""
 
 
 def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
@@ -313,115 +272,9 @@ def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
     return replace(reading, spans={**reading.spans, **{name: spans for name, spans in linked.items() if spans}})
 
 
-def _told_in_note(message: str, reading: Reading) -> list[Span]:
-    """The clause that tells what happened with a drug, where it goes into a note and no allergy is spoken of."""
-    told = [span for channel in ("alg.subst", "alg.react") for span in reading.spans.get(channel, [])]
-    spoken = listed("request_words", "allergy_words") & {*plain(message).split()}
-    if not told or spoken or not names(listed("request_words", "as_note"), message):
-        return []
-    ended = f"{message.translate(CLAUSE_ENDS).replace(':', chr(10))}\n"
-    start = ended.rfind("\n", 0, min(span.start for span in told)) + 1
-    text = message[start : ended.index("\n", max(span.end for span in told))].strip()
-    while plain(text.split()[0]) in listed("request_words", "noting_plainly", "commands"):
-        text = text.partition(" ")[2]
-    start = message.index(text, start)
-    return [Span(text, start, start + len(text), 1)]
-
-
-def _told_before(message: str, reading: Reading) -> list[Span]:
-    """The sentences before the one that puts them into a note, "rash on X suspected. Just note it"."""
-    marked, folded = Marked(message, reading), message.casefold()
-    back = [span for span in found_at(marked, listed("request_words", "as_note"))
-            if plain(folded[: span.start]).split()[-1:] in (["it"], ["that"], ["this"])]  # fmt: skip
-    back += found_at(marked, listed("request_words", "noted_back"))
-    start = message.rfind(". ", 0, back[0].start) + 1 if back and ":" not in message[back[0].end :] else 0
-    first = min((end for begin, end in marked.places("name", "id") if begin == 0), default=0)
-    text = message[first:start].strip(" .,;:-–—")
-    return [Span(text, at := message.index(text, first), at + len(text), 1)] if text else []
-
-
-def _without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
-    """A message without the clause that refuses one of its drugs, "not the ibuprofen", where the other one is ordered;
-    "" where there is none, or where what follows may be refused too."""
-    ended = message.translate(CLAUSE_ENDS).replace(":", "\n").replace(" but ", "\n    ")
-    for drug in drugs:
-        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
-        lead, rest = plain(message[start : drug.start]), plain(message[end:]).split()
-        refused = any(f"{lead} ".startswith(f"{phrase} ") for phrase in listed("request_words", "not_ordering"))
-        ordered = listed("request_words", "ordering") & {*rest[:3]} and rest[0] not in listed(
-            "request_words", "joining"
-        )
-        if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
-            return message[:start] + message[end:]
-    return ""
-
-
-def _is_new(marked: Marked) -> bool:
-    """Whether nothing is changed by an order: "change every 72 h" tells how often; "sorry, start X" begins anew."""
-    message, drugs = marked.message, marked.spans("rx.drug")
-    words = plain(message[: drugs[0].start]).split() if drugs else []
-    begun = (
-        words[-1:]
-        and words[-1] in listed("request_words", "beginning")
-        and listed("request_words", "correcting") & {*words}
-    )
-    changes = listed("request_words", "changing", "altering", "halting", "stopping", "handling") | {"instead"}
-    often = [span.start for span in marked.spans("rx.freq") if plain(message[: span.start]).split()[-1:] == ["change"]]
-    told = masked(
-        message, [(0, drugs[0].start)] if begun else [(message.casefold().rfind("change", 0, at), at) for at in often]
-    )
-    return bool(begun or often) and not changes & {*plain(told).split()}
-
-
-def _without_stopped(marked: Marked, drugs: Sequence[DrugLink]) -> str:
-    """A message without the clauses that stop a drug, "hold his warfarin", beside another one; "" where none is."""
-    message, empty = marked.message, listed("request_words", "pointing", "opening")
-    ended = parted(message)
-    for drug in reversed(drugs if len(drugs) > 1 else []):
-        start, end = ended.rfind("\n", 0, drug.start) + 1, ended.find("\n", drug.end) % (len(message) + 1)
-        start = max([start, *(stop for _, stop in marked.people if start < stop < drug.start)])
-        verbs = [word for word in plain(message[start : drug.start]).split() if word not in empty]
-        if len(verbs) == 1 and verbs[0] in listed("request_words", "halting"):
-            message = f"{message[: len(ended[:start].rstrip())]}{', ' * (start > 0)}{message[end:].lstrip(' ,;+.')}"
-    return message if message != marked.message else ""
-
-
-def _studies(message: str, ordinary: Callable[[str], bool]) -> list[str]:
-    """Studies that are named, and articles by their number. One that the collection does not have counts beside one
-    that it has ("PARADIGM, and SOLVD"), beside "trial" or "study", or alone."""
-    tested = {word for word, how in pairwise(_words(message)) if how.casefold() in listed("request_words", "tested")}
-    named = [name for name in studies_in(message) if name not in tested]  # "FAST positive" is a stroke test
-    if named and message.isupper() and [word for word in _words(message) if ordinary(plain(word))] == named:  # "PAUSE"
-        return []
-    words = _words(message)
-    beside = {word for word, noun in pairwise(words) if noun.casefold() in listed("request_words", "studies")}
-    known = {part for name in named for part in name.replace("-", " ").split()}
-    others = [word for word in words if word.isupper() and word.isalpha() and len(word) > SHORT - 1]
-    others = [word for word in others if word not in known and not ordinary(plain(word))]
-    kept = [word for word in others if (named and not message.isupper()) or word in beside or words == [word]]
-    return [*named, *(word for word in words if word in shipped("literature")), *kept]
-
-
-def _queries(marked: Marked) -> list[str]:
-    """What is to be searched for: the surest span, and each other clause that asks for evidence."""
-    best = marked.best("query")
-    others = [part for part in clauses(marked.message.replace("+", ";")) if best not in part and part not in best]
-    return [best, *(part for part in others if said_in(part, "literature"))] if best else []
-
-
-def _known(word: str, drugs: DrugNames, reader: Reader) -> bool:
-    """Whether a word says something already: English, a drug, a condition, a test."""
-    lists = ("abbreviations", "ambiguous", "conditions", "groups")
-    known = any(word in said_for(kind) for kind in lists) or word in everyday() | listed("request_words", "no_drugs")
-    return known or reader.common(word) or word in drugs or bool(measures_in(word))
-
-
-def _trial_ids(message: str) -> list[str]:
-    """Trials that are named by an id: of ClinicalTrials.gov, or of the collection."""
-    words = [word.upper() for word in _words(message)]
-    registered = {word for word in words if len(word) == 11 and word.startswith("NCT") and word[3:].isdigit()}
-    return [word for word in words if word in registered or word in shipped("trials")]
-
-
-def _words(message: str) -> list[str]:
-    return [word.strip(".,;:?!()") for word in message.split()]
+def _ordinary(word: str, drugs: DrugNames, reader: Reader) -> bool:
+    """Whether a word says something already, and is no surname or study by itself: English, a drug, a test."""
+    words = listed("request_words", "no_drugs", "function_words") | listed("sig", "occasions")
+    short = (said_for("abbreviations"), said_for("ambiguous"), said_for("conditions"), said_for("groups"))
+    known = reader.common(word) or word in drugs or word in words or word in everyday()
+    return known or any(word in some for some in short) or bool(measures_in(word))

@@ -31,15 +31,18 @@ def settled(said: str) -> str:
         if at + 1 < end <= at + 1 + DENIED and not bounds:  # "not more than 4 a day" and "not with food" deny no value
             del words[at:end]
     correcting = listed("request_words", "correcting")
-    while words and plain(words[0]) in correcting:  # "sorry, 250 mg"
-        words.pop(0)
-    while words and plain(words[-1]) in correcting:  # "actually not rash"
-        words.pop()
+    words = _between(words, correcting)  # "sorry, 250 mg", "actually not rash"
     for at in reversed([at for at, word in enumerate(words) if plain(word) in correcting]):
         before, after = " ".join(words[:at]), " ".join(words[at + 1 :])
         if times_per_day(before) is not None and times_per_day(after) and not any(map(str.isdigit, before)):
             return after
     return " ".join(words).strip(" ,;-–")
+
+
+def _between(words: list[str], empty: frozenset[str]) -> list[str]:
+    """The words without those at either end that say nothing."""
+    telling = [at for at, word in enumerate(words) if plain(word) not in empty]
+    return words[telling[0] : telling[-1] + 1] if telling else []
 
 
 def asked_again(request: Request, clarification: Clarification, ask: str) -> Clarification | None:
@@ -116,17 +119,11 @@ def _often(request: Request, order: Mapping[str, Any], dose: str) -> str:
     hours" is not "every"; "twice" is twice daily."""
     read, text = order.get("frequency") or request["details"].get("frequency") or "", request["said"]
     notes = request["details"].get("notes", "")
-    for part in filter(
-        None, (dose, order.get("said"), *notes.split(", "), *(one["said"] for one in request["patients"]))
-    ):
+    others = [dose, order.get("said"), *notes.split(", "), *(one["said"] for one in request["patients"])]
+    for part in filter(None, others):
         text = text.replace(part, " ")
-    words = text.strip(" ,.").split()
-    while words and plain(words[0]) in fillers():
-        words.pop(0)
-    while words and plain(words[-1]) in fillers():
-        words.pop()
-    text = " ".join(words or text.split()).strip(" ,;")
-    if plain(text).split()[-1:] and plain(text).split()[-1] in listed("sig", "counts"):
+    text = " ".join(_between(text.strip(" ,.").split(), fillers()) or text.split()).strip(" ,;")
+    if {*plain(text).split()[-1:]} & listed("sig", "counts"):
         text += " daily"
     rate, once = times_per_day(text), plain(text) in listed("sig", "once")
     if rate is None or (not rate and not once) or (read and rate == times_per_day(read)):

@@ -1,6 +1,6 @@
 """What a message changes of the request before it: an order's details or drug, an allergy, a note's words. Pure."""
 
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Any, cast
 
 from docgemma.reading.courses import AS_WRITTEN
@@ -9,6 +9,7 @@ from docgemma.rules.instructions import SIDES, kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
 from docgemma.text.frequency import times_per_day
+from docgemma.text.said import parted
 from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, names, plain
 
@@ -17,8 +18,8 @@ QUOTES = "\"'“”‘’"
 AS_NEEDED = "as needed"
 FEW = 4  # words by which another note is begun
 UNLIKE = 20  # times another dose: of another unit
-PREPOSITIONS = ("request_words", "linking", "stop")
 ORDER_DETAILS = ("dose", "route", "frequency", "notes")
+LOOSE = frozenset({"rx", "meds", "chat", "gk"})  # asks of details that an order which waits is given
 
 
 def corrected(request: Request, last: Request) -> Request:
@@ -27,12 +28,10 @@ def corrected(request: Request, last: Request) -> Request:
     new |= {"said": request["said"], "meant": last["meant"], "corrects": True}
     if request["patients"] or request["unclear"]:
         new |= {"patients": request["patients"], "unclear": request["unclear"], "owners": {}}
-    details, drug = request["details"], request["drugs"][-1] if request["drugs"] else None
-    if not details and not request["orders"] and not drug:
-        request = replaced(
-            request, details=_stated(request["said"], last["orders"][-1]["dose"]) if last["orders"] else {}
-        )
-        details = request["details"]
+    drug = request["drugs"][-1] if request["drugs"] else None
+    if last["orders"] and not (request["details"] or request["orders"] or drug):
+        request = replaced(request, details=_stated(request["said"], last["orders"][-1]["dose"]))
+    details = request["details"]
     if last["orders"] and "rx" in last["asks"] and (details or drug or request["orders"]):
         new["orders"] = [*last["orders"][:-1], changed_order(last["orders"][-1], request)]
     if last["allergies"] and "allergy" in last["asks"] and (details or drug or request["allergies"]):
@@ -59,8 +58,8 @@ def _stated(said: str, dose: str) -> dict[str, str]:
     words = plain(said.replace("instead of", "not")).split()
     told = [word for before, word in pairwise(["", *words]) if before != "not"]
     number = [word for word in told if word.replace(".", "", 1).isdecimal()]
-    known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]} - listed(*PREPOSITIONS)
-    often = [word for word in told if word in known]
+    known = {str(short) for entry in clinical("sig")["frequencies"] for short in entry["said"]}
+    often = [word for word in told if word in known - listed("request_words", "linking", "stop")]
     old = [word for before, word in pairwise(words) if before == "not" and word.isdecimal() and word not in dose]
     left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
     found = {"dose": number, "frequency": often}
@@ -107,7 +106,25 @@ def added(said: str) -> str:
     return more
 
 
-def adds_to_note(request: Request, last: Request) -> bool:
+def of_waiting(request: Request, card: Request) -> Request:
+    """A message as a correction of the entry that waits, where it adds to its note, or names nobody and no other drug
+    and changes it or tells details: "500 mg for 7 days", "take after meals"."""
+    if _adds_to_note(request, card):
+        return replaced(request, asks=["fix"], notes=[])
+    others = {drug["name"] for drug in request["drugs"]} - {drug["name"] for drug in card["drugs"]}
+    if others or request["patients"]:
+        return request
+    asks, asking, details = request["asks"], request["said"].endswith("?"), request["details"]
+    if "change" in asks and not asking:
+        asks = [*(ask for ask in asks if ask != "change"), "fix"]
+    given = "rx" in asks and request["meant"] == "ordered" and details.get("dose")
+    loose = {*ORDER_DETAILS} & {*details} and {*asks} <= LOOSE and not asking and card["orders"]
+    if (given or loose) and not (request["orders"] or request["unclear"]):
+        asks = [*(ask for ask in asks if ask not in (LOOSE if loose else {"rx"})), "fix"]
+    return replaced(request, asks=asks)
+
+
+def _adds_to_note(request: Request, last: Request) -> bool:
     """Whether a message adds to the note that waits: it says so, or corrects it."""
     said = request["said"]
     another = listed("request_words", "noting_plainly") & {*plain(said).split()[1:FEW]}  # "add a note: ..."
@@ -123,14 +140,16 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
         changes = {name: value for name, value in (other or request["orders"])[0].items() if value}
         if changes["how"] == "unknown":  # "change hers to alternate days" names no drug
             changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
-    elif request["drugs"] and not (mine := _named_itself(order, request)):
-        drug = request["drugs"][-1]
-        if _spoken_of(drug["said"], request["said"]):
-            return order
-        changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     told = request["details"]
-    if not request["orders"] and request["drugs"] and mine:
-        told = _beside_no_other(told, [drug["said"] for drug in request["drugs"] if drug not in mine], request["said"])
+    if request["drugs"] and not request["orders"]:
+        if mine := _named_itself(order, request):
+            others = [drug["said"] for drug in request["drugs"] if drug not in mine]
+            told = _beside_no_other(told, others, request["said"])
+        elif _spoken_of(request["drugs"][-1]["said"], request["said"]):
+            return order
+        else:
+            drug = request["drugs"][-1]
+            changes = {"said": drug["said"], "drug": drug["name"], "how": drug["how"]}
     changes |= {name: told[name] for name in ORDER_DETAILS if name in told}
     if _of_same_unit(changes.get("dose", ""), order["dose"]):  # "make it 500": of the unit that was said
         changes["dose"] = f"{changes['dose']} {order['dose'].lstrip('0123456789., ')}".strip()
@@ -140,18 +159,17 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
     same, before = changes.get("drug", order["drug"]) == order["drug"], order["frequency"]
     if same and often and names(needed, f"{before} {order['notes']}") and not names(needed, request["said"]):
         changes["frequency"] = f"{often} prn"
-    needed_only = expanded(str(often or ""), "frequencies") == AS_NEEDED  # "prn for pain"
-    if same and needed_only and times_per_day(before) and not names(needed, before):
+    elif same and often and expanded(often, "frequencies") == AS_NEEDED and times_per_day(before):  # "prn for pain"
         changes["frequency"] = f"{before} prn"
     if not same:  # has no route or course of the drug before
         often = {"frequency": ""} if "dose" in changes else {}
         return cast(OrderRef, {**order, "route": "", "notes": "", **often, **changes})
     if _part_of_course(order, changes, request["said"]):
         return order
-    notes, denied = merged(order["notes"], changes.get("notes", ""), told.get("denied", "")), told.get("denied", "")
-    gone = {"route"} if changes.get("route") else set()
-    gone |= {"length"} if times_per_day(changes.get("frequency", "")) == 0 else set()  # one dose lasts no days
-    changes["notes"] = "; ".join(part for part in parts_of(notes) if kind_of(part) not in gone)
+    denied, once = told.get("denied", ""), times_per_day(changes.get("frequency", "")) == 0  # one dose lasts no days
+    gone = [kind for kind, is_so in (("route", changes.get("route")), ("length", once)) if is_so]
+    notes = parts_of(merged(order["notes"], changes.get("notes", ""), denied))
+    changes["notes"] = "; ".join(part for part in notes if kind_of(part) not in gone)
     return cast(OrderRef, {**order, "route": merged(order["route"], "", denied), **changes})
 
 
@@ -164,18 +182,15 @@ def _named_itself(order: OrderRef, request: Request) -> list[dict[str, Any]]:
 
 def _spoken_of(drug: str, said: str) -> bool:
     """Whether a message tells what is for another drug, "tonight only for the glargine", and puts none in its place."""
-    before = plain(plain(said).partition(plain(drug))[0]).split()
-    while before and before[-1] in listed("request_words", "pointing"):
-        before.pop()
+    before = plain(said).partition(plain(drug))[0].split()
+    pointed = next(dropwhile(listed("request_words", "pointing").__contains__, reversed(before)), "")
     swapped = listed("request_words", "changing", "beginning", "correcting") & {*plain(said).split()}
-    return before[-1:] == ["for"] and not swapped
+    return pointed == "for" and not swapped
 
 
 def _beside_no_other(details: dict[str, str], others: list[str], said: str) -> dict[str, str]:
     """The details that do not stand in a clause with another drug: "daily folic stays, mtx goes up on monday"."""
-    for mark in (", ", "; ", ". ", " and ", " but "):
-        said = said.replace(mark, "\n")
-    apart = " ".join(clause for clause in said.split("\n") if names(others, clause))
+    apart = " ".join(clause for clause in parted(said).split("\n") if names(others, clause))
     kept = {name: [part for part in text.split(", ") if part not in apart] for name, text in details.items()}
     return {name: ", ".join(parts) for name, parts in kept.items() if parts}
 
@@ -183,22 +198,15 @@ def _beside_no_other(details: dict[str, str], others: list[str], said: str) -> d
 def _part_of_course(order: OrderRef, changes: dict[str, Any], said: str) -> bool:
     """Whether a message gives a second dose beside the one of the order, or one of several doses of a course that
     stands as written: one field holds neither, so it is not understood."""
-    words = plain(said).split()
-    while words and words[0] in listed("request_words", "opening"):
-        words.pop(0)
-    beside = listed("sig", "alternating") & {*words} and not names(
-        listed("sig", "alternating"), changes.get("frequency", "")
-    )
+    words = [*dropwhile(listed("request_words", "opening").__contains__, plain(said).split())]
+    often, turns = changes.get("frequency", ""), listed("sig", "alternating")
+    beside = turns & {*words} and not names(turns, often)
     further = bool(words) and words[0] in listed("sig", "following") and " ".join(words[1:])[:1].isdigit()
     if changes.get("dose") and order["dose"] and (beside or further):
         return True
-    whole = changes.get("frequency") == AS_WRITTEN or (
-        {"dose", "frequency"} <= {*changes} and not names(listed("sig", "stepping", "titrating"), said)
-    )
-    parts = {"dose", "frequency"} & {*changes} or {"rest", "length"} & {
-        kind_of(part) for part in parts_of(changes.get("notes", ""))
-    }
-    return order["frequency"] == AS_WRITTEN and bool(parts) and not whole
+    given, kinds = {"dose", "frequency"} & {*changes}, {kind_of(part) for part in parts_of(changes.get("notes", ""))}
+    whole = often == AS_WRITTEN or (len(given) > 1 and not names(listed("sig", "stepping", "titrating"), said))
+    return order["frequency"] == AS_WRITTEN and bool(given or {"rest", "length"} & kinds) and not whole
 
 
 def _of_same_unit(number: str, dose: str) -> bool:

@@ -13,7 +13,7 @@ def clauses(message: str) -> list[str]:
 
 def parted(message: str) -> str:
     """A message with an end of line for each mark between clauses and each "and": "2.5 mg" stays whole."""
-    for mark in (", ", "; ", ". ", "! ", "? ", ": ", " and ", " then ", " + ", " - ", " – "):
+    for mark in (", ", "; ", ". ", "! ", "? ", ": ", " and ", " but ", " then ", " + ", " - ", " – "):
         message = message.replace(mark, "\n" * len(mark))
     return message
 
