@@ -75,27 +75,22 @@ def substance_behind(reading: Reading, message: str) -> Reading:
     ordered = reading.asks["rx"] > SURE
     if not ordered and marks:  # "rash after ibuprofen 400 mg, allergic to egg": both are
         words = {*plain(message[dosed[-1].end : rest[0].start]).split()} if dosed and rest else set()
-        dosed *= (
-            bool(words & listed("request_words", "allergy_words"))
-            and min(reactions, default=len(message)) > dosed[0].start
-        )
+        told = words & listed("request_words", "allergy_words")
+        dosed = dosed if told and dosed[0].start < min(reactions, default=len(message)) else []
     if not rest or (marks and not dosed) or rest[0].start in {span.start for span in dosed}:
         return reading
     channel = "rx.drug" if ordered else "drug"
     drugs = {span.start: span for span in [*dosed, *spans.get(channel, [])]}
-    found = {**spans, "alg.subst": rest, channel: [drugs[at] for at in sorted(drugs)]}
     first = dosed[0].start if dosed and not ordered else rest[0].start  # "EpiPen 0.3 mg for anaphylaxis. Allergy: bees"
-    found["alg.react"] = [
-        span for span in spans.get("alg.react", []) if not (span.start < rest[0].end and span.end > first)
-    ]
+    outside = [span for span in spans.get("alg.react", []) if span.start >= rest[0].end or span.end <= first]
+    found = {**spans, "alg.subst": rest, channel: [drugs[at] for at in sorted(drugs)], "alg.react": outside}
     return replace(reading, spans={name: kept for name, kept in found.items() if kept})
 
 
 def _behind_word(message: str, bare: bool) -> list[Span]:
     """The clause behind "allergy to" or "allergy:", and, where nothing else is marked (`bare`), behind "allergy"."""
-    marks = [
-        f"{word}{end}" for word in listed("request_words", "allergy_words") for end in (" to ", ": ", " ")[: 2 + bare]
-    ]
+    ends = (" to ", ": ", " ")[: 2 + bare]
+    marks = [f"{word}{end}" for word in listed("request_words", "allergy_words") for end in ends]
     places = [message.casefold().rfind(mark) + len(mark) for mark in marks if mark in message.casefold()]
     at = max(places, default=len(message))
     told = message[at:].translate(CLAUSE_ENDS).replace("(", "\n").split("\n")[0].split(" - ")[0].strip()

@@ -277,18 +277,17 @@ def _frequency(message: str, spans: Sequence[Span]) -> str:
 
 def loose_details(marked: Marked) -> dict[str, str]:
     """Details without the drug or substance that they belong to: "no, 25 mg"; "actually it was anaphylaxis"."""
-    parts = {} if marked.spans("rx.drug") else _details(marked)
-    if any(plain(span.text) in listed("sig", "no_frequency") for span in parts.get("frequency", [])):
-        parts = {}  # "repeat after 5 min": a piece of an instruction is none
-    if parts:
+    found, parts = dict[str, str](), {} if marked.spans("rx.drug") else _details(marked)
+    pieces = {plain(span.text) for span in parts.get("frequency", [])} & listed("sig", "no_frequency")
+    if parts and not pieces:  # "repeat after 5 min": a piece of an instruction is none
         parts["dose"] *= not all(denied(marked.message, span) for span in parts["dose"])  # "not the 10 mg"
         parts["notes"] = [span for span in parts["notes"] if not span.text.isdecimal()]  # "make it 7"
-    doses = [pointed(span.text) for span in parts.get("dose", [])]
-    bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
-    found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)} if parts else {}
-    found |= {"denied": ", ".join(span.text for span in parts["denied"])} if parts else {}
-    if doses and not marked.spans("drug"):
-        found |= two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
+        doses = [pointed(span.text) for span in parts["dose"]]
+        bare = len(doses) > 1 and not any(map(str.isalpha, "".join(doses)))  # "on 5 bd, should he be on 2.5": which?
+        found = _given(marked.message, parts) | {"dose": "" if bare else " ".join(doses)}
+        found["denied"] = ", ".join(span.text for span in parts["denied"])
+        if doses and not marked.spans("drug"):
+            found |= two_doses(masked(marked.message, marked.people)[parts["dose"][0].start :])
     if not marked.spans("alg.subst"):
         reactions = [text for _, text in reactions_of(marked)]
         severity = severity_of(marked, reactions, range(len(marked.message)))

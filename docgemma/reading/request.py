@@ -36,7 +36,6 @@ LOOK_UPS = (*TOPICS, "safe", "ddi", "change")
 COMPLETE = (*LOOK_UPS, "may", "lit", "trial", "rx", "allergy", "note", "gk")  # asks of a message that stands alone
 ANSWERS = ("fix", "ok", "cancel")  # asks of one that goes on with what was said
 RECORDED = {"rx": "meds", "allergy": "alg", "note": "notes"}  # an entry -> what is recorded of its kind
-CHANNELS_OF_DRUGS: tuple[str, ...] = ("drug", "rx.drug")
 CHANNELS = {"rx": "rx.drug", "allergy": "alg.subst", "note": "note.text"}  # where an entry begins
 
 
@@ -260,16 +259,14 @@ def as_drug(link: DrugLink, drugs: DrugNames) -> dict[str, Any]:
 
 def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
     """With each drug that is known only by a longer name marked as that: "ferric carboxymaltose"."""
-    if not any(name in reading.spans for name in CHANNELS_OF_DRUGS):
-        return reading
-    known = drugs.find(message)
+    marks = {name: reading.spans[name] for name in ("drug", "rx.drug") if name in reading.spans}
+    known = drugs.find(message) if marks else []
 
     def whole(span: Span) -> Span:
         found = [item for item in known if item.start <= span.start and span.end <= item.end and span.text not in drugs]
         return Span(found[0].text, found[0].start, found[0].end, span.score) if found else span
 
-    linked = {name: [*map(whole, reading.spans.get(name, []))] for name in CHANNELS_OF_DRUGS}
-    return replace(reading, spans={**reading.spans, **{name: spans for name, spans in linked.items() if spans}})
+    return replace(reading, spans=reading.spans | {name: [*map(whole, spans)] for name, spans in marks.items()})
 
 
 def _ordinary(word: str, drugs: DrugNames, reader: Reader) -> bool:

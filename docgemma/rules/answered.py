@@ -92,10 +92,9 @@ def _unread(request: Request, clarification: Clarification, dose: str) -> set[st
     """The telling words of an answer that are of no value that it gives."""
     parts = [request["orders"], request["patients"], request["drugs"], request["details"], clarification["args"]]
     held = {*plain(json.dumps([*parts, dose], ensure_ascii=False)).split()}
-    sig = clinical("sig")
-    phrases = [*(one for some in sig["times"].values() for one in some), *sig["occasions"], *sig["intervals"]]
-    phrases += [str(one) for entry in sig["frequencies"] for one in entry["said"]]
-    phrases += [*sig["once"], *sig["repeated"], *sig["counts"], *(day for some in sig["weekdays"] for day in some)]
+    sig, single = clinical("sig"), listed("sig", "occasions", "intervals", "once", "repeated", "counts")
+    lists = [*sig["times"].values(), *sig["weekdays"], *(entry["said"] for entry in sig["frequencies"])]
+    phrases = single.union(*(map(str, some) for some in lists))
     known = {word for phrase in phrases for word in plain(phrase).split()} | {*NUMBER_WORDS, *UNITS}
     known |= listed("request_words", "linking", "entry_words", "stop", "answer", "as_needed", "opening")
     correcting = listed("request_words", "correcting") | {"not"}

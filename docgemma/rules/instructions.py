@@ -17,16 +17,14 @@ def parts_of(notes: str) -> list[str]:
 def kind_of(part: str) -> str:
     """What an instruction says: `length`, `route`, `side`, `weight`, `limit`, `meal`, `start`, `purpose`, or `rest`."""
     words = plain(part).split()
-    if duration(part):
-        return "length"
-    if in_words(expanded(part, "routes"), "routes") or (route_of(part) and len(words) <= FEW and words[0] != "for"):
-        return "route"
-    if listed("sig", "maximum") & {*words}:
-        return "limit"
-    if listed("sig", "starting") & {*words[:2]}:
-        return "start"
-    told = {"side": names(SIDES, part), "weight": words[0] == "weight", "meal": names(listed("sig", "occasions"), part)}
-    return next((kind for kind, is_so in told.items() if is_so), "purpose" if words[0] == "for" else "rest")
+    route = route_of(part) and len(words) <= FEW and words[0] != "for"
+    told = {
+        "length": duration(part), "route": route or in_words(expanded(part, "routes"), "routes"),
+        "limit": listed("sig", "maximum") & {*words}, "start": listed("sig", "starting") & {*words[:2]},
+        "side": names(SIDES, part), "weight": words[0] == "weight",
+        "meal": names(listed("sig", "occasions"), part), "purpose": words[0] == "for",
+    }  # fmt: skip
+    return next((kind for kind, is_so in told.items() if is_so), "rest")
 
 
 def merged(before: str, more: str, without: str = "") -> str:
