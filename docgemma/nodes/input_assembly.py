@@ -220,7 +220,7 @@ def _not_taken(
     dosed = request["details"].get("dose") or any(order["dose"] for order in request["orders"])
     how_much = any(topic.get("beside") for topic in said_in(request["said"], "label_topics"))  # "what dose of apixaban"
     words = {*plain(request["said"]).split()}
-    how_much = how_much or listed("request_words", "under_way") & words  # "tpa running, is he on an acei?"
+    how_much |= bool(listed("request_words", "under_way") & words)  # "tpa running, is he on an acei?"
     several = len(named) > 1 or (named and (dosed or how_much))
     who = len(request["patients"]) or bool(active)
     asks = set(request["asks"])

@@ -118,9 +118,9 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
     found += [Finding(MODERATE, line) for line in typed if "latest" in line]
     for drug in dict.fromkeys([*beside(text, "beginning", context.drugs), *altered]):
         clause = parted(text.partition(drug)[2]).partition("\n")[0] if drug in altered else ""
-        dose, often = (told_amount(amount), clause) if (amount := amount_in(clause)) else ("", "")
-        order = {**args, "medication_name": drug, "dosage": dose, "frequency": often}
-        orders = [order, {**order, "told": ""}] if amount else [order]  # against the chart's results too
+        dose = clause.strip().removeprefix("to ") if amount_in(clause) else ""
+        order = {**args, "medication_name": drug, "dosage": dose, "frequency": dose}
+        orders = [order, {**order, "told": ""}] if dose else [order]  # against the chart's results too
         grave = (item for one in orders for item in order_findings(one, chart, context) if item.rank <= MAJOR)
         found += [item._replace(text=f"{drug}: {item.text}") for item in grave if not item.text.startswith("Duplicate")]
     return found
@@ -339,13 +339,11 @@ def taken_against(
     patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
     taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
     for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
-        rows = [row for row in conditions_of(part) if row["when"].keys() & keys]
-        rows = [row for row in rows if not row.get("alone") or frozenset([part]) in taken]
+        whole = {False, None, frozenset([part]) in taken}  # a row of the drug `alone` is none of a combination
+        rows = [row for row in conditions_of(part) if row["when"].keys() & keys and row.get("alone") in whole]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
-        grave = (item for item in judged if item.rank <= worst and WRITTEN in item.text)
-        found += [
-            item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}", first="") for item in grave
-        ]
+        grave = (item._replace(rank=MAJOR, first="") for item in judged if item.rank <= worst and WRITTEN in item.text)
+        found += [item._replace(text=f"{part.capitalize()} is taken. {item.text}") for item in grave]
     return found
 
 
