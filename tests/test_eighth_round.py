@@ -872,7 +872,7 @@ def test_two_orders_of_one_drug_are_of_two_patients(offline_agent):
         ("ramipril vs nothing: lisinopril max, hypertension vs hf", "Lisinopril at most, oral: 80 mg a day", ""),
         # a note is held against the chart where it changes a drug
         ("john smith abc-123 note: egfr 58, increase metformin to 1 g tds", "above the maximum of 1,000 mg", ""),
-        ("john smith abc-123 note: egfr 58, increase metformin to 1 g tds", "You wrote egfr 58; the chart's latest", ""),
+        ("john smith abc-123 note: egfr 58, increase metformin to 1 g tds", "You wrote egfr 58; the chart's", ""),
         ("john smith abc-123 note: egfr 58 today, feels well", "egfr 58", "the chart's latest"),
         ("amara diallo apixaban 10 mg bd 7 days then 5 mg bd, give her", "then 5 mg bd\n", ""),
     ],

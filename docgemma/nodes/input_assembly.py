@@ -228,7 +228,7 @@ def _not_taken(
     measured = any(measure_said(plain(drug["said"])) for drug in request["drugs"])
     measures = " ; ".join(map(plain, request["measures"]))  # "after viagra. is he on nitrates?" asks of another drug
     aside = measures and not any(plain(drug["said"]) in measures for drug in request["drugs"])
-    begun = listed("request_words", "beginning") & words and not listed("request_words", "allergy_words") & words
+    begun = not listed("request_words", "allergy_words") & words and listed("request_words", "beginning") & words
     others = [*(["meds"] if aside else []), *(["alg"] if begun else [])]  # "saw an ad for jardiance. add it?"
     beside = bool(named and asks) and not measured and asks <= {*BESIDE, *others}
     if not (beside or (told and several)) or "may" in asks or who != 1:
