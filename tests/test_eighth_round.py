@@ -924,8 +924,8 @@ def test_an_agreed_dose_of_what_was_asked_about_is_its_order(offline_agent):
         ("maria garcia wants ca carb 600 mg bd, with her levothyroxine?", "at least 4 hours apart", "carbamazepine"),
         ("ramipril vs nothing: lisinopril max, hypertension vs hf", "Lisinopril at most, oral: 80 mg a day", ""),
         # a note is held against the chart where it changes a drug
-        ("john smith abc-123 note: egfr 58, raise metformin to 1 g tds", "above the maximum of 1,000 mg", ""),
-        ("john smith abc-123 note: egfr 58, raise metformin to 1 g tds", "You wrote egfr 58; the chart's latest", ""),
+        ("john smith abc-123 note: egfr 58, increase metformin to 1 g tds", "above the maximum of 1,000 mg", ""),
+        ("john smith abc-123 note: egfr 58, increase metformin to 1 g tds", "You wrote egfr 58; the chart's", ""),
         ("john smith abc-123 note: egfr 58 today, feels well", "egfr 58", "the chart's latest"),
         ("amara diallo apixaban 10 mg bd 7 days then 5 mg bd, give her", "then 5 mg bd\n", ""),
     ],

@@ -1,6 +1,6 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace
@@ -120,9 +120,9 @@ def _of_note(text: str, args: dict[str, Any], chart: dict[str, Any], context: Co
     found += [Finding(MODERATE, line) for line in typed if "latest" in line]
     for drug in dict.fromkeys([*beside(text, "beginning", context.drugs), *altered]):
         clause = parted(text.partition(drug)[2]).partition("\n")[0] if drug in altered else ""
-        dose, often = (told_amount(amount), clause) if (amount := amount_in(clause)) else ("", "")
-        order = {**args, "medication_name": drug, "dosage": dose, "frequency": often}
-        orders = [order, {**order, "told": ""}] if amount else [order]  # against the chart's results too
+        dose = clause.strip().removeprefix("to ") if amount_in(clause) else ""
+        order = {**args, "medication_name": drug, "dosage": dose, "frequency": dose}
+        orders = [order, {**order, "told": ""}] if dose else [order]  # against the chart's results too
         grave = (item for one in orders for item in order_findings(one, chart, context) if item.rank <= MAJOR)
         found += [item._replace(text=f"{drug}: {item.text}") for item in grave if not item.text.startswith("Duplicate")]
     return found
@@ -329,26 +329,23 @@ def _together(args: dict[str, Any], chart: dict[str, Any], patient: PatientState
 def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
     """What results, problems and medicines that the message tells say against what is taken: K 5.9, spironolactone."""
     known_of = active_ingredients(chart, context.drugs) | ingredients(args["medication_name"], context.drugs)
-    against = [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context)]
-    return [*against, *told_interactions(args.get("told") or "", chart, known_of, context)]
+    others = told_interactions(args.get("told") or "", chart, known_of, context)
+    return [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context), *others]
 
 
 def taken_against(
     args: dict[str, Any], chart: dict[str, Any], context: Context, keys: Set[str] = HELD, worst: int = CONTRAINDICATED
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What rules on these `keys` say so gravely against what is taken, by what is told: "TIA today", sumatriptan."""
-    found, ordered = list[Finding](), ingredients(args["medication_name"], context.drugs)
+    ordered = ingredients(args["medication_name"], context.drugs)
     patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
     taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
     for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
-        rows = [row for row in conditions_of(part) if row["when"].keys() & keys]
-        rows = [row for row in rows if not row.get("alone") or frozenset([part]) in taken]
+        whole = {False, None, frozenset([part]) in taken}  # a row of the drug `alone` is none of a combination
+        rows = [row for row in conditions_of(part) if row["when"].keys() & keys and row.get("alone") in whole]
         judged = check_conditions(part, _with_basis(rows, context), patient, "")
-        grave = (item for item in judged if item.rank <= worst and WRITTEN in item.text)
-        found += [
-            item._replace(rank=MAJOR, text=f"{part.capitalize()} is taken. {item.text}", first="") for item in grave
-        ]
-    return found
+        grave = (item._replace(rank=MAJOR, first="") for item in judged if item.rank <= worst and WRITTEN in item.text)
+        yield from (item._replace(text=f"{part.capitalize()} is taken. {item.text}") for item in grave)
 
 
 def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:

@@ -38,8 +38,7 @@ def told(request: Request) -> str:
         if begins and "?" not in clause and begins_with_problem(clause):
             said = f"{before}{name} with{after}"
     for clause in clauses(request["said"]):
-        before, _, after = request["said"].partition(clause)
-        if happened(clause) and "?" not in (before[-1:], after[:1]):
+        if happened(clause) and f"?{clause}" not in said and f"{clause}?" not in said:
             said = said.replace(clause, f"with {clause}", 1)
     return said
 
