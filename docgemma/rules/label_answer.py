@@ -72,7 +72,8 @@ def label_facts(
     patient = as_told(request["said"], patient_state(chart, date.today())) if chart else stated
     rows, (egfr, _) = data.get("dose_rows", []), patient.kidneys() or (999, "")
     lowered = any(egfr < row.get("egfr_below", 0) for row in rows)
-    dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered
+    poured = listed("order_routes", "volume") & set(plain(request["said"]).split())  # "how many ml"
+    dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered or (poured and strength_in(request["said"]))
     meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
     own = _maxima(rows, patient, request["said"], meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, request["said"]) if not chart else []
@@ -81,9 +82,7 @@ def label_facts(
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
-    if listed("order_routes", "volume") & set(plain(request["said"]).split()) and not any(
-        " mL " in text for text in own
-    ):
+    if poured and not any(" mL " in text for text in own):
         mine += sentences([NO_VOLUME if strength_in(request["said"]) else NO_STRENGTH])
     fitting = [row for row in rows if not patient.kidneys() or row.get("egfr_below", 1000) > egfr]
     dosed_lines = limits_of(fitting, asked, route, request["said"])
