@@ -73,7 +73,8 @@ def label_facts(
     patient = as_told(said, patient_state(chart, date.today())) if chart else stated
     kidneys = patient.kidneys()
     lowered = [row for row in rows if kidneys and kidneys[0] < row.get("egfr_below", 0)]
-    dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered
+    volume = listed("order_routes", "volume") & set(plain(said).split())  # "how many ml"
+    dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered or (volume and strength_in(said))
     meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
     own = _maxima(rows, patient, said, meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, said) if not chart else []
@@ -82,8 +83,7 @@ def label_facts(
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]
-    poured = any(" mL " in text for text in own)
-    if not poured and listed("order_routes", "volume") & set(plain(said).split()):
+    if volume and not any(" mL " in text for text in own):
         mine += sentences([NO_VOLUME if strength_in(said) else NO_STRENGTH])
     fitting = [row for row in rows if row in lowered or not kidneys or "egfr_below" not in row]
     fitting_limits = [text.replace(": ", ": at most ", 1) for text in limits_of(fitting, asked, route, said)]
