@@ -111,8 +111,8 @@ def _moved(facts: Sequence[Fact], start: str) -> Led:
 def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     """The gravest finding on a drug for the patient; of several as grave, one that rests on a result."""
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
-    urgent = [fact.text.partition(".")[0].rpartition(" of ")[2] for fact in facts if fact.text.startswith(URGENT)]
-    worse = [subject for subject in urgent if subject]  # "signs of hepatic encephalopathy": what may worsen it is grave
+    urgent = (fact.text.partition(".")[0].rpartition(" of ")[2] for fact in facts if fact.text.startswith(URGENT))
+    worse = [*filter(None, urgent)]  # "signs of hepatic encephalopathy": what may worsen it is grave
     now = {item.text for item, _ in found if any(subject in item.text for subject in worse)}
     found = [(item._replace(rank=min(item.rank, MAJOR)) if item.text in now else item, drug) for item, drug in found]
     single = len({drug for _, drug in checks}) == 1  # of one drug what is of the patient leads, not what else is taken
