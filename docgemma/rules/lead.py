@@ -89,8 +89,9 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
-    told = (f"{item.get('mechanism')} {item.get('management')}" for item in listed if item["severity"].lower() == worst)
-    renal = [part.rstrip(".") for text in told for part in text.split(". ") if names(["renal"], part)]
+    alike = (item for item in listed if item["severity"].lower() == worst)
+    advice = (f"{item.get('mechanism')} {item.get('management')}" for item in alike)
+    renal = [part.rstrip(".") for text in advice for part in text.split(". ") if names(["renal"], part)]
     renal = [part for part in renal if part.startswith(CONDITIONAL)]
     kidneys = as_told(request["said"], UNKNOWN).kidneys()
     if renal and kidneys and kidneys[0] < IMPAIRED:
