@@ -122,12 +122,10 @@ def _pair(drug: str, other: str, context: Context) -> tuple[list[Interaction], s
         answers = [_ask(a, b, context) for a, b in product(mine, theirs) if a != b]
         found += [item for answer in answers if answer for item in answer.records if item not in found]
         if source is None and answers and all(answer and not answer.not_covered for answer in answers):
-            source = next(f"{item.source}, {_dated(item.as_of)}" for item in answers if item)
+            source = next(
+                f"{item.source}, {f'as of {item.as_of}' if item.as_of else 'date unknown'}" for item in answers if item
+            )
     return found, source
-
-
-def _dated(as_of: str | None) -> str:
-    return f"as of {as_of}" if as_of else "date unknown"
 
 
 def _ways(medication: str, context: Context) -> list[list[str]]:

@@ -145,6 +145,6 @@ def _maximum(notes: list[str], unit: str) -> Decimal:
     for note in notes:
         said, one = quantities(note), quantities(f"1 {unit}")
         words = {*plain(note).split()}
-        if words & listed("sig", "maximum") and not words & listed("sig", "of_a_day") and "/" not in note:
+        if words & listed("sig", "maximum") and not words & listed("sig", "of_a_day", "of_longer") and "/" not in note:
             most += [item.value / one[0].value for item in said if one and item.unit == one[0].unit]
     return min(most)

@@ -50,17 +50,15 @@ def check_conditions(
 
 def _unasked(rows: Sequence[Row], patient: PatientState) -> list[Row]:
     """The gravest row on pregnancy as one for a woman of whom no pregnancy is recorded: what has to be asked."""
-    grave = [row for row in rows if _of_pregnancy(row["when"]) and RANKS[row["rank"]] <= MAJOR]
+    early = [row for row in rows if row["when"].get("pregnancy_weeks_from", inf) <= UNNOTICED]
+    grave = [row for row in rows if row in early or row["when"].get("problem") == "pregnancy"]
+    grave = [row for row in grave if RANKS[row["rank"]] <= MAJOR]
     if not grave or not patient.may_become_pregnant or any("childbearing" in row["when"] for row in rows):
         return []
     row = min(grave, key=lambda row: RANKS[row["rank"]])
     kept = {key: value for key, value in row["when"].items() if key not in ("problem", "pregnancy_weeks_from")}
     says = row["says"] if "pregnan" in row["says"] else f"in pregnancy: {row['says']}"
     return [{**row, "when": {**kept, "childbearing": True}, "rank": "moderate", "says": says}]
-
-
-def _of_pregnancy(when: Mapping[str, Any]) -> bool:
-    return when.get("problem") == "pregnancy" or when.get("pregnancy_weeks_from", inf) <= UNNOTICED
 
 
 def _fits(key: str, value: Any, patient: PatientState, route: str, order: str) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from itertools import pairwise
+from math import inf
 
 from docgemma.reading.drugs import said_for
 from docgemma.rules.dose_rows import (
@@ -53,8 +54,11 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     else:
         chosen = fitting_rows(mine, order)
     elsewhere = [row for row in rows if row.get("route", route) != route and LIMITS & set(row) and not route_of(said)]
-    light = [row for row in elsewhere if patient.weight and patient.weight < row.get("weight_below_kg", 0)]
-    chosen += [row for row in elsewhere if row in light or _told_in_note(row, order)]
+    noted = [(row, row.get("note", "").partition(": ")) for row in elsewhere]  # "malignant hyperthermia: ..."
+    chosen += [
+        row for row, (why, mark, _) in noted
+        if (mark and order.is_for(why)) or (patient.weight or inf) < row.get("weight_below_kg", 0)
+    ]  # fmt: skip
     narrowest = [row for row in chosen if not outdone(row, [o for o in chosen if o.get("route") == row.get("route")])]
     told, against = [row.get("for", "") for row in narrowest], plain(said) if " vs " in plain(said) else ""
     named = [said_for("conditions")[word]["name"] for word in against.split() if word in said_for("conditions")]
@@ -75,12 +79,6 @@ def unlike(lines: Iterable[str]) -> list[str]:
         whom, _, most = text.partition(": ")
         told.setdefault(f"{whom.partition(', for ')[0]}: {most}" if ", for " in whom else text, text)
     return list(told.values())
-
-
-def _told_in_note(row: Row, order: Order) -> bool:
-    """Whether a note begins with what a dose is for, and the question names that: "malignant hyperthermia: ..."."""
-    why, mark, _ = row.get("note", "").partition(": ")
-    return bool(mark) and order.is_for(why)
 
 
 def strength_in(said: str) -> Amount | None:
@@ -136,10 +134,8 @@ def told_row(row: Row, route: str, patient: PatientState, strength: Amount | Non
         if limit := limit_of(row, key, patient):
             fixed = "" if not per_kg or not patient.weight else f" ({per_kg}/kg)"
             said = row.get(key, "mg") if not fixed else "mg"  # "17 g" and "300 mcg" stay as the row has them
-            most.append(
-                f"{told_amount(limit) if said.endswith('mg') else said} "
-                f"{_each(row, key)}{fixed}{_poured(limit, strength)}"
-            )
+            said = told_amount(limit) if said.endswith("mg") else said
+            most.append(f"{said} {_each(row, key)}{fixed}{_poured(limit, strength)}")
         if per_kg and not patient.weight:
             most.append(f"{per_kg}/kg {_each(row, key)}")
     note = f" ({_worked(row, patient, strength)})" if "note" in row else ""

@@ -23,7 +23,6 @@ class Held(NamedTuple):
     text: str
     words: str
     about: bool = False
-    drug: str = ""  # what is said of the drug itself; "alcohol withdrawal" is a patient's
 
 
 def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: Row, said: str) -> list[str]:
@@ -34,11 +33,7 @@ def held_of(topic: Topic, topics: Sequence[Topic], facts: Sequence[Fact], data: 
     about = {topic["name"], *topic.get("rows", [])}
     ruled = _conditions(topic, about, data, route)
     lines = [Held(label_line(fact), fact.text) for fact in facts if fact.title]
-    own = topic.get("of_drug")
-    held = [
-        item for item in [*ruled, *lines]
-        if item.about or (timed and names(topic["match"], item.drug if own and item.drug else item.words))
-    ]  # fmt: skip
+    held = [item for item in [*ruled, *lines] if item.about or (timed and names(topic["match"], item.words))]
     limits = [row for row in data.get("dose_rows", []) if about & set(row) or names(topic["match"], row.get("for", ""))]
     told_limits = limits_of(limits, about, route, said) if not timed or topic.get("limits") else []
     held += [Held(text, "", True) for text in told_limits]
@@ -57,8 +52,9 @@ def _conditions(topic: Topic, about: set[str], data: Row, route: str) -> list[He
     """The rows of conditions, of this route if one is said, the gravest first."""
     rows = [row for row in data.get("condition_rows", []) if not route or row["when"].get("route", route) == route]
     rows.sort(key=lambda row: (RANKS[row["rank"]], -row["when"].get("egfr_below", 0)))
-    told = ((row, " ; ".join([row["says"], *_words(row)])) for row in rows)
-    return [Held(_told(row), words, _is_about(row, topic, about), row["says"]) for row, words in told]
+    of_drug = topic.get("of_drug")  # what is said of the drug itself; "alcohol withdrawal" is a patient's
+    told = ((row, " ; ".join([row["says"], *([] if of_drug else _words(row))])) for row in rows)
+    return [Held(_told(row), words, _is_about(row, topic, about)) for row, words in told]
 
 
 def limits_of(rows: Sequence[Row], about: set[str], route: str, said: str) -> list[str]:

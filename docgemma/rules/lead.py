@@ -89,9 +89,9 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
         return None, None
     gravest = "; ".join(" with ".join(item["drugs"]) for item in listed if item["severity"].lower() == worst)
     kind = f"{worst.capitalize()} interaction" if worst in SEVERITIES else "Interaction in the label"
-    worst_of = [item for item in listed if item["severity"].lower() == worst]
-    texts = (f"{item.get('mechanism')} {item.get('management')}" for item in worst_of)
-    renal = [part.rstrip(".") for text in texts for part in text.split(". ") if names(["renal"], part)]
+    alike = (item for item in listed if item["severity"].lower() == worst)
+    advice = (f"{item.get('mechanism')} {item.get('management')}" for item in alike)
+    renal = [part.rstrip(".") for text in advice for part in text.split(". ") if names(["renal"], part)]
     renal = [part for part in renal if part.startswith(CONDITIONAL)]
     kidneys = as_told(request["said"], UNKNOWN).kidneys()
     if renal and kidneys and kidneys[0] < IMPAIRED:
@@ -112,8 +112,8 @@ def _moved(facts: Sequence[Fact], start: str) -> Led:
 def _of_checks(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     """The gravest finding on a drug for the patient; of several as grave, one that rests on a result."""
     found = [(item, drug) for (_, drug), findings in checks.items() for item in findings if item.rank in VERDICTS]
-    urgent = [fact.text.partition(".")[0].rpartition(" of ")[2] for fact in facts if fact.text.startswith(URGENT)]
-    worse = [subject for subject in urgent if subject]  # "signs of hepatic encephalopathy": what may worsen it is grave
+    urgent = (fact.text.partition(".")[0].rpartition(" of ")[2] for fact in facts if fact.text.startswith(URGENT))
+    worse = [*filter(None, urgent)]  # "signs of hepatic encephalopathy": what may worsen it is grave
     now = {item.text for item, _ in found if any(subject in item.text for subject in worse)}
     found = [(item._replace(rank=min(item.rank, MAJOR)) if item.text in now else item, drug) for item, drug in found]
     single = len({drug for _, drug in checks}) == 1  # of one drug what is of the patient leads, not what else is taken

@@ -120,7 +120,8 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
 def as_told(text: str, patient: PatientState) -> PatientState:
     """The patient with the weight, age, eGFR and results of one unit everywhere that a message gives, "20 kg", "6yo",
     "eGFR 25", "K 6.3", and what it states: "she's 6/40", "missed 4 days"."""
-    words = [word.strip(",;:.()?!") for word in _apart(_bare(text)).split()]
+    bare = text.casefold().replace("/kg", " per kilo").replace("/", "").replace("-", " ")  # "15 mg/kg" is no weight
+    words = [word.strip(",;:.()?!") for word in _apart(bare).split()]  # "y/o", "6-year-old"
     units = clinical("units")["person"]
     told: dict[str, float] = {}
     supposed = bool(listed("telling", "supposing") & {*words})
@@ -172,11 +173,6 @@ def stated(text: str) -> list[Any]:
         asks = [entry for entry, rest in bare if not listed("telling", "asking", "asking_leave") & set(rest.split())]
         told = [entry for entry in told if entry not in asks]
     return told
-
-
-def _bare(text: str) -> str:
-    """A text in small letters without what parts "y/o" and "6-year-old"; "15 mg/kg" and "15/kg" are no weight."""
-    return text.casefold().replace("/kg", " per kilo").replace("/", "").replace("-", " ")
 
 
 def _apart(text: str) -> str:

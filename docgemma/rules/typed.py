@@ -114,7 +114,7 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
     years = {text for birth, text in births if birth.kind == "year"}
     dates = [birth for birth, text in births if text not in years and (" " not in text or any(map(str.isalpha, text)))]
     said = masked(said, [(birth.start, birth.end) for birth in dates])  # "4.2, 88" is none
-    for mark in sorted(listed("request_words", "arrows"), key=len, reverse=True):
+    for mark in sorted(listed("sig", "arrows") | {">"}, key=len, reverse=True):
         said = said.replace(mark, " > ")
     closed = {word.strip(EDGES) for word in said.split() if word[-1] in ":;?!"}
     words = _latest([part for word in said.split() for part in _parted(word.strip(EDGES)) if part])
