@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from docgemma.nodes.context import Context
+from docgemma.nodes.taken_against import taken_against
 from docgemma.nodes.write_card import is_bare, with_unit
-from docgemma.nodes.write_findings import order_findings, taken_against
+from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.dose_answer import strength_in
 from docgemma.rules.order_check import MAJOR, Finding

@@ -1,6 +1,5 @@
 """What a person should know before a record entry is approved: the chart is read, and the rules judge."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace
@@ -9,15 +8,15 @@ from typing import Any, cast
 from docgemma.errors import StoreError
 from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
-from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, doses_of, fact_key, product_of
+from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import (
     check_interactions,
     check_told,
     label_of,
     standing_interactions,
-    told_interactions,
 )
+from docgemma.nodes.taken_against import of_taken, with_basis
 from docgemma.reading.courses import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
@@ -41,7 +40,7 @@ from docgemma.rules.order_check import (
     shown,
 )
 from docgemma.rules.override import override, override_text, ranked
-from docgemma.rules.patient_state import UNKNOWN, WRITTEN, PatientState, as_told, patient_state, with_told
+from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line, typed_lines
 from docgemma.text.drugs import ingredients, ingredients_in_order
@@ -52,8 +51,6 @@ from docgemma.text.words import listed, names, plain
 from docgemma.tools.base import ToolContext, clip
 from docgemma.tools.records import active_ingredients, chart_data
 
-MEASURED = frozenset({"lab", "egfr_below"})  # conditions on a result
-HELD = frozenset({"problem", "chart_words"})  # conditions on what the patient has
 NO_FREQUENCY = "No frequency is given: say how often, or once."
 BOXED = "Boxed warning of"
 RETRACTS = "The note takes back something that it says: edit it to what is meant, it is saved as it stands."
@@ -103,7 +100,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
         if chart:
             patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
-            judged = [*_together(args, chart, patient, context), *_of_taken(args, chart, context), *judged]
+            judged = [*_together(args, chart, patient, context), *of_taken(args, chart, context), *judged]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
@@ -261,7 +258,7 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
     several = [product_of(parts)] if len(parts) > 1 else []
     names = [_stored(name, context) for name in (*several, *parts)]
     rows = [row for name in dict.fromkeys(names) for row in conditions_of(name) if not (several and row.get("alone"))]
-    findings = check_conditions(drug, _with_basis(rows, context), patient, route_of(order), order)
+    findings = check_conditions(drug, with_basis(rows, context), patient, route_of(order), order)
     if not rows:
         findings.append(Finding(UNCHECKED, f"problems, kidney function and age ({NO_RULES} {drug} are stored)"))
     limits = doses_of(names[0])
@@ -278,7 +275,7 @@ def _of_patient(args: dict[str, Any], patient: PatientState, context: Context) -
             limits = [{"max_day": label.max_daily_dose, "of_label": True, "basis": {"max_day": label.basis}}]
         doses = [(drug, dose, limits)]
     for name, amount, held in doses:
-        held = _with_basis(held, context)
+        held = with_basis(held, context)
         findings += check_dose(name, amount, args["frequency"], rows=held, patient=patient, said=said)
     return findings
 
@@ -313,7 +310,7 @@ def _together(args: dict[str, Any], chart: dict[str, Any], patient: PatientState
         units = {unit for _, unit in daily}
         if len(daily) > 1 and len(units) == 1 and "" not in units:
             total = told_amount((sum((value for value, _ in daily), Decimal(0)), units.pop()))
-            rows = _with_basis(doses_of(_stored(part, context)), context)
+            rows = with_basis(doses_of(_stored(part, context)), context)
             judged = check_dose(
                 part, total, "once daily", rows=rows, patient=patient, said=f"{drug} {args.get('notes')}"
             )
@@ -324,35 +321,6 @@ def _together(args: dict[str, Any], chart: dict[str, Any], patient: PatientState
             above = (item for item in judged if f"once daily is {total} a day" in item.text and ", above" in item.text)
             found += [item._replace(text=item.text.replace(f"{total} once daily is {total}", whole)) for item in above]
     return found
-
-
-def _of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
-    """What results, problems and medicines that the message tells say against what is taken: K 5.9, spironolactone."""
-    known_of = active_ingredients(chart, context.drugs) | ingredients(args["medication_name"], context.drugs)
-    others = told_interactions(args.get("told") or "", chart, known_of, context)
-    return [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context), *others]
-
-
-def taken_against(
-    args: dict[str, Any], chart: dict[str, Any], context: Context, keys: Set[str] = HELD, worst: int = CONTRAINDICATED
-) -> Iterator[Finding]:
-    """What rules on these `keys` say so gravely against what is taken, by what is told: "TIA today", sumatriptan."""
-    ordered = ingredients(args["medication_name"], context.drugs)
-    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
-    taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
-    for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
-        whole = {False, None, frozenset([part]) in taken}  # a row of the drug `alone` is none of a combination
-        rows = [row for row in conditions_of(part) if row["when"].keys() & keys and row.get("alone") in whole]
-        judged = check_conditions(part, _with_basis(rows, context), patient, "")
-        grave = (item._replace(rank=MAJOR, first="") for item in judged if item.rank <= worst and WRITTEN in item.text)
-        yield from (item._replace(text=f"{part.capitalize()} is taken. {item.text}") for item in grave)
-
-
-def _with_basis(rows: Iterable[Mapping[str, Any]], context: Context) -> list[Row]:
-    """The rows, each with the label that states a part of it, where one does."""
-    quotes = context.knowledge.quotes
-    keys = [(row, [(part, fact_key(row, part)) for part in PARTS if part in row]) for row in rows]
-    return [{"basis": {part: quotes[key] for part, key in parts if key in quotes}, **row} for row, parts in keys]
 
 
 def _stored(name: str, context: Context) -> str:

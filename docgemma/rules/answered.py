@@ -96,7 +96,7 @@ def _unread(request: Request, clarification: Clarification, dose: str) -> set[st
     lists = [*sig["times"].values(), *sig["weekdays"], *(entry["said"] for entry in sig["frequencies"])]
     phrases = single.union(*(map(str, some) for some in lists))
     known = {word for phrase in phrases for word in plain(phrase).split()} | {*NUMBER_WORDS, *UNITS}
-    known |= listed("request_words", "linking", "entry_words", "stop", "answer", "as_needed", "opening")
+    known |= listed("request_words", "linking", "entry_words", "stop", "answer", "as_needed", "always", "opening")
     correcting = listed("request_words", "correcting") | {"not"}
     rate, text = times_per_day(request["said"]), plain(request["said"])
     often, _, purpose = text.partition(" for ")

@@ -157,7 +157,8 @@ def changed_order(order: OrderRef, request: Request) -> OrderRef:
         changes = {name: value for name, value in changes.items() if name in ORDER_DETAILS}
     needed, often = listed("request_words", "as_needed"), changes.get("frequency")
     same, before = changes.get("drug", order["drug"]) == order["drug"], order["frequency"]
-    if same and often and names(needed, f"{before} {order['notes']}") and not names(needed, request["said"]):
+    told_so = names(needed | listed("request_words", "always"), request["said"])
+    if same and often and names(needed, f"{before} {order['notes']}") and not told_so:
         changes["frequency"] = f"{often} prn"
     elif same and often and expanded(often, "frequencies") == AS_NEEDED and times_per_day(before):  # "prn for pain"
         changes["frequency"] = f"{before} prn"

@@ -85,8 +85,8 @@ def unanswered(state: AgentState, request: Request, defined: bool, told: str) ->
     missed = [name for name in request.get("studies", []) if plain(name) not in plain(articles)]
     found += [{"ask": name, "reason": NO_STUDY} for name in missed if articles]
     about = [] if known.charts(state) else [drug for drug in request["drugs"] if drug["how"] in ("named", "short")]
-    said = [word for drug in about for word in (drug["said"], drug["name"], drug["generic"])]
-    if articles and about and not (missed or any(plain(word) in plain(articles) for word in said)):
+    said = [word for drug in about for word in (drug["said"], drug["name"], drug.get("generic", ""))]
+    if articles and about and not (missed or any(word and plain(word) in plain(articles) for word in said)):
         other = OTHER_STUDY.format(about[0]["said"])  # one acronym, two studies
         found += [{"ask": name, "reason": other} for name in request.get("studies", [])]
     # which criteria of registered trials a chart speaks to is told
