@@ -857,7 +857,8 @@ def test_two_orders_of_one_drug_are_of_two_patients(offline_agent):
         (["papers on lysing stroke pts who took a noac in the last 48 h"], "PMID 36807495"),
         (["that leaflet study weaning seniors off benzos?"], "PMID 24733354"),
         (["FOCUS study sertraline after stroke, result?"], "the article of this name says nothing of sertraline"),
-        (["praxbind will reverse apixaban or only dabi? SDH"], "Idarucizumab warnings [1]:\n- reverses dabigatran only."),
+        (["praxbind will reverse apixaban or only dabi? SDH in resus"],
+         "Idarucizumab warnings [1]:\n- reverses dabigatran only."),
         # a strength without its units is that of a spoon
         (["Liam Andersen: ibuprofen susp 100/5, how many ml"], "mL of 20 mg/mL"),
         # who is meant by age and problem; whose name is only like it

@@ -128,11 +128,11 @@ def prepare_home(home: Path, settings: Settings) -> Settings:
     return prepared
 
 
-def run_case(case: Case, prepared: Settings, llm: LLM) -> CaseResult:
+def run_case(case: Case, prepared: Settings, llm: LLM, graph: str | None = None) -> CaseResult:
     """Ask a case's turns in one new conversation, on a copy of the prepared home that is deleted afterwards."""
     done = CaseResult(case.id, [])
     try:
-        with case_home(prepared) as own, Agent(own, llm=llm) as agent:
+        with case_home(prepared) as own, Agent(own, llm=llm, graph=graph) as agent:
             thread = None
             for number, turn in enumerate(case.turns, 1):
                 name = f"{case.id}.{number}" if len(case.turns) > 1 else case.id

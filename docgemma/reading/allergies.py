@@ -17,6 +17,8 @@ from docgemma.text.words import listed, plain
 def read_allergies(marked: Marked, drugs: DrugNames) -> list[dict[str, str]]:
     """Each substance once with its reactions: those behind it, or those before it where a reaction stands first."""
     reactions, marks = reactions_of(marked), _bracketed(marked.message, marked.spans("alg.subst"))
+    if caused := _caused(marked, reactions):
+        return [caused]
     keys = [link_drug(span.text, drugs).name.casefold() for span in marks]
     found = {key: (span.text, list[str]()) for key, span in reversed([*zip(keys, marks, strict=True)])}
     leading = bool(reactions and marks) and reactions[0][0] < marks[0].start
@@ -48,6 +50,19 @@ def _bracketed(message: str, marks: Sequence[Span]) -> list[Span]:
             span = Span(message[start:end], start, end, span.score)
         found.append(span)
     return found
+
+
+def _caused(marked: Marked, reactions: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """The allergy whose only reaction says itself from what it came, "had the CT, hives from the contrast"; else {}:
+    the other substances are what was done, or what helped."""
+    place, text = reactions[0] if len(reactions) == 1 else (0, "")
+    reaction, mark, cause = text.partition(" from ")
+    cause = cause.removeprefix("the ").strip()
+    inside = any(place < span.start < place + len(text) for span in marked.spans("alg.subst"))
+    if not mark or not cause or inside or marked.spans("rx.drug"):
+        return {}
+    severity = severity_of(marked, [reaction], range(len(marked.message)))
+    return {"substance": cause, "reaction": reaction, "severity": severity}
 
 
 def _allergy_clauses(message: str, marks: Sequence[Span]) -> list[range]:

@@ -23,6 +23,10 @@ def with_notes(message: str, reading: Reading) -> tuple[Reading, list[Span], lis
     if reading.asks["note"] <= SURE:
         return reading, [], []
     notes = reading.spans.get("note.text", [])
+    pasted = quoted(message, notes[0].start) if notes else ""
+    outside = {*plain(message.replace(pasted, " ")).split()} if pasted else set[str]()
+    if pasted and not listed("request_words", "noting_plainly", "as_note") & outside:  # the quoted fax asks for it
+        return replace(reading, asks={**reading.asks, "note": 0.0}), [], []
     if entered:  # a word of an order is no note beside it
         notes = [span for span in notes if " " in span.text]
     elif before and not within(before[0], notes):
