@@ -57,3 +57,12 @@ def test_what_is_asked_of_studies(offline_agent, turns, told, untold):
         thread = turn["thread"]
     assert told in turn["answer"]
     assert untold not in turn["answer"]
+
+
+@pytest.mark.parametrize(
+    "message", ["any evidence on bridging for Nadia before surgery", "evidence statins Inmaculada over 75"]
+)
+def test_a_first_name_in_what_is_searched_for_leaves_for_no_service(offline_agent, message):
+    turn = offline_agent.ask(message)
+    queries = [tool["args"]["query"] for tool in turn["tools"] if tool["name"] == "search_medical_literature"]
+    assert queries and not any(name in query for query in queries for name in ("Nadia", "Inmaculada"))

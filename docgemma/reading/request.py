@@ -1,9 +1,10 @@
 """What one message asks for, linked to what exists: patients of the record store, drugs of the dictionary, the spans of
 orders, allergies and notes. The graph works on this; nothing downstream reads wording again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.ehr.base import RecordStore
@@ -179,11 +180,14 @@ def _people(
     names = [_but_drugs(marked.message, place, drugs, store) for place in names]
     conditions = marked.places("condition") if not names else []
     names += [place for place in conditions if _first_name(marked.message[slice(*place)], store)]
-    asks = marked.reading.asks
-    beside = [*marked.quoted, *((span.start, span.end) for span in marked.reading.spans.get("query", []))]
+    asks, queries = marked.reading.asks, marked.reading.spans.get("query", [])
+    ordinary = partial(_ordinary, drugs=drugs, reader=reader)
+    apart = [place for place in names if not any(span.start <= place[0] < span.end for span in queries)]
+    searched = [] if apart else _in_queries(marked.message, queries, store, ordinary)
+    names = [*apart, *searched] or names
+    beside = [*marked.quoted, *((span.start, span.end) for span in queries if not searched)]
     about = any(asks[ask] > SURE for ask in (*TOPICS, *WRITES, "find", "may", "change"))
     about |= not any(score > SURE for score in asks.values()) or not any(map(str.isalpha, marked.message))
-    ordinary = partial(_ordinary, drugs=drugs, reader=reader)
     found = read_people(marked.message, names, ids, store, ordinary, beside)
     found = [link for link in found if link.candidates or not published & {*plain(link.text).split()}]
     return found or (born_on(marked.message, ids, store) if about else [])
@@ -196,6 +200,20 @@ def _but_drugs(message: str, place: tuple[int, int], drugs: DrugNames, store: Re
     if not kept or kept == text or kept not in text or store.search_patients(text):
         return place
     return place[0] + text.find(kept), place[0] + text.find(kept) + len(kept)
+
+
+def _in_queries(
+    message: str, queries: Sequence[Span], store: RecordStore, ordinary: Callable[[str], bool]
+) -> list[tuple[int, int]]:
+    """First names of patients in what is searched for: "bridging for Nadia". No name leaves for an outside service."""
+    found = []
+    for span in queries:
+        for word, after in pairwise([*span.text.split(), ""]):
+            name = word.strip(",.;:?!()").removesuffix("'s")
+            if name.istitle() and not after.istitle() and not ordinary(plain(name)) and _first_name(name, store):
+                at = message.index(name, span.start)
+                found.append((at, at + len(name)))
+    return found
 
 
 def _first_name(word: str, store: RecordStore) -> bool:
