@@ -157,7 +157,8 @@ def one_dose(dosage: str, frequency: str, rows: Rows = ()) -> Amount | None:
     ("2.5 mg", "8 tabs"), else what is written."""
     counts = any("puff" in row.get("max_day", "") for row in rows)
     puffs = (item for item in quantities(f"{dosage} {frequency}") if counts and item.unit == "puff")
-    pieces = [item.value for item in quantities(frequency) if item.unit in PIECES]
+    leads = frequency.lstrip("x× ")[:1].isdigit()  # "2 tablets" behind other words are counted in the amount already
+    pieces = [item.value for item in quantities(frequency) if leads and item.unit in PIECES]
     each = amount_in(dosage)
     counted = each and len(pieces) == 1 and each[1] not in PIECES and (each[0] * pieces[0], each[1])
     return next(((item.value, item.unit) for item in puffs), counted or each)
