@@ -7,6 +7,7 @@ from docgemma.reading.reader import _joined
 from docgemma.rules.patient_state import patient_state
 from docgemma.rules.typed import typed_values
 from docgemma.text.words import names
+from tests.conversation_help import spoken
 
 
 @pytest.mark.parametrize(
@@ -377,13 +378,10 @@ TWO = ["prescribe nitrofurantoin 100 mg bd for Elena Petrova", "ibuprofen 400 mg
     ],
 )  # fmt: skip
 def test_a_message_is_of_the_entry_that_it_names(offline_agent, messages, card, behind):
-    thread = None
-    for message in messages:
-        turn = offline_agent.ask(message, thread=thread)
-        thread = turn["thread"]
+    turn = spoken(offline_agent, *messages)
     args = turn["pending_write"]["args"]
     assert {name: args[name] for name in card} == card
-    held = offline_agent._stored(thread).values.get("held") or []
+    held = offline_agent._stored(turn["thread"]).values.get("held") or []
     assert [one["args"]["medication_name"] for one in held] == behind
 
 
@@ -399,10 +397,7 @@ def test_a_message_is_of_the_entry_that_it_names(offline_agent, messages, card, 
     ],
 )  # fmt: skip
 def test_what_became_of_an_entry_is_said(offline_agent, messages, said):
-    thread = None
-    for message in messages:
-        turn = offline_agent.ask(message, thread=thread)
-        thread = turn["thread"]
+    turn = spoken(offline_agent, *messages)
     assert said in turn["answer"]
 
 
@@ -534,10 +529,7 @@ def test_a_warning_that_two_drugs_share_stands_with_both(offline_agent):
     ],
 )  # fmt: skip
 def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card):
-    thread = None
-    for message in messages:
-        turn = offline_agent.ask(message, thread=thread)
-        thread = turn["thread"]
+    turn = spoken(offline_agent, *messages)
     args = turn["pending_write"]["args"]
     assert {name: args.get(name) for name in card} == card
 
@@ -580,10 +572,7 @@ def test_a_change_of_an_order_keeps_the_rest_of_it(offline_agent, messages, card
     ],
 )  # fmt: skip
 def test_answers_and_additions_fill_the_entry_that_waits(offline_agent, messages, card):
-    thread = None
-    for message in messages:
-        turn = offline_agent.ask(message, thread=thread)
-        thread = turn["thread"]
+    turn = spoken(offline_agent, *messages)
     args = (turn["pending_write"] or {"args": {}})["args"]
     assert {name: args.get(name) for name in card} == card
 

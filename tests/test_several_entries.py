@@ -3,15 +3,7 @@
 import pytest
 
 from docgemma.rules.amend import NOT_APPROVED, NOT_UNDERSTOOD
-
-
-def spoken(agent, *messages: str) -> dict:
-    """The report of the last message; APPROVE decides."""
-    thread, done = None, {}
-    for message in messages:
-        done = agent.decide(thread, "approve") if message == "APPROVE" else agent.ask(message, thread=thread)
-        thread = done["thread"]
-    return done
+from tests.conversation_help import spoken
 
 
 def card(done: dict) -> dict:

@@ -3,6 +3,7 @@
 import pytest
 
 from docgemma.knowledge.literature import studies_in
+from tests.conversation_help import spoken
 
 
 @pytest.mark.parametrize(
@@ -51,10 +52,7 @@ def test_a_study_is_named_as_a_whole_word(text, found):
     ],
 )  # fmt: skip
 def test_what_is_asked_of_studies(offline_agent, turns, told, untold):
-    thread = None
-    for said in turns:
-        turn = offline_agent.ask(said, thread=thread)
-        thread = turn["thread"]
+    turn = spoken(offline_agent, *turns)
     assert told in turn["answer"]
     assert untold not in turn["answer"]
 

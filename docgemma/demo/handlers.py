@@ -193,8 +193,7 @@ class Handlers:
         """Whether this may be meant of the open chart as well as of another patient's card or answer: "also
         amoxicillin" beside a card, "her potassium" in any case."""
         if session.stands["pending"]:
-            other = bool(session.about and session.patient not in (None, session.about["id"]))
-            return other and not find_people(text, self.live.store)
+            return session.apart and not find_people(text, self.live.store)
         return session.differs and means_somebody(text, self.live.store)
 
     # -- one turn ------------------------------------------------------------------------------------------------------

@@ -68,9 +68,14 @@ class Session:
         return Actor(self.user) if self.user else CLINICIAN
 
     @property
+    def apart(self) -> bool:
+        """Whether card or answer are about another patient than the chart beside."""
+        return bool(self.about and self.patient not in (None, self.about["id"]))
+
+    @property
     def differs(self) -> bool:
-        """Whether card or answer are about another patient than the chart beside, and nobody said that it is meant."""
-        return bool(self.about and self.patient not in (None, self.about["id"]) and self.confirmed != self.about["id"])
+        """Whether they are, and nobody said that it is meant."""
+        return bool(self.apart and self.about and self.confirmed != self.about["id"])
 
     @property
     def options(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Check each drug that is considered for each patient of the turn: the same code as before an order."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from docgemma.nodes.context import Context
@@ -10,6 +11,7 @@ from docgemma.nodes.write_findings import order_findings
 from docgemma.rules import known
 from docgemma.rules.dose_answer import strength_in
 from docgemma.rules.order_check import MAJOR, Finding
+from docgemma.rules.patient_state import as_told, patient_state
 from docgemma.rules.typed import typed_values
 from docgemma.state import AgentState
 from docgemma.text.drugs import ingredients
@@ -47,7 +49,9 @@ def order_checks(state: AgentState, context: Context) -> dict[tuple[str, str], l
             judged = order_findings(args, item["result"], context)
             if order in beside:
                 judged = [finding for finding in judged if finding.rank <= MAJOR and finding.first]
-            judged += taken_against(args, item["result"], context) if not found else []
+            if not found:
+                told_of = as_told(str(args.get("told") or ""), patient_state(item["result"], date.today()))
+                judged += taken_against(args, item["result"], told_of, context)
             if kept := [finding for finding in judged if named or finding.first.startswith("latest")]:
                 found[patient, drug] = kept
     return found

@@ -46,9 +46,9 @@ def synthesize(state: AgentState, runtime: Runtime[Context]) -> dict[str, Any]:
         update = _direct(state, runtime)
     else:
         update = _from_evidence(state, runtime)
+    said = update["final_response"]
     always = (one for one in alarms_told(state["message"]) if "always" in one and "problem" not in one)
-    said, told = update["final_response"], always
-    alarms = (f"{URGENT}{one['name']}. {one['always']}" for one in told)  # also where no chart is open
+    alarms = (f"{URGENT}{one['name']}. {one['always']}" for one in always)  # also where no chart is open
     update["final_response"] = "\n".join([*(line for line in alarms if line not in said), said])
     if (again := state.get("put_off")) and update.get("status") != "needs_clarification":
         update |= {"clarification": again, "status": "needs_clarification"}

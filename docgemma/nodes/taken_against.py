@@ -1,7 +1,6 @@
 """What the message tells of a patient against what they take already."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from datetime import date
 from typing import Any
 
 from docgemma.knowledge.drug_rules import PARTS, Row, conditions_of, fact_key, product_of
@@ -9,7 +8,7 @@ from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import told_interactions
 from docgemma.rules.conditions import check_conditions
 from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, Finding
-from docgemma.rules.patient_state import WRITTEN, as_told, patient_state
+from docgemma.rules.patient_state import WRITTEN, PatientState
 from docgemma.text.drugs import ingredients
 from docgemma.tools.records import active_ingredients
 
@@ -17,19 +16,20 @@ MEASURED = frozenset({"lab", "egfr_below"})  # conditions on a result
 HELD = frozenset({"problem", "chart_words"})  # conditions on what the patient has
 
 
-def of_taken(args: dict[str, Any], chart: dict[str, Any], context: Context) -> list[Finding]:
+def of_taken(args: dict[str, Any], chart: dict[str, Any], patient: PatientState, context: Context) -> list[Finding]:
     """What results, problems and medicines that the message tells say against what is taken: K 5.9, spironolactone."""
     known_of = active_ingredients(chart, context.drugs) | ingredients(args["medication_name"], context.drugs)
     others = told_interactions(args.get("told") or "", chart, known_of, context)
-    return [*taken_against(args, chart, context, MEASURED, MAJOR), *taken_against(args, chart, context), *others]
+    measured = taken_against(args, chart, patient, context, MEASURED, MAJOR)
+    return [*measured, *taken_against(args, chart, patient, context), *others]
 
 
 def taken_against(
-    args: dict[str, Any], chart: dict[str, Any], context: Context, keys: Set[str] = HELD, worst: int = CONTRAINDICATED
-) -> Iterator[Finding]:
+    args: dict[str, Any], chart: dict[str, Any], patient: PatientState, context: Context, keys: Set[str] = HELD,
+    worst: int = CONTRAINDICATED,
+) -> Iterator[Finding]:  # fmt: skip
     """What rules on these `keys` say so gravely against what is taken, by what is told: "TIA today", sumatriptan."""
     ordered = ingredients(args["medication_name"], context.drugs)
-    patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
     taken = [ingredients(item["name"], context.drugs) for item in chart["medications"] if item["active"]]
     for part in sorted({name for parts in taken for name in [product_of(parts), *parts]} - ordered):
         whole = {False, None, frozenset([part]) in taken}  # a row of the drug `alone` is none of a combination

@@ -10,12 +10,7 @@ from docgemma.knowledge.base import DrugLabel
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
-from docgemma.nodes.interactions import (
-    check_interactions,
-    check_told,
-    label_of,
-    standing_interactions,
-)
+from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
 from docgemma.nodes.taken_against import of_taken, with_basis
 from docgemma.reading.courses import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
@@ -100,7 +95,7 @@ def judge(args: dict[str, Any], context: Context) -> list[Finding]:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
         if chart:
             patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
-            judged = [*_together(args, chart, patient, context), *of_taken(args, chart, context), *judged]
+            judged = [*_together(args, chart, patient, context), *of_taken(args, chart, patient, context), *judged]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
     died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")

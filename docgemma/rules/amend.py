@@ -22,6 +22,7 @@ NOT_UNDERSTOOD = (
 NOT_APPROVED = "Not approved: words approve nothing. Approve or reject the entry below."
 NOT_CARRIED = "Not carried over from {drug}: {notes}."
 NOT_WAITING = "The entry below is unchanged: no entry of {drugs} waits."
+CHANGED = ("orders", "allergies", "notes", "patients")  # of a request, by a correction
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
 
 
@@ -55,9 +56,8 @@ def amendment(
         return _scaled(pending["args"].get("dosage") or "", scale)
     if _dropped(request, last, another):
         return _decision("reject")
-    approving = (
-        approved and not request["details"] and not listed("request_words", "denying") & set(plain(said).split())
-    )
+    denied = listed("request_words", "denying") & set(plain(said).split())
+    approving = approved and not (request["details"] or denied)
     approving = approving and all(drug in [*mine, *waits] for drug in request["drugs"]) and not request["patients"]
     if ("ok" in asks and asks <= {"ok", "chat"}) or (approving and (named or not asks & LOOKS_UP - {"find"})):
         return _decision("amend", beside=NOT_APPROVED)
@@ -139,11 +139,9 @@ def _clauses(said: str) -> list[str]:
 def _dropped(request: Request, last: Request, another: bool) -> bool:
     """Whether the entry that waits is taken back, or another is in its place: "scrap that", "swap to doxycycline"."""
     said, drugs = request["said"], [drug["said"] for drug in request["drugs"]]
-    kinds = cast(Any, request), cast(Any, last)
-    if request["corrects"] and any(
-        kinds[0][kind] != kinds[1][kind] for kind in ("orders", "allergies", "notes", "patients")
-    ):
-        return False  # "no wait, 20 mg"
+    now, before = cast(Any, request), cast(Any, last)
+    if request["corrects"] and any(now[kind] != before[kind] for kind in CHANGED):  # "no wait, 20 mg"
+        return False
     named = request["drugs"] or request["orders"] or request["patients"] or request["details"]
     apart = [part for part in said.replace("?", ".").split(". ") if not names(drugs, part)]  # "scrap it. naloxone?"
     instead = names(listed("request_words", "replacing"), said)

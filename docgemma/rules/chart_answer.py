@@ -72,7 +72,7 @@ def chart_lines(request: Request, chart: Chart, drugs: DrugNames, today: date | 
     for ask in asks:
         if ask in {*SHORT, *whole} or ask not in {*served, *(["chart"] if lines else [])}:
             lines += section(ask, chart, today or date.today())
-    shown = [line for line in lines_of(chart, *RESULTS) if line.text in lines]
+    shown = [line for line in lines_of(chart, *sorted(RESULTS)) if line.text in lines]
     lines += filter(None, (in_other_unit(line, request["said"]) for line in shown))
     if listed("request_words", "trending") & set(plain(request["said"]).split()):
         single = [line.name for line in shown if not line.item.get("earlier")]

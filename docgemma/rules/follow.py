@@ -74,9 +74,8 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
         return None
     told = bool(listed("request_words", "ordering") & words) and not listed("request_words", "denying") & words
     told |= request["meant"] == "ordered" and bool(request["details"].get("dose"))  # "go on then, 1g qds"
-    agreed = names(listed("request_words", "agreeing"), request["said"].split()[0]) and not request["said"].endswith(
-        "?"
-    )
+    asking = request["said"].endswith("?")
+    agreed = not asking and names(listed("request_words", "agreeing"), request["said"].split()[0])
     told |= agreed and {"dose", "frequency"} <= request["details"].keys()  # "ok 25 prn #6"
     considered = [*last["orders"], *_as_orders(last)]
     if not {"or", "vs", "versus"} & set(plain(last["said"]).split()):  # "omeprazole 20 od alongside the naproxen, ok?"

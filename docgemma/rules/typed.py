@@ -122,27 +122,22 @@ def typed_values(said: str) -> Iterator[tuple[str, str]]:
         before = [plain(item) for item in words[max(at - REACH, 0) : at]]
         while before and before[-1] in listed("request_words", "amounting", "lately"):  # "egfr at the gp's 28"
             before.pop()
-        far = plain("".join(words[max(at - 1, 0) : at])) not in before[-1:]
+        word_before = "".join(words[max(at - 1, 0) : at])
+        far = plain(word_before) not in before[-1:]
         ends = (" ".join(before[-size:]) for size in range(min(MOST, len(before)), 0, -1))
         unit, following = "".join(words[at + 1 : at + 2]).casefold(), "".join(words[at + 2 : at + 3])
         dosed = _dosed(unit)
         ended = dosed or word in closed  # "28/40: vit D?"
         behind = (plain(" ".join(words[at + 1 : at + 1 + size])) for size in (() if ended else (3, 2)))  # "90 on RA"
         last = "".join(before[-1:])
-        value = (
-            _is_value(word)
-            and not (
-                (
-                    at and words[at - 1].casefold() in listed("request_words", "numbering") and len(word) == 1
-                )  # "her last 3"
-                or {*before[-2:-1]} & listed("request_words", "no_measure")  # "slow k 2 tds"
-                or (
-                    unit in clinical("units")["person"]["weight"] and measure_said(last) != "weight"
-                )  # "leilani k, 104 kg"
-                or (far and dosed - {*TIMES} and "/" not in unit)  # "egfr today, 500 mg bd"
-                or (last in listed("measures", "released") and (dosed or times_per_day(unit)))  # "paroxetine cr 25 od"
-            )
+        others = (
+            len(word) == 1 and word_before.casefold() in listed("request_words", "numbering"),  # "her last 3"
+            {*before[-2:-1]} & listed("request_words", "no_measure"),  # "slow k 2 tds"
+            unit in clinical("units")["person"]["weight"] and measure_said(last) != "weight",  # "leilani k, 104 kg"
+            far and dosed - {*TIMES} and "/" not in unit,  # "egfr today, 500 mg bd"
+            last in listed("measures", "released") and (dosed or times_per_day(unit)),  # "paroxetine cr 25 od"
         )
+        value = _is_value(word) and not any(others)
         a_level = value and not dosed and "/" not in word and not times_per_day(unit)  # "lithium 1.6"
         level = [f"{last} level"] if a_level and unit_by_size(f"{last} level", word) is not None else []
         timed = dosed & {*TIMES} or duration(f"{word} {unit}") or unit in clinical("units")["person"]["age"]

@@ -42,7 +42,9 @@ def as_held(state: AgentState, tool: str, args: dict[str, Any], original: dict[s
         user_query=state["user_query"], request=known.as_written(state["request"], [*entries, args | original]),
         results=results,
     )  # fmt: skip
-    return cast(Held, card | {key: earlier[key] for key in ("touched",) if earlier and key in earlier})
+    if earlier and "touched" in earlier:
+        card["touched"] = earlier["touched"]
+    return card
 
 
 def entries(cards: Sequence[Held]) -> list[Waiting]:
@@ -90,15 +92,14 @@ def settled(card: Held, one: Waiting, request: Request, rejects: bool) -> tuple[
 
 def alone(card: Held) -> tuple[Held, list[str]]:
     """The card with nothing that follows it, and the names of what followed."""
-    behind = [one for one in entries([card]) if one.place is not None]
-    own = entries([card])[0].request
+    front, *behind = entries([card])
+    own = front.request
     kept = {ask: WRITE_TOOLS[ask] == card["tool"] for ask in WRITES}
     asks = [ask for ask in own["asks"] if kept.get(ask, True)]
     made = {ITEMS[ask]: cast(Any, card["request"])[ITEMS[ask]][: _made(card, ask)] for ask in WRITES if kept[ask]}
     items = {kind: [*made.get(kind, []), *cast(Any, own)[kind]] for kind in ITEMS.values()}
-    return cast(Held, {**card, "request": known.replaced(own, asks=asks, **items)}), [
-        name_of(one.args) for one in behind
-    ]
+    request = known.replaced(own, asks=asks, **items)
+    return cast(Held, {**card, "request": request}), [name_of(one.args) for one in behind]
 
 
 def _told(item: dict[str, Any]) -> list[str]:
@@ -127,11 +128,11 @@ def is_of(drug: dict[str, Any], args: dict[str, Any], request: Request) -> bool:
     """Whether a drug is that of an entry: "metoprolol" is of "metoprolol tartrate", "cef" of cefalexin."""
     entry = plain(args.get("medication_name") or args.get("substance") or ";")
     alike = [one for one in request["drugs"] if entry in (plain(one["said"]), plain(one["name"]))]
-    known = {entry, *(plain(one[key]) for one in alike for key in ("said", "name", "generic") if one.get(key))}
+    own = {entry, *(plain(one[key]) for one in alike for key in ("said", "name", "generic") if one.get(key))}
     said = {plain(drug[key]) for key in ("said", "name", "generic") if drug.get(key)}
     said |= {clinical("drug_abbreviations")["ordered"].get(name, name) for name in said}  # "vit k"
     begun = drug["how"] == "unknown" and len(drug["said"]) > 2 and entry.startswith(plain(drug["said"]))
-    return begun or bool(known & said) or any(f"{entry} ".startswith(f"{name} ") for name in said)
+    return begun or bool(own & said) or any(f"{entry} ".startswith(f"{name} ") for name in said)
 
 
 def _ask(tool: str) -> str:

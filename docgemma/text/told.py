@@ -64,8 +64,7 @@ def without(text: str, phrases: Iterable[str]) -> str:
 def happened(clause: str) -> bool:
     """Whether a clause begins with a problem and says when right behind it: "TIA 2 h ago", no "stroke clinic"."""
     problem, when = [*plain(clause).split()[:2], "", ""][:2]
-    known = {fragment for entry in clinical("problems")["problems"] for fragment in entry["chart"]}
-    return problem in known and (when.isdecimal() or when in listed("telling", "when"))
+    return problem in problem_words() and (when.isdecimal() or when in listed("telling", "when"))
 
 
 def told_allergies(text: str) -> Iterator[tuple[str, str]]:
