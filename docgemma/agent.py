@@ -117,9 +117,12 @@ class Agent:
                 self._check_known(thread)
             stored = self._stored(thread)  # what waits there only its own graph can go on from
             graph = None if stored.interrupts or stored.values.get("clarification") else self._given_graph
-            if (pending := _waiting(stored)[0]) and (answer := self._about_card(message, pending, thread, options)):
-                return answer
-            gone = self._stored(thread).values.get("final_response") if pending else ""
+            gone = ""
+            if pending := _waiting(stored)[0]:
+                answer, told = self._about_card(message, pending, thread, options)
+                if answer:
+                    return answer
+                gone = told or self._stored(thread).values.get("final_response") or ""
             if self.pending(thread):  # the next one, behind what was rejected
                 self._run(Command(resume=HOLD), thread, Options({**options, "on_event": None}))
             turn: dict[str, Any] = {
@@ -134,15 +137,16 @@ class Agent:
 
     def _about_card(
         self, message: str, pending: dict[str, Any], thread: str, options: Options
-    ) -> dict[str, Any] | None:
-        """The report, where words correct or reject what waits; None where they are a question of their own."""
+    ) -> tuple[dict[str, Any] | None, str]:
+        """The report, where words correct or reject what waits; None where they are a question of their own; and what
+        is said above the answer to that."""
         state, quietly = cast(AgentState, self._stored(thread).values), Options({**options, "on_event": None})
         *first, last = (outcome := about_card(message, state, pending, self._context(thread, options))).commands
         for command in first:
             self._run(command, thread, quietly)
         done = self._run(last, thread, quietly if outcome.own else options)
         done = {**done, "answer": f"{outcome.told}\n\n{done['answer']}"} if outcome.told else done
-        return None if outcome.own else done
+        return None if outcome.own else done, outcome.told
 
     def decide(
         self, thread: str, decision: Decision, args: dict[str, Any] | None = None, reason: str = "",

@@ -22,6 +22,8 @@ FOR_ANOTHER = "Gregory Maddox melatonin 2 mg nocte, senna 15 mg nocte, folic aci
         ((THREE, "not the codeine"), {"medication_name": "paracetamol"}, "Taken out: codeine."),
         ((THREE, "make the senna 7.5 mg"), {"dosage": "1 g"}, "Changed, and follows after this entry: senna 7.5 mg"),
         ((THREE, "make the senna 7.5 mg", "actually 30 mg"), {"dosage": "1 g"}, "this entry: senna 30 mg"),
+        ((THREE, "not the paracetamol"), {"medication_name": "codeine"}, "Taken out: paracetamol."),
+        ((THREE, "make the senna 7.5 mg", "scrap that. her inr?"), {"medication_name": "codeine"}, "Taken out: para"),
         ((THREE, "leave the second one out"), {"medication_name": "paracetamol"}, NOT_UNDERSTOOD),
         ((THREE, "scrap the codeine", "tramadol 50 mg qds instead"), {"medication_name": "tramadol"}, ""),
         ((THREE, "tramadol 50 mg instead"), {"medication_name": "paracetamol"}, NOT_UNDERSTOOD),

@@ -58,11 +58,13 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
     if own and entry and nobody and spoken and whose and spoken["id"] != whose["id"]:
         beside = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
         return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": beside})])
+    followed = any(one.card == meant.card and one.place is not None for one in entries)  # that card comes next, at once
+    told = waiting.TAKEN_OUT.format(waiting.name_of(meant.args)) if rejects and followed else ""
     if not at or not (decision["args"] or rejects):
-        return Outcome([Command(resume=decision)], own)
+        return Outcome([Command(resume=decision)], own, told)
     if meant.place is None:  # it is decided in front of the others
         cards = [cards[meant.card], *cards[: meant.card], *cards[meant.card + 1 :]]
-        return Outcome([Command(resume=HOLD), _reopened(cards, ""), Command(resume=decision)], own)
+        return Outcome([Command(resume=HOLD), _reopened(cards, ""), Command(resume=decision)], own, told)
     cards[meant.card], told = waiting.settled(cards[meant.card], meant, request, rejects)
     return Outcome([Command(resume=HOLD), _reopened(cards, told)], own)
 

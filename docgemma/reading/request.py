@@ -26,6 +26,7 @@ from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
 from docgemma.text.said import clauses
+from docgemma.text.told import short_forms
 from docgemma.text.words import clinical, listed, plain
 
 MEMBERS = 4  # of a group of drugs that are looked up
@@ -258,7 +259,7 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
 def _is_other(link: DrugLink) -> bool:
     """Whether a name that is known for no drug's is a measure's, "micromol", or a condition's, "MRONJ", "coeliac"."""
     name, unknown = plain(link.text), link.how == "unknown"
-    other = unknown and (name in listed("request_words", "no_drugs") | everyday() or name in said_for("conditions"))
+    other = unknown and (name in listed("request_words", "no_drugs") | everyday() or name in short_forms())
     return other or bool((unknown or link.how == "near") and measure_said(name))
 
 

@@ -13,6 +13,7 @@ from docgemma.rules.unheard import in_place, parts_of
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
+from docgemma.text.told import told_problems
 from docgemma.text.words import listed, names, plain
 
 OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
@@ -50,7 +51,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if "gk" in asks and about and (bearing := _treatment(request)):
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
-    if _general_dose(request) and not about:
+    general = (
+        "gk" in asks <= UNSAID and request["drugs"] and told_problems(request["said"])
+    )  # "metformin in CKD stage 4?"
+    if (general or _general_dose(request)) and not about:
         return replaced(request, asks=["safe"], meant="asked", orders=[], details={})
     asked = _asks(request, about)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:

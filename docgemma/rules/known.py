@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from docgemma.state import AgentState, Held, Request, ToolResult
-from docgemma.text.said import clauses
-from docgemma.text.told import begins_with_problem, happened
-from docgemma.text.words import begun_with, plain
+from docgemma.text.words import listed, plain
 
 DOSES = frozenset({"dose", "maximum dose"})  # topics of a label
 BRIEF = 5  # words of a follow-up that goes on with the message before: "and for Souza?", "and ibuprofen?"
@@ -28,18 +26,12 @@ def told_of_one(request: Request, drug: str = "") -> dict[str, Any]:
 
 
 def told(request: Request) -> str:
-    """The message; what stands right behind a name at the beginning of a clause, and is a problem or a state that may
-    be told, is told of its bearer: "Diallo with breastfeeding, can she have codeine"."""
+    """The message with a mark behind each name: what follows is a clause of its own, "Diallo asthmatic, atenolol?"."""
     said = request["said"]
     for name in (patient["said"] for patient in request["patients"] if patient["said"]):
         before, _, after = said.partition(name)
-        clause = next((after[:at] for at, mark in enumerate(after.replace(" - ", " , ")) if mark in ",.;:"), "")
-        begins = before.rstrip()[-1:] in {*",.;:!?"} or not begun_with(plain(before).split())
-        if begins and "?" not in clause and begins_with_problem(clause):
-            said = f"{before}{name} with{after}"
-    for clause in clauses(request["said"]):
-        if happened(clause) and f"?{clause}" not in said and f"{clause}?" not in said:
-            said = said.replace(clause, f"with {clause}", 1)
+        goes_on = {*plain(after).split()[:1]} & listed("telling", "asking")  # "Diallo was put on apixaban"
+        said = said if goes_on else f"{before}{name} ;{after}"
     return said
 
 

@@ -16,11 +16,12 @@ from docgemma.rules.known import DOSES
 from docgemma.rules.label_topics import held_of, label_line, limits_of
 from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
-from docgemma.rules.order_check import UNCHECKED
+from docgemma.rules.order_check import MAJOR, UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.rules.unheard import halts, parts_of
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.told import spelled
 from docgemma.text.words import listed, names, plain
 
 NO_VOLUME = "No dose in mg was found that the strength could be held against, so no mL were worked out."
@@ -59,7 +60,7 @@ def label_facts(
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
     said, rows = request["said"], data.get("dose_rows", [])
     title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(said)
-    bare = " ; ".join([*request["measures"], said, before])
+    bare = " ; ".join([*request["measures"], spelled(said), before])
     bare = " ".join(word for word in bare.split() if not names([plain(word)], data["asked"]))  # "magnesium sulfate"
     topics = said_in(bare, "label_topics")
     asked = {topic["name"] for topic in topics}
@@ -77,9 +78,11 @@ def label_facts(
     dosed = asked & DOSES or stated.weight or stated.kidneys() or lowered or (volume and strength_in(said))
     meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
     own = _maxima(rows, patient, said, meant, "children" in asked) if dosed else []
-    judged = check_conditions(drug, data.get("condition_rows", []), stated, route, said) if not chart else []
-    warned = [item.text for item in judged if item.rank != UNCHECKED]
-    mine = sentences(warned) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
+    judged = check_conditions(drug, data.get("condition_rows", []), stated, route, spelled(said)) if not chart else []
+    warned = [item for item in judged if item.rank != UNCHECKED]
+    grave = [item.text for item in warned if item.rank <= MAJOR or not (own and asked & DOSES)]
+    mine = sentences(grave) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
+    mine += sentences(item.text for item in warned if item.text not in grave)
     timed = [topic for topic in topics if topic.get("timed")]
     timed = [topic for topic in timed if not topic.get("alone")] or timed
     topics = [topic for topic in topics if topic in timed or not topic.get("timed")]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from docgemma.reading.terms import measure_named, measure_said, said_in
@@ -11,7 +12,7 @@ from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import as_compared, typed_values, unit_by_size
 from docgemma.text.numbers import NUMBER_WORDS
-from docgemma.text.told import ended_pregnancy, problem_words, told_behind, told_weeks
+from docgemma.text.told import ended_pregnancy, spelled, told_behind, told_problems, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
 
 KILOGRAMS = {"kg": 1.0, "g": 0.001, "lb": 0.4536, "[lb_av]": 0.4536}
@@ -97,7 +98,7 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
 
 def with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
     """A chart with the results that a message tells in place of the recorded ones."""
-    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN}
+    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN and " to" not in value[1]}
     labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
     return {**chart, "labs": [
         {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
@@ -120,6 +121,7 @@ def told_of_adults(rows: Sequence[Any], patient: PatientState, child: bool = Fal
 def as_told(text: str, patient: PatientState) -> PatientState:
     """The patient with the weight, age, eGFR and results of one unit everywhere that a message gives, "20 kg", "6yo",
     "eGFR 25", "K 6.3", and what it states: "she's 6/40", "missed 4 days"."""
+    problems = told_problems(text)
     bare = text.casefold().replace("/kg", " per kilo").replace("/", "").replace("-", " ")  # "15 mg/kg" is no weight
     words = [word.strip(",;:.()?!") for word in _apart(bare).split()]  # "y/o", "6-year-old"
     units = clinical("units")["person"]
@@ -142,6 +144,10 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
+    stages = clinical("conditions")["kidneys"]
+    recorded = (patient.results.get("egfr") or (inf,))[0]  # a stage says less than a result
+    staged = [stages[name] for problem in problems for name in stages if name in problem]
+    kidneys += [("egfr", (value, words, WRITTEN)) for words, value in staged if value < recorded]
     sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
     measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
     weight = told.get("weight", patient.weight)
@@ -153,8 +159,10 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
     weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
-    spans = [span for span in told_behind(text, "having") if not names(of_women, span)]
-    entries += [span for span in spans if names(problem_words(), span)]
+    charted = [item for item in clinical("problems")["problems"] if patient.named(item["chart"])]
+    for span in problems:
+        entries += [] if any(names(item["chart"], span) for item in charted) else [span]
+    spans = [span for span in told_behind(spelled(text), "having") if not names(of_women, span)]
     return replace(
         patient, age=age, weight=weight, told=tuple(spans), ended=ended,
         pregnancy_weeks=weeks or patient.pregnancy_weeks,
