@@ -10,7 +10,7 @@ import pytest
         ("can aisha rahman have cefazolin", "Contraindicated: cefazolin for Aisha Rahman. Allergy to penicillin"),
         ("john smith had anaphylaxis to cephalexin, tazocin ok?", "by the label: allergic reaction to any"),
         # a problem behind "had", or right behind a name
-        ("patricia lindqvist had an mi on sunday, diclofenac ok?", "The patient has myocardial infarction (as you wrote)"),
+        ("patricia lindqvist had an mi on sunday, diclofenac ok?", "has myocardial infarction (as you wrote)"),
         ("Amara Diallo breast feeding, tramadol ok?", "The patient has breast feeding (as you wrote)"),
         ("John Smith epilepsy, bupropion ok?", "Contraindicated: bupropion for John Smith"),
         ("Alexander Papadopoulos adenoids out last week, tramadol?", "Contraindicated: tramadol"),
