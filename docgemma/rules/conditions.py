@@ -27,7 +27,7 @@ def check_conditions(
     """Tell which rows of `data/knowledge/conditions.jsonl` fit this patient; the route is "" if none is said."""
     found: dict[tuple[str, str], Finding] = {}
     unknown: list[str] = []
-    rows = sorted(rows, key=lambda row: -row["when"].get("pregnancy_weeks_from", 0))  # of one rank the later one counts
+    rows = sorted(rows, key=lambda row: _reach(row["when"]))  # of one rank the narrowest one counts
     for row in [*rows, *_unasked(rows, patient)]:
         told = [_fits(key, value, patient, route, order) for key, value in row["when"].items()]
         reasons = [reason for reason in told if reason is not None]
@@ -46,6 +46,12 @@ def check_conditions(
             first = f"{why.replace(': ', ' ', 1)}: {row['says']}."
             found[one] = Finding(rank, line, first, row.get("basis", {}).get("says", NOT_VERIFIED))
     return [*found.values(), *(Finding(UNCHECKED, text) for text in dict.fromkeys(unknown))]
+
+
+def _reach(when: Mapping[str, Any]) -> tuple[float, float, float]:
+    """How far a row reaches, the narrowest first: from week 28 before week 20, above 6.0 before 5.5."""
+    lab = when.get("lab", {})
+    return -when.get("pregnancy_weeks_from", 0), -lab.get("above", lab.get("from", 0)), lab.get("below", 0)
 
 
 def _unasked(rows: Sequence[Row], patient: PatientState) -> list[Row]:
