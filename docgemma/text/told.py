@@ -54,8 +54,12 @@ def told_problems(text: str) -> list[str]:
     beside = listed("telling", "beside_problems", "subjects", "having") | listed("request_words", "persons")
     for words, asked in told_clauses(text):
         problems, left = _problems(" ".join(words))
-        few = listed("telling", "weeks", "weeks_now") if names(of_women, " ".join(problems)) else beside
-        told += problems if not asked and all(word in few or word[0].isdigit() for word in left) else []
+        women = names(of_women, " ".join(problems))
+        few = listed("telling", "weeks", "weeks_now") if women else beside
+        behind = " ".join(words).partition(f"{problems[0]} ")[2].split()[:1] if problems and not women else []
+        happened = left[:1] == behind and all(word.isdecimal() or word in listed("telling", "when") for word in behind)
+        alone = all(word in few or word[0].isdigit() for word in left)
+        told += problems if not asked and (alone or (behind and happened)) else []  # "TIA 2 h ago ct clear"
     return list(dict.fromkeys(told))
 
 
