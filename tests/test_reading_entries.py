@@ -1,11 +1,13 @@
 """What stands on a card: doses with all of their words, and each detail of the entry that it was said of."""
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
 from docgemma.reading.reader import _joined, unmarked
 from docgemma.rules.typed import typed_lines, typed_values
+from docgemma.text.frequency import times_per_day
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,57 @@ from docgemma.rules.typed import typed_lines, typed_values
 def test_a_card_holds_the_dose_as_it_was_written(offline_agent, said, card):
     args = offline_agent.ask(said)["pending_write"]["args"]
     assert args | card == args
+
+
+@pytest.mark.parametrize(
+    ("typed", "card"),
+    [
+        # tablets in the morning, at noon and at night
+        ("candesartan 8mg 1-0-0", {"frequency": "in the morning"}),
+        ("carbamazepine 200 1-0-1", {"frequency": "in the morning and at night"}),
+        ("ursodiol 250 1-1-1 pc", {"frequency": "in the morning, at noon and at night", "notes": "after meals"}),
+        ("levocetirizine 5mg 0-0-1 x 10d", {"frequency": "at night", "notes": "for 10 days"}),
+        ("telmisartan 40 1-0-0 empty stomach", {"frequency": "in the morning", "notes": "empty stomach"}),
+        ("lansoprazole 30 bbf 4/52", {"frequency": "before breakfast", "notes": "for 4 weeks"}),
+        # how often with all of its words
+        ("testosterone undecanoate 1 g IM q12 weeks", {"frequency": "q12 weeks", "notes": "intramuscularly"}),
+        ("leuprolide 22.5 mg IM q 3 months", {"frequency": "q 3 months", "notes": "intramuscularly"}),
+        ("codeine 30mg q6 hours prn", {"frequency": "q6 hours as needed"}),
+        ("ferrous fumarate 210 alt days 3/12", {"frequency": "every other day", "notes": "for 3 months"}),
+        ("erythromycin 250mg q6hrly 7/7", {"frequency": "every 6 hours", "notes": "for 7 days"}),
+        ("cefixime 400mg po qday x7d", {"frequency": "once daily", "notes": "by mouth; for 7 days"}),
+        ("empagliflozin 10 q am", {"frequency": "in the morning"}),
+        ("clonazepam 0.5 mg q pm", {"frequency": "in the evening"}),
+        ("sitagliptin 100mg with breakfast", {"frequency": "with breakfast"}),
+        ("carvedilol 6.25 mg daily with supper", {"frequency": "once daily", "notes": "with supper"}),
+        ("doxazosin 4mg on, recheck bp 2/52", {"frequency": "at night", "notes": "recheck bp in 2 weeks"}),
+        ("melatonin 2mg on 3/52", {"frequency": "at night", "notes": "for 3 weeks"}),
+        ("stat chlorphenamine 10 mg iv", {"frequency": "once, now (stat)", "dosage": "10 mg"}),
+        # a length is no date
+        ("indometacin 25 tds with food 4/7", {"notes": "with food for 4 days"}),
+        # how many, and how much is in them
+        ("2 tabs co-dydramol 10/500 qds prn", {"dosage": "10/500 2 tabs"}),
+        ("hyoscine butylbromide 10mg ii tabs qds prn", {"dosage": "10mg ii tabs"}),
+        ("2 caps loperamide stat", {"dosage": "2 caps", "frequency": "once, now (stat)"}),
+        ("dulcolax ii tabs po nocte", {"dosage": "ii tabs", "notes": "by mouth"}),
+        ("novomix 30 12 units bd", {"dosage": "30 12 units"}),
+        # routes
+        ("dalteparin 5000u s/c od", {"notes": "subcutaneously"}),
+        ("timolol 0.5% 1 gtt OU bid", {"dosage": "1 gtt", "notes": "both eyes"}),
+    ],
+)  # fmt: skip
+def test_shorthand_of_a_prescription_is_read_whole(offline_agent, typed, card):
+    args = offline_agent.ask(f"John Smith: start {typed}")["pending_write"]["args"]
+    assert args | card == args
+
+
+@pytest.mark.parametrize(
+    ("often", "times"),
+    [("q12 weeks", Decimal(1) / 84), ("q4 hours", 6), ("before meals and at bedtime", 4), ("with breakfast", 1),
+     ("breakfast and dinner", 2), ("twice daily with lunch", 2), ("in the morning, at noon and at night", 3)],
+)  # fmt: skip
+def test_doses_a_day_are_those_of_the_whole_phrase(often, times):
+    assert times_per_day(often) == pytest.approx(times)
 
 
 @pytest.mark.parametrize(

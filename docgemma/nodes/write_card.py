@@ -44,7 +44,7 @@ def as_card(args: dict[str, Any], context: Context) -> dict[str, dict[str, Any]]
         card["medication_name"] = ordered.get(plain(args["medication_name"]), card["medication_name"])
         notes = parts_of(args.get("notes") or "")
         card["dosage"] = with_unit(args["dosage"], card["medication_name"], context, args.get("notes") or "")
-        card["frequency"] = expanded(args["frequency"], "frequencies")
+        card["frequency"] = expanded(args["frequency"], "routes", "frequencies")
         parts = [part for part in notes if not _reckoned_otherwise(part, args, context)]
         told = [duration(part) or timed(expanded(part, "routes", "frequencies")) for part in parts]
         if weighed := _by_weight(args, context):

@@ -18,12 +18,13 @@ from docgemma.text.births import read_births
 from docgemma.text.clauses import masked, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations, follow_ups
-from docgemma.text.frequency import said_frequencies, times_per_day
-from docgemma.text.numbers import quantities
+from docgemma.text.frequency import RATE, said_frequencies, times_per_day
+from docgemma.text.numbers import ROMAN, quantities
 from docgemma.text.words import clinical, listed, plain
 
 LONG_PAST = 365  # days; no order begins so long ago
 FEW = 4  # words of a message that says little beside an instruction
+FORMS = {"tablet", "capsule", "puff", "drop"}  # units that are counted
 DETAILS = {"dose": "rx.dose", "route": "rx.route", "frequency": "rx.freq", "notes": "rx.notes"}
 
 
@@ -44,8 +45,9 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     names = [span for span in ordered if span.text in drugs or not any(span.start in place for place in called)]
     after = names[0].end if len(names) == 1 else len(marked.message)
     if any(span.start > after and not marked.message[after : span.start].strip() for span in parts["dose"]):
-        for field in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
-            parts[field] = [span for span in parts[field] if span.start > after]
+        for kind in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
+            near = [it for it in parts[kind] if it.end + 1 == names[0].start and _counted(it.text) == (kind == "dose")]
+            parts[kind] = [*near, *(it for it in parts[kind] if it.start > after)]  # "stat aspirin 300 mg"
     leading = bool(names and parts["dose"]) and parts["dose"][0].start < names[0].start
     leading = leading and len(parts["dose"]) >= len(names)
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
@@ -104,14 +106,10 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given, *_before_arrow(marked)])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: pieces_of(message, marked.spans(channel)) for field, channel in DETAILS.items()}
-    every = [phrase for phrase in listed("sig", "intervals") if phrase.endswith(" monthly")]  # "6 monthly" is no course
-    months = found_at(marked, every) if found["frequency"] else []
-    often = [_behind_dose(span, found["dose"]) for span in found["frequency"]]
-    often = [span for span in often if not any(span.end == whole.end for whole in months)]
-    found["frequency"] = sorted([*often, *months], key=lambda span: span.start)
-    apart = [place for place in apart if not any(place[0] == whole.start for whole in months)]
-    held = masked(message, [(span.start, span.end) for span in found["frequency"]])
-    found["dose"] = [span for span in found["dose"] if held[span.start : span.end].strip()]  # "6 monthly" is no dose
+    said = [phrase for phrases in clinical("sig")["times"].values() for phrase in phrases]
+    rates = [*found_at(marked, said), *(Span(one.group(), *one.span(), 1) for one in RATE.finditer(message))]
+    found["frequency"] = [_whole_rate(span, rates, found["dose"]) for span in found["frequency"]]
+    found["dose"] = [one for one in found["dose"] if not within(one, found["frequency"])]  # "6 monthly" is no dose
     begins = {span.end + 1 for span in marked.spans("rx.drug")}  # "folic acid 5 weekly"
     numbers = [span for span in found["notes"] if span.text.isdecimal() and span.start in begins]
     whole = [_whole_dose(message, span) for span in sorted([*found["dose"], *numbers], key=lambda span: span.start)]
@@ -124,25 +122,26 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     for field in ("route", "notes"):  # "10 U", "weight 70"
         found[field] = [span for span in found[field] if not within(span, whole) and span not in [*whole, *values]]
     message = masked(message, apart)
-    rated = [(span.start, span.end) for span in found["dose"] if "/" in span.text]
-    often = pieces_of(masked(message, rated), found["frequency"])
-    often = [span for span in often if not (span.text.isdecimal() and within(span, whole))]  # "1 to 2 puffs qds"
-    known = [span for span in often if times_per_day(span.text) is not None or span.text.isalpha()] or often
+    often = pieces_of(masked(message, [(a.start, a.end) for a in found["dose"] if "/" in a.text]), found["frequency"])
+    often = [one for one in often if not (one.text.isdecimal() and within(one, [*whole, *found["notes"]]))]  # "1/12"
+    rates = [one for one in often if times_per_day(one.text) is not None or one.text.isalpha()]
+    known = [one for one in rates if plain(one.text) not in listed("sig", "occasions")]  # "daily with dinner"
+    known = known or [Span(message[a:b], a, b, 1) for a, b in (_led(message, (one.start, one.end)) for one in often)]
     at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
     message = masked(message, [(span.start, span.end) for span in known])
     found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
-    notes = [*pieces_of(message, found["notes"]), *(span for span in often if span not in known), *at_once]
+    said = found_at(marked, listed("sig", "occasions"))
+    loose = [[one, *(it for it in said if within(one, [it]))] for one in pieces_of(message, found["notes"])]
+    notes = [max(spans, key=lambda span: len(span.text)) for spans in loose]  # "empty" stomach
+    notes += [*(one for one in often if not within(one, known) and one not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
-    brief = len(message.split()) <= FEW and any(
-        _led(free, (span.start, 0))[0] < span.start for span in found_at(marked, listed("sig", "occasions"))
-    )
-    occasions = found_at(marked, listed("sig", "occasions")) if marked.spans("rx.drug") or brief else []
-    notes += pieces_of(free, [span for span in occasions if not of_drug_behind(marked, span)])
-    loose = [(span.start, span.end) for span in notes]
-    rest = masked(message, [*loose, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
-    wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else _led(rest, place) for place in loose)]
+    brief = len(message.split()) <= FEW and any(_led(free, (one.start, 0))[0] < one.start for one in said)
+    notes += pieces_of(free, [it for it in said if (brief or begins) and not of_drug_behind(marked, it)])
+    told = [(span.start, span.end) for span in notes]
+    rest = masked(message, [*told, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
+    wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else _led(rest, place) for place in told)]
     wide = [(a, b) for a, b in wide if not (message[a:b].isdecimal() and message[:a].endswith(" not "))]  # "5 not 7"
-    wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *loose])]
+    wide = [*given, *(wide if sum(end - start for start, end in wide) <= LONGEST else [*apart, *told])]
     return {**found, "frequency": known, "notes": [Span(marked.message[a:b], a, b, 1) for a, b in sorted(wide)]}
 
 
@@ -153,6 +152,16 @@ def _led(text: str, place: tuple[int, int]) -> tuple[int, int]:
     while text[:start].endswith(" ") and plain(word := text[:start].split(" ")[-2]) in leads:
         start -= len(word) + 1
     return start, place[1]
+
+
+def _whole_rate(said: Span, rates: Sequence[Span], doses: Sequence[Span]) -> Span:
+    """How often with the rest of its phrase: "q12" weeks, "alt" days, 6 "monthly"; "10 weekly" may be a dose, and
+    "2 qid" is as often as "qid"."""
+    rest = next((said.text[dose.end - said.start :].lstrip() for dose in doses if dose.start == said.start), "")
+    if rest and times_per_day(rest) == times_per_day(said.text):
+        return Span(rest, said.end - len(rest), said.end, said.score)
+    whole = [one for one in rates if one.start == said.start or (one.end == said.end and " monthly" in plain(one.text))]
+    return max([said, *whole], key=lambda one: len(one.text))
 
 
 def _before_arrow(marked: Marked) -> list[tuple[int, int]]:
@@ -176,6 +185,7 @@ def _whole_dose(message: str, dose: Span) -> Span:
     ranged = to.casefold() in listed("sig", "ranging") and low.replace(".", "", 1).isdecimal() and ends == sorted(ends)
     if ranged and not changed & {*plain(" ".join(before)).split()}:
         start = message.rindex(low, 0, start)
+    start = message.rindex(to, 0, start) if to.casefold() in ROMAN and _counted(f"{to} {dose.text}") else start  # "ii"
     units = {item.unit for item in quantities(f"{dose.text} {unit}")} - {*TIMES}
     if dose.text.isdecimal() and units and unit.casefold() not in clinical("request_words")["no_dose"]:
         end = message.index(unit, end) + len(unit)
@@ -183,15 +193,6 @@ def _whole_dose(message: str, dose: Span) -> Span:
     if {item.unit for item in quantities(f"1 {rate[1:].lstrip('0123456789')}")} == {"hour"}:
         end += len(rate)
     return Span(message[start:end], start, end, dose.score)
-
-
-def _behind_dose(often: Span, doses: Sequence[Span]) -> Span:
-    """How often without the number of tablets before it: "2 qid" is as often as "qid", "6 monthly" not as "monthly"."""
-    for dose in doses:
-        rest = often.text[dose.end - often.start :].lstrip() if dose.start == often.start else ""
-        if rest and times_per_day(rest) == times_per_day(often.text):
-            return Span(rest, often.end - len(rest), often.end, often.score)
-    return often
 
 
 def _birth_dates(message: str) -> list[tuple[int, int]]:
@@ -209,8 +210,10 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     typed = name.text[len(lead) :] if lead.endswith(" - ") or said_in(lead, "uses") else name.text  # "pain codeine"
     drug = link.name if link.how != "unknown" else name.text
     told = {"said": typed, "drug": drug, "how": link.how, **_given(message, mine)}
-    strength = next((word for word in name.text.split() if word.endswith("%")), "")  # "lidocaine 5% patch"
-    told |= {"dose": told["dose"] or strength}
+    for a, b in pairwise(mine["dose"][:2]):  # "30/500 ii tabs", "2 tabs ramipril 5 mg"
+        if _counted(a.text) ^ _counted(b.text) and masked(message, [(name.start, name.end)])[a.end : b.start].isspace():
+            told["dose"] = " ".join(sorted((a.text, b.text), key=_counted))
+    told["dose"] = told["dose"] or next((word for word in name.text.split() if word.endswith("%")), "")  # "5% patch"
     weight = told_weight(message) if "/kg" in told["dose"].replace(" ", "") and len(marked.people) < 2 else ""
     ends = [name.end, *(span.end for span in mine["dose"][:1])]
     forms = {form for end in ends if (form := _release(message[end:], end == name.end)) not in told["notes"].split()}
@@ -244,6 +247,11 @@ def _given(message: str, mine: dict[str, list[Span]]) -> dict[str, str]:
         dose = f"{second} ({dose})"  # "10 mg/5 ml soln, 5 ml"
     dose += "%" if dose and message[mine["dose"][0].end :].startswith("%") else ""  # "lidocaine 5% patch"
     return {"dose": pointed(dose), **told, "frequency": _frequency(message, mine["frequency"])}
+
+
+def _counted(dose: str) -> bool:
+    """Whether a dose says how many, "2 puffs", "ii tabs", and nothing of how much is in them."""
+    return bool(units := {item.unit for item in quantities(dose)}) and units <= FORMS
 
 
 def _is_strength(dose: str) -> bool:

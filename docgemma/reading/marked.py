@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from docgemma.reading.reader import Reading, Span, unmarked
 from docgemma.text.clauses import masked
 from docgemma.text.numbers import quantities
+from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, plain
 
 EDGES = " ,;:.-/"
@@ -60,15 +61,17 @@ def found_at(marked: Marked, phrases: Iterable[str]) -> list[Span]:
 
 
 def pieces_of(message: str, spans: Sequence[Span]) -> list[Span]:
-    """What is left of spans in a masked message, without a command behind it: "24 h. rx it"."""
+    """What is left of spans in a masked message without a command behind it: "24 h. rx it", "bd once INR <2"."""
     pieces, empty = [], listed("request_words", "commands") | listed("request_words", "linking")
     for span in spans:
         for part in message[span.start : span.end].split("\n"):
             text = unmarked(part, EDGES)
-            # "bd once INR <2"
-            while text and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
+            before, behind = message[: span.start].split()[-3:], message[span.end :].split("\n")[0].split()[:1]
+            own = any(word[0].isdigit() for word in before) and text.isalpha() and expanded(text, "frequencies") != text
+            own = own and not any(word.isalpha() and plain(word) not in empty for word in behind)  # "20 mg on please"
+            while text and not own and ((last := plain(text.split()[-1])) in empty or last == "once" != plain(text)):
                 text = text[: -len(text.split()[-1])].rstrip(EDGES)
-            if set(plain(text).split()) - listed("request_words", "linking"):
+            if own or set(plain(text).split()) - listed("request_words", "linking"):
                 start = message.index(text, span.start)
                 pieces.append(Span(text, start, start + len(text), span.score))
     return pieces

@@ -82,7 +82,7 @@ def _days(text: str, pieces: list[re.Match[str]], today: date, stated: bool) -> 
     """The ISO readings of "11/02/1949", "1949-02-11", "11th of Feb 1949", "February 11, 1949", or ()."""
     words = [piece.group().casefold() for piece in pieces]
     between = [text[left.end() : right.start()].strip().casefold() for left, right in pairwise(pieces)]
-    named = [at for at, word in enumerate(words) if word[:3] in MONTHS]
+    named = [at for at, word in enumerate(words) if word[:3] in MONTHS and word[3:] in "ruary ch il ust tember ober"]
     if len(words) != 3 or sum(word.isdigit() for word in words) + len(named) != 3:
         return ()
     if any(set(gap.strip("-/.,").split()) - ORDINALS for gap in between):

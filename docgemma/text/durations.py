@@ -43,19 +43,19 @@ def follow_ups(text: str) -> list[Place]:
     for at, word in enumerate(said):
         ends = [b - (text[b - 1] in MARKS) for _, b in words[at + 1 : at + LENGTH]]
         ends = [b for b in ends if duration(f"for {text[words[at + 1][0] : b]}")]
-        if ends and (word == "in" or word in looking):
-            first = max((i for i in range(at + 1) if i == 0 or text[words[i - 1][1] - 1] in MARKS), default=0)
-            begun = [i for i in range(max(first, at - SOON), at + 1) if said[i] in looking]
+        first = max((i for i in range(at + 1) if i == 0 or text[words[i - 1][1] - 1] in MARKS), default=0)
+        begun = [i for i in range(max(first, at - SOON), at + 1) if said[i] in looking]
+        if ends and (word == "in" or begun):  # "recheck bp 2/52"
             found.append((words[begun[0] if begun else max(first, at - 1)][0], ends[-1]))
     return found
 
 
 def timed(text: str) -> str:
-    """An instruction with its time in words: "review 6/52" is "review in 6 weeks"."""
-    words = text.split()
+    """An instruction with its time in words: "review 6/52" is "review in 6 weeks", "with food 5/7" for 5 days."""
+    words, later = text.split(), listed("sig", "following_up", "starting") & {*plain(text).split()}
     for at, word in enumerate(words):
         if at and "/" in word and (told := duration(word)):
-            words[at] = told.removeprefix("for " if words[at - 1] in ("in", "for") else "").replace("for ", "in ")
+            words[at] = told[4:] if words[at - 1] in ("in", "for") else told.replace("for ", "in ") if later else told
     return " ".join(words)
 
 

@@ -28,9 +28,10 @@ def said_frequencies(text: str) -> set[str]:
 def times_per_day(frequency: str) -> Decimal | None:
     """Doses a day, the most that the words allow ("every 4-6 hours" is 6); 0 for one dose only ("stat"); None if the
     words are not understood."""
-    words = " ".join(plain(frequency).replace("-", " ").replace("/", " ").split())
+    texts = (frequency, RATE.sub(";", frequency))  # "q12 weeks" is no "q12"
+    words, rest = (" ".join(plain(text).replace("-", " ").replace("/", " ").split()) for text in texts)
     tokens = words.split()
-    said = phrases_in(words, _frequencies())[0]
+    said = phrases_in(rest, _frequencies())[0]
     hours = {item for item in said if "/" not in item}  # morning and evening: twice
     rates = [_rate(*match.groups()) for match in RATE.finditer(frequency)] + [_per_day(item) for item in said]
     rates += [Decimal(len(hours))] if hours else []

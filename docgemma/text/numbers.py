@@ -33,14 +33,14 @@ def quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     following: tuple[str, str, int] | None = None  # unit of the number behind, and where that begins
     for match in reversed(list(_number().finditer(text))):
-        word, digits = match["word"], match["value"] or ""
+        word, said = (match["word"] or "").lower(), match["value"] or ""
         unit, per = (match["unit"] or "").lower(), (match["per"] or "").replace(" ", "").replace("²", "2").lower()
         between = text[match.end() : following[2]].casefold() if following else ""
         alone = word or not between.strip()  # "200/6 2 puffs" is of two puffs
         if following and not unit and not alone and set(between.translate(MARKS).split()) <= BETWEEN:
             unit, per, _ = following
         following = (unit, per, match.start()) if unit else None
-        value = Decimal(NUMBER_WORDS[word.lower()] if word else digits.replace(",", "." if digits[:2] == "0," else ""))
+        value = Decimal(NUMBER_WORDS.get(word, len(word)) if word else said.replace(",", "." * (said[:2] == "0,")))
         name, factor = _units().get(unit, ("", Decimal(0)))
         compared = round(value * factor, 6) if name else value
         found.append(Quantity(compared.normalize(), name + per, bool(word)))
@@ -66,7 +66,7 @@ def _number() -> re.Pattern[str]:
     return re.compile(
         r"(?:(?:(?<![A-Za-z\d.,_-])|(?<=\d[-–/]))"
         r"(?P<value>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|0,\d+|\.\d+)(?!\d)|"
-        rf"\b(?P<word>{'|'.join(NUMBER_WORDS)})\b)"
+        rf"\b(?P<word>{'|'.join(NUMBER_WORDS)}|i{{1,3}}(?=\s(?:tab|cap|puff|drop|amp)))\b)"
         rf"(?:[\s-]?(?P<unit>{unit})(?![A-Za-z])(?P<per>\s?/\s?(?:kg|m2|m²))?)?",
         re.IGNORECASE,
     )

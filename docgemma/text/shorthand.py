@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from docgemma.text.frequency import RATE
 from docgemma.text.words import clinical, listed, plain
 
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
@@ -19,7 +20,9 @@ def expanded(text: str, *kinds: str) -> str:
     if in_words(text, *kinds):
         return text
     known = {said: words for said, words in _shorthand(*kinds).items() if said not in listed("request_words", "stop")}
-    words = [(word, _undotted(word)) for word in text.split()]
+    rate = RATE.match(text)
+    head = [rate.group()] if rate and " " in rate.group() else []  # "q12 weeks" is no "q12"
+    words = [(word, _undotted(word)) for word in [*head, *text[len("".join(head)) :].split()]]
     short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
     spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
     return _shorthand(*kinds).get(_undotted(text), spelt)
