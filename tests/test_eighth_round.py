@@ -19,7 +19,7 @@ from tests.conversation_help import spoken
         ("boudreaux gabapentin 300 tds, does it need adjusting for kidneys", "oral, eGFR below 60: 1,400 mg a day"),
         # what a message tells of the patient chooses the dose, and counts against the drug
         ("new AF for Schäfer, what dose of apixaban", "The patient has: 80 years or older"),
-        ("haddad has a new DVT, apixaban 10 mg bd?", "the maximum is 20 mg a day (for d"),
+        ("haddad has a new DVT, apixaban 10 mg bd?", "the maximum is 20 mg a day (for deep vein"),
         ("liam andersen query ITP, nurofen ok?", "impairs platelets: more bleeding"),
         # a label question of nobody asks for no patient
         ("cefepime renal dosing? its for someone at crcl 35", "Cefepime at most, injection, eGFR below 61"),

@@ -51,5 +51,5 @@ def test_what_is_told_is_weighed(offline_agent, asked: str, told: str) -> None:
     assert told in offline_agent.ask(asked)["answer"]
 
 
-def test_an_older_relative_s_problem_is_not_weighed(offline_agent) -> None:
+def test_the_problem_of_a_relative_is_not_weighed(offline_agent) -> None:
     assert "as you wrote" not in offline_agent.ask("john smith mother has asthma, sotalol 80 bd ok?")["answer"]

@@ -47,7 +47,7 @@ def read_orders(marked: Marked, drugs: DrugNames) -> list[OrderRef]:
     if any(span.start > after and not marked.message[after : span.start].strip() for span in parts["dose"]):
         for kind in ("dose", "frequency"):  # "calpro 640, budesonide 9 mg": no dose stands before a drug and behind it
             near = [it for it in parts[kind] if it.end + 1 == names[0].start and _counted(it.text) == (kind == "dose")]
-            parts[kind] = [*near, *(it for it in parts[kind] if it.start > after)]  # "stat aspirin 300 mg"
+            parts[kind] = [*near, *(one for one in parts[kind] if one.start > after)]  # "stat aspirin 300 mg"
     leading = bool(names and parts["dose"]) and parts["dose"][0].start < names[0].start
     leading = leading and len(parts["dose"]) >= len(names)
     owned: list[dict[str, list[Span]]] = [{field: [] for field in parts} for _ in names]
@@ -131,12 +131,12 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     message = masked(message, [(span.start, span.end) for span in known])
     found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     said = found_at(marked, listed("sig", "occasions"))
-    loose = [[one, *(it for it in said if within(one, [it]))] for one in pieces_of(message, found["notes"])]
+    loose = [[one, *(part for part in said if within(one, [part]))] for one in pieces_of(message, found["notes"])]
     notes = [max(spans, key=lambda span: len(span.text)) for spans in loose]  # "empty" stomach
     notes += [*(one for one in often if not within(one, known) and one not in known), *at_once]
     free = masked(message, [(span.start, span.end) for span in notes])
     brief = len(message.split()) <= FEW and any(_led(free, (one.start, 0))[0] < one.start for one in said)
-    notes += pieces_of(free, [it for it in said if (brief or begins) and not of_drug_behind(marked, it)])
+    notes += pieces_of(free, [one for one in said if (brief or begins) and not of_drug_behind(marked, one)])
     told = [(span.start, span.end) for span in notes]
     rest = masked(message, [*told, *marked.places("rx.drug", "drug", "name", "id", "rx.dose", "rx.route")])
     wide = [*apart, *(widened(rest, place) if marked.spans("rx.drug") else _led(rest, place) for place in told)]

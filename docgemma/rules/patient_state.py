@@ -98,7 +98,8 @@ def patient_state(chart: Mapping[str, Any], today: date) -> PatientState:
 
 def with_told(chart: dict[str, Any], patient: PatientState) -> dict[str, Any]:
     """A chart with the results that a message tells in place of the recorded ones."""
-    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN and " to" not in value[1]}
+    staged = {words for words, _ in clinical("conditions")["kidneys"].values()}  # a stage is no result
+    told = {name: value for name, value in patient.results.items() if value[2] == WRITTEN and value[1] not in staged}
     labs = ((item, told.get(measure_named(item["name"]))) for item in chart["labs"])
     return {**chart, "labs": [
         {**item, "value": f"{new[0]:g}", "unit": new[1], "date": WRITTEN, "flag": WRITTEN} if new else item
@@ -144,9 +145,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value * units["age"].get(unit, 1))
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
-    stages = clinical("conditions")["kidneys"]
     recorded = (patient.results.get("egfr") or (inf,))[0]  # a stage says less than a result
-    staged = [stages[name] for problem in problems for name in stages if name in problem]
+    staged = [one for problem in problems for name, one in clinical("conditions")["kidneys"].items() if name in problem]
     kidneys += [("egfr", (value, words, WRITTEN)) for words, value in staged if value < recorded]
     sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
     measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
@@ -159,9 +159,9 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
     weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
-    charted = [item for item in clinical("problems")["problems"] if patient.named(item["chart"])]
-    for span in problems:
-        entries += [] if any(names(item["chart"], span) for item in charted) else [span]
+    for problem in problems:
+        groups = [item["chart"] for item in clinical("problems")["problems"] if names(item["chart"], problem)]
+        entries += [] if any(map(patient.named, groups)) else [problem]  # by the chart's own name, where it has it
     spans = [span for span in told_behind(spelled(text), "having") if not names(of_women, span)]
     return replace(
         patient, age=age, weight=weight, told=tuple(spans), ended=ended,

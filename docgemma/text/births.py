@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from docgemma.ehr.base import PatientMatch
 
 PART = re.compile(r"\bd\.\s?o\.\s?b|\b(?-i:b)\.(?=\s?\d)|\d+|[^\W\d_]+", re.IGNORECASE)
-MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
+MONTH_NAMES = "january february march april may june july august september october november december febuary".split()
+MONTHS = tuple(name[:3] for name in MONTH_NAMES[:12])
 STATES = frozenset("born dob d.o.b b. birth birthdate birthday bday".split())
 LEADS = frozenset({"date", "year"})  # date of birth
 FILLERS = frozenset("on in is was the a".split()) | LEADS
@@ -82,7 +83,7 @@ def _days(text: str, pieces: list[re.Match[str]], today: date, stated: bool) -> 
     """The ISO readings of "11/02/1949", "1949-02-11", "11th of Feb 1949", "February 11, 1949", or ()."""
     words = [piece.group().casefold() for piece in pieces]
     between = [text[left.end() : right.start()].strip().casefold() for left, right in pairwise(pieces)]
-    named = [at for at, word in enumerate(words) if word[:3] in MONTHS and word[3:] in "ruary ch il ust tember ober"]
+    named = [at for at, word in enumerate(words) if word[2:] and any(name.startswith(word) for name in MONTH_NAMES)]
     if len(words) != 3 or sum(word.isdigit() for word in words) + len(named) != 3:
         return ()
     if any(set(gap.strip("-/.,").split()) - ORDINALS for gap in between):

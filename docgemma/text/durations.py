@@ -55,7 +55,8 @@ def timed(text: str) -> str:
     words, later = text.split(), listed("sig", "following_up", "starting") & {*plain(text).split()}
     for at, word in enumerate(words):
         if at and "/" in word and (told := duration(word)):
-            words[at] = told[4:] if words[at - 1] in ("in", "for") else told.replace("for ", "in ") if later else told
+            led = words[at - 1] in ("in", "for")
+            words[at] = told.removeprefix("for ") if led else told.replace("for ", "in ") if later else told
     return " ".join(words)
 
 

@@ -15,6 +15,7 @@ NUMBER_WORDS = {
     "eighty": 80, "ninety": 90, "hundred": 100,
 }  # fmt: skip
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5}
+SPELLED = NUMBER_WORDS | ROMAN
 COUNTED = frozenset(["type", "stage", "class", "grade", "phase", "factor"])  # a roman numeral may follow
 BETWEEN = frozenset(["and", "or", "to", "through"])  # "10, 20 or 40 mg": each is in mg
 MARKS = str.maketrans(dict.fromkeys(",;/-–", " "))
@@ -33,14 +34,14 @@ def quantities(text: str) -> list[Quantity]:
     found: list[Quantity] = []
     following: tuple[str, str, int] | None = None  # unit of the number behind, and where that begins
     for match in reversed(list(_number().finditer(text))):
-        word, said = (match["word"] or "").lower(), match["value"] or ""
+        word, digits = (match["word"] or "").lower(), match["value"] or ""
         unit, per = (match["unit"] or "").lower(), (match["per"] or "").replace(" ", "").replace("²", "2").lower()
         between = text[match.end() : following[2]].casefold() if following else ""
         alone = word or not between.strip()  # "200/6 2 puffs" is of two puffs
         if following and not unit and not alone and set(between.translate(MARKS).split()) <= BETWEEN:
             unit, per, _ = following
         following = (unit, per, match.start()) if unit else None
-        value = Decimal(NUMBER_WORDS.get(word, len(word)) if word else said.replace(",", "." * (said[:2] == "0,")))
+        value = Decimal(SPELLED[word] if word else digits.replace(",", "." if digits[:2] == "0," else ""))
         name, factor = _units().get(unit, ("", Decimal(0)))
         compared = round(value * factor, 6) if name else value
         found.append(Quantity(compared.normalize(), name + per, bool(word)))

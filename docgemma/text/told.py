@@ -57,9 +57,9 @@ def told_problems(text: str) -> list[str]:
         women = names(of_women, " ".join(problems))
         few = listed("telling", "weeks", "weeks_now") if women else beside
         behind = " ".join(words).partition(f"{problems[0]} ")[2].split()[:1] if problems and not women else []
-        happened = left[:1] == behind and all(word.isdecimal() or word in listed("telling", "when") for word in behind)
+        happened = left[:1] == behind and any(word.isdecimal() or word in listed("telling", "when") for word in behind)
         alone = all(word in few or word[0].isdigit() for word in left)
-        told += problems if not asked and (alone or (behind and happened)) else []  # "TIA 2 h ago ct clear"
+        told += problems if not asked and (alone or happened) else []  # "TIA 2 h ago ct clear"
     return list(dict.fromkeys(told))
 
 
@@ -72,7 +72,8 @@ def _problems(clause: str) -> tuple[list[str], list[str]]:
             more = [*takewhile(lambda word: word in listed("telling", "behind_problems"), words[1:])]
             more += words[len(more) + 1 :][: more[-1:] == ["stage"]]
             problem = " ".join([fragment + words[0], *more])
-            left, found = left.replace(problem, ";" * len(problem), 1), [*found, (at, problem)]
+            left = f"{left[:at]}{';' * len(problem)}{left[at + len(problem) :]}"
+            found.append((at, problem))
     return [problem for _, problem in sorted(found)], left.replace(";", " ").split()
 
 
@@ -90,7 +91,6 @@ def short_forms() -> dict[str, str]:
     return {plain(str(said)): entry["name"] for entry in lists for said in entry["said"]}
 
 
-@lru_cache(maxsize=200)
 def spelled(text: str) -> str:
     """A text with what is typed for conditions in full words: "CKD4, on HD" is of "chronic kidney disease stage 4"."""
     known, capitals = short_forms(), listed("conditions", "only_in_capitals")
@@ -105,11 +105,8 @@ def spelled(text: str) -> str:
             if size == 1 or (len(some) == size and not apart and said in known):
                 break
         name = known.get(said, "") if said not in capitals or some[0].strip("(?,.;:").isupper() else ""
-        if name:
-            begins = some[0][:1] if some[0][0] in "?(" else ""
-            told.append(f"{begins}{name}{''.join(char for char in some[-1][-2:] if char in ',.;:!?)')}")
-        else:
-            told.append(" ".join(some))
+        begins, ends = some[0][:1].strip("?("), "".join(char for char in some[-1][-2:] if char in ",.;:!?)")
+        told.append(f"{'' if begins else some[0][0]}{name}{ends}" if name else " ".join(some))
         words = words[len(some) :]
     return " ".join(told)
 
