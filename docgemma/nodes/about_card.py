@@ -9,12 +9,16 @@ from docgemma.nodes.input_assembly import understand
 from docgemma.reading.labels import WRITES
 from docgemma.rules import known, waiting
 from docgemma.rules.amend import amendment, named_in, taken_back
+from docgemma.rules.patient_state import UNKNOWN, as_told
 from docgemma.state import AgentState, Held, PendingWrite, Request
 from docgemma.text.words import listed, names, plain
 
 HOLD = {"decision": "hold", "args": {}}
 REJECT = {"decision": "reject", "args": {}}
 FOR_WHOM = "For whom? The entry that waits is for {card}, and {spoken} was spoken of last. Say it again with the name."
+
+
+CHECKED_AGAIN = "The entry below is unchanged, and was checked again with what you wrote."
 
 
 class Outcome(NamedTuple):
@@ -43,6 +47,10 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
         request = _read(message, state, cards, entries[at], context)
     meant, others = entries[at], [one.args for one in entries[:at] + entries[at + 1 :]]
     decision = amendment(request, meant.request, cast(PendingWrite, {"name": meant.tool, "args": meant.args}), others)
+    if _tells_more(message, request, decision, front):
+        said = f"{front['request']['said']}. {message}"
+        again = cast(Held, {**front, "request": known.replaced(front["request"], said=said)})
+        return Outcome([Command(resume=HOLD), _reopened([again, *cards[1:]], CHECKED_AGAIN)])
     rejects = decision["decision"] == "reject"
     more = set(request["asks"]) - {"cancel", "ok", "fix", "chat", *(WRITES if request["corrects"] else ())}
     other = request["orders"] and named and not any(waiting.is_of(drug, meant.args, meant.request) for drug in named)
@@ -67,6 +75,18 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
         return Outcome([Command(resume=HOLD), _reopened(cards, ""), Command(resume=decision)], own, told)
     cards[meant.card], told = waiting.settled(cards[meant.card], meant, request, rejects)
     return Outcome([Command(resume=HOLD), _reopened(cards, told)], own)
+
+
+def _tells_more(message: str, request: Request, decision: dict[str, Any], front: Held) -> bool:
+    """Whether a message tells the state of the patient of the order in front, and asks or changes nothing: "shes 46kg",
+    "on dialysis now btw"."""
+    told = as_told(message, UNKNOWN)
+    tells = told.weight or told.results or told.problems or told.pregnancy_weeks
+    asks = set(request["asks"]) & {"ddi", "lit", "trial", "change", "cancel", *(() if request["corrects"] else WRITES)}
+    others = {one["id"] for one in request["patients"]} - {front["args"].get("patient_id")} or request["unclear"]
+    changes = decision["decision"] == "reject" or decision["args"] or asks or named_in(request)
+    asking = message.rstrip().endswith("?")
+    return bool(tells and front["tool"] == "prescribe_medication" and not (changes or others or asking))
 
 
 def _all_rejected(cards: list[Held]) -> Outcome:

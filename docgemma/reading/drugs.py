@@ -79,8 +79,8 @@ def _whole(span: Span, text: str) -> Span:
 
 
 def _is_amount(text: str) -> bool:
-    """Whether a doubtful abbreviation before it is a drug: "400", "1.2", "x2"."""
-    return len(text) > 1 and text.removeprefix("x").replace(".", "", 1).isdecimal()
+    """Whether a doubtful abbreviation before it is a drug: "400", "1.2", "x2", "1g"."""
+    return len(text) > 1 and text.removeprefix("x").rstrip("mgk").replace(".", "", 1).isdecimal()
 
 
 def _apart(span: Span, drugs: DrugNames) -> list[DrugLink]:

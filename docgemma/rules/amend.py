@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS
@@ -21,6 +22,7 @@ NOT_UNDERSTOOD = (
 )
 NOT_APPROVED = "Not approved: words approve nothing. Approve or reject the entry below."
 NOT_CARRIED = "Not carried over from {drug}: {notes}."
+CARRIED = "Carried over from {drug}: {frequency}. Check it."
 NOT_WAITING = "The entry below is unchanged: no entry of {drugs} waits."
 CHANGED = ("orders", "allergies", "notes", "patients")  # of a request, by a correction
 LOOKS_UP = frozenset([*TOPICS, "find", "safe", "ddi", "may", "lit", "trial", "img"])
@@ -101,8 +103,10 @@ def _swapped(request: Request, pending: PendingWrite, last: Request) -> dict[str
 def _exchanged(before: Mapping[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
     """The card with another drug; what is not carried over from the one before is said."""
     gone = before.get("notes") if before.get("notes") != changed.get("notes") else ""
-    told = NOT_CARRIED.format(drug=before.get("medication_name"), notes=gone) if gone else ""
-    return _decision("amend", changed, told)
+    drug, often = before.get("medication_name"), before.get("frequency")
+    told = [NOT_CARRIED.format(drug=drug, notes=gone)] if gone else []
+    told += [] if changed.get("frequency") or not often else [CARRIED.format(drug=drug, frequency=often)]
+    return _decision("amend", changed, " ".join(told))
 
 
 def _doubtful(request: Request, last: Request, changed: Mapping[str, Any], several: bool, mine: bool) -> bool:
@@ -120,10 +124,12 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     order: Mapping[str, Any] = request["orders"][-1] if request["orders"] else {}
     new = {word for name in (*ORDER_DETAILS, "said") for word in plain(str(order.get(name) or "")).split()}
     empty = listed("request_words", *clinical("request_words")["unfindable"])
+    words = plain(request["said"]).split()
     courtesy = ("beside_scaling", "beside_change", "correcting", "altering", "changing", "opening", "back", "speaking")
     known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
     known |= frozenset() if other_drug else empty | everyday()  # "neuro say 500 bd"
+    known |= {old for no, old in pairwise(["", *words]) if no in ("not", "than")} | {"not"}  # "5/7 not 7"
     parts = [part for part in _clauses(request["said"]) if (new - empty) & set(plain(part).split())]
     runs = [run for part in parts for run in also_written(replaced(request, said=part))]
     return {word for run in runs for word in plain(run).split()} - known

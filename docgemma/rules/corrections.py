@@ -31,6 +31,10 @@ def corrected(request: Request, last: Request) -> Request:
     drug = request["drugs"][-1] if request["drugs"] else None
     if last["orders"] and not (request["details"] or request["orders"] or drug):
         request = replaced(request, details=_stated(request["said"], last["orders"][-1]["dose"]))
+    years = {year for one in request["patients"] for year in (one["label"][-10:-6], one["label"][-8:-6])}
+    if request["details"].get("dose") in years:  # "no sorry the 85 one" was born then
+        kept = {name: text for name, text in request["details"].items() if name != "dose"}
+        request = replaced(request, details=kept)
     details = request["details"]
     if last["orders"] and "rx" in last["asks"] and (details or drug or request["orders"]):
         new["orders"] = [*last["orders"][:-1], changed_order(last["orders"][-1], request)]

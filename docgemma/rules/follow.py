@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.notes import UNTYPED
 from docgemma.reading.terms import measures_in, refers_back, said_in
 from docgemma.rules.corrections import ORDER_DETAILS, changed_order, corrected
 from docgemma.rules.direct import definitions
@@ -13,7 +14,6 @@ from docgemma.rules.unheard import in_place, parts_of
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.said import clauses
-from docgemma.text.told import told_problems
 from docgemma.text.words import listed, names, plain
 
 OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
@@ -45,17 +45,17 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
     if last and somebody and nobody_before and last["asks"] and not asks - {"find", "chat"}:  # whom the last one meant
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
+    if last and not somebody and (noted := _noted_before(request, last)):
+        return replaced(request, asks=["note"], meant="ordered", notes=noted)
     if last:
         request = replaced(request, **_taken_over(request, last, somebody, patient_open))
     about = somebody or patient_open
     if "gk" in asks and about and (bearing := _treatment(request)):
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
-    general = (
-        "gk" in asks <= UNSAID and request["drugs"] and told_problems(request["said"])
-    )  # "metformin in CKD stage 4?"
-    if (general or _general_dose(request)) and not about:
-        return replaced(request, asks=["safe"], meant="asked", orders=[], details={})
+    if not about and _of_drug(request):
+        kept = [ask for ask in request["asks"] if ask in ("may", "ddi", "change")]
+        return replaced(request, asks=unique([*kept, "safe"]), meant="asked", orders=[], details={}, measures=[])
     asked = _asks(request, about)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
         topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
@@ -67,6 +67,16 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)
+
+
+def _noted_before(request: Request, last: Request) -> list[dict[str, str]]:
+    """The message before as a note, where this one says no more than to write it down: "document that pls"."""
+    words = set(plain(request["said"]).split())
+    noting = words & listed("request_words", "noting_plainly") - {"add", "put"}
+    bare = words <= listed("request_words", "noting_plainly", "beside_noting", "fillers", "pointing", "opening", "back")
+    told = not last["said"].rstrip().endswith("?") and not set(last["asks"]) & {*WRITES, "may", "safe", "lit", "trial"}
+    whole = noting and bare and told and not request["notes"] and last["telling"]
+    return [{"note_text": last["said"], "note_type": UNTYPED}] if whole else []
 
 
 def ordered_after_all(request: Request, last: Request | None) -> Request | None:
@@ -167,7 +177,10 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     bare = not request["drugs"] and not request["orders"]
     adds = plain(said).startswith(tuple(f"{words} " for words in listed("request_words", "adding")))  # "and with X?"
     literature = "lit" in asks or said_in(said, "literature")
-    if not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
+    trending = {*plain(said).split()} <= listed("request_words", "trending", "fillers", "questioning")
+    if last["measures"] and not somebody and bare and trending and asks <= UNSAID | {*TOPICS}:  # "trend?"
+        new |= {"asks": last["asks"], "measures": last["measures"]}
+    elif not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
     elif literature and bare and not somebody and not request.get("studies") and len(request["telling"]) < 2:
         drugs = last["drugs"] or ordered(last)
@@ -222,12 +235,18 @@ def _asks_evidence(request: Request) -> bool:
     return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
 
 
-def _general_dose(request: Request) -> bool:
-    """Whether what was read as an order asks how much: "ropivacaine 0.2% max ml for 60 kg"."""
-    words = set(plain(request["said"]).split())
-    bare = "rx" in request["asks"] and not request["details"] and not listed("request_words", "ordering") & words
-    amount = _asks_dose(request["said"]) or bool(listed("order_routes", "volume") & words)
-    return bare and bool(request["drugs"]) and amount
+def _of_drug(request: Request) -> bool:
+    """Whether a message of nobody asks about a known drug, whatever else it was read as: "gent: which levels?",
+    "egfr 28, januvia ?mg", "ropivacaine 0.2% max ml for 60 kg"."""
+    asks, words = set(request["asks"]), set(plain(request["said"]).split())
+    known = [drug for drug in request["drugs"] if drug["how"] in ("named", "short", "near")]
+    ordered = "rx" in asks and words & listed("request_words", "ordering")
+    if not known or ordered or words & listed("request_words", "persons"):
+        return False
+    dosed = any(order["dose"][:1].isdigit() for order in request["orders"])
+    asked = _asks_dose(request["said"]) or words & listed("order_routes", "volume") or not dosed
+    read_as = asks - ({"rx"} if asked else set())
+    return bool(read_as <= {*TOPICS, *UNSAID, "safe", "may", "ddi", "change"} - {"oos"} and asks - {"ddi", "safe", "may"})
 
 
 def _asks_dose(said: str) -> bool:

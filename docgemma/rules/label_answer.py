@@ -58,6 +58,7 @@ def label_facts(
     facts = against or sentences([f"{name}: no contraindications are listed in this source."])
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
+    kinds = sentences([f"{called}, drug class: {', '.join(data['drug_classes'])}."] if data["drug_classes"] else [])
     said, rows = request["said"], data.get("dose_rows", [])
     title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(said)
     bare = " ; ".join([*request["measures"], spelled(said), before])
@@ -91,7 +92,7 @@ def label_facts(
     fitting = [row for row in rows if row in lowered or not kidneys or "egfr_below" not in row]
     fitting_limits = [text.replace(": ", ": at most ", 1) for text in limits_of(fitting, asked, route, said)]
     table = {f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in rows} if own else set()
-    first: list[Fact] = []
+    first: list[Fact] = kinds if asked & {"mechanism and class", "indication"} else []
     told: list[Fact] = []
     stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
     for topic in timed if brief else topics:

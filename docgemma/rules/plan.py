@@ -141,7 +141,7 @@ def _charts(state: AgentState, request: Request, people: Sequence[str]) -> list[
     if people:
         return [Step("get_patient_chart", {"patient_id": person}, "chart") for person in people]
     persons = listed("request_words", "persons") & set(plain(request["said"]).split())
-    general = len(drugs) > 1 and not persons and asks & ABOUT_PATIENT <= {"may"}  # "X with Y fine? only Z here"
+    general = drugs and not persons and asks & ABOUT_PATIENT <= {"may"}  # "X with Y fine? only Z here"
     of_nobody = general or (drugs and "safe" in asks and (not persons or len(drugs) > 1))
     nobody = searched_in_vain(state) or request["unclear"] or not asks & ABOUT_PATIENT or of_nobody
     return [] if nobody else [Step("get_patient_chart", {}, "chart")]
@@ -201,7 +201,8 @@ def _labels(state: AgentState, request: Request, names: list[str], checked: bool
     if checked and (doubtful := [said for said in unknown if plain(said) in said_for("ambiguous")]):  # "dex" is asked
         return [Step("check_drug_safety", {"drug_name": doubtful[0]}, "safe")]
     if names:
-        asked = "safe" in asks or checked or alone or only_named
+        unread = "lit" in asks and any(item["empty"] for item in known.made(state, "search_medical_literature"))
+        asked = "safe" in asks or checked or alone or only_named or unread  # "duloxetine in chronic liver dz?"
         said = {drug.get("generic") for drug in request["drugs"]}
         opened = [part for parts in unlabelled(state).values() for part in parts if part not in said]
         return [Step("check_drug_safety", {"drug_name": name}, "safe") for name in [*names, *opened] if asked]

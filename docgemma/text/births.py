@@ -15,6 +15,7 @@ PART = re.compile(r"\bd\.\s?o\.\s?b|\b(?-i:b)\.(?=\s?\d)|\d+|[^\W\d_]+", re.IGNO
 MONTH_NAMES = "january february march april may june july august september october november december febuary".split()
 MONTHS = tuple(name[:3] for name in MONTH_NAMES[:12])
 STATES = frozenset("born dob d.o.b b. birth birthdate birthday bday".split())
+BORN = frozenset({"born", "b."})
 LEADS = frozenset({"date", "year"})  # date of birth
 FILLERS = frozenset("on in is was the a".split()) | LEADS
 ORDINALS = frozenset("st nd rd th of".split())  # no words of a date: 11th of Feb
@@ -51,7 +52,11 @@ def read_births(text: str, today: date | None = None) -> list[Birth]:
             used = 3
             found.append(Birth(start, pieces[place + 2].end(), days, kind))
         elif len(word) == 4 and word.isdigit() and FIRST_YEAR <= int(word) <= today.year:
-            found.append(Birth(start, here.end(), (word,), "year" if first is None else kind))
+            said = first is not None or words[max(place - 1, 0)] == "b"  # "(b 1985)"
+            found.append(Birth(start, here.end(), (word,), "stated" if said else "year"))
+        elif len(word) == 2 and word.isdigit() and first is not None and words[first] in BORN:  # "born 85"
+            years = (f"19{word}", f"20{word}")
+            found.append(Birth(start, here.end(), tuple(year for year in years if int(year) <= today.year), kind))
         elif len(word) <= 3 and word.isdigit() and (last := _age_until(words, place)) is not None:
             born = range(today.year - int(word) - 1 - AGE_SPREAD, today.year - int(word) + AGE_SPREAD + 1)
             found.append(Birth(here.start(), pieces[last].end(), tuple(map(str, born)), "age"))
