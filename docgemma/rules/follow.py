@@ -63,7 +63,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         request, asked = replaced(request, query=query), [*asked, "lit"]
     if about and (orders := in_place(request, _as_orders(request))):
         kept = [ask for ask in asked if ask not in ("may", "meds")]
-        return replaced(request, asks=unique([*kept, "rx", "change"]), meant="ordered", orders=orders, details={})
+        stays = ["change"] if len(request["drugs"]) > 1 else []  # the drug in whose place it is ordered
+        return replaced(request, asks=unique([*kept, "rx", *stays]), meant="ordered", orders=orders, details={})
     if request["meant"] == "ordered" and _changes_order(request):
         return replaced(request, asks=unique([*asked, "change"]), meant="asked")
     return replaced(request, asks=asked)

@@ -61,15 +61,18 @@ def is_conditional(request: Request) -> bool:
 
 
 def in_place(request: Request, considered: Sequence[OrderRef]) -> list[OrderRef]:
-    """The one order of a message that begins with it, in the place of another drug: "bisoprolol 2.5 od instead of
-    metoprolol"; [] where anything is asked, denied or told."""
+    """The one order of a message that begins with it, in the place of another drug, "bisoprolol 2.5 od instead of
+    metoprolol", or says nothing else, "labetalol 100 bd so"; [] where anything is asked, denied or told."""
     said = request["said"]
     whole = [order for order in request["orders"] or considered if order["dose"] and order["frequency"]]
     instead = "change" in request["asks"] or names(listed("request_words", "in_place"), said)
-    if request["meant"] or "?" in said or len(whole) != 1 or not instead or is_conditional(request):
-        return []
     known = {word for one in request["patients"] for word in plain(f"{one['said']} {one['name']}").split()}
     known |= listed("request_words", "ordering", "opening")
+    own = {word for order in whole for field in order.values() for word in plain(str(field)).split()}
+    bare = {*plain(said).split()} <= known | own | listed("request_words", "beside_change") - {"say", "says", "said"}
+    if request["meant"] or "?" in said or len(whole) != 1 or not (instead or bare) or is_conditional(request):
+        return []
     before = takewhile(lambda word: word != plain(whole[0]["said"]).split()[0], plain(said).split())
     begins = all(word in known or not any(map(str.isalpha, word)) for word in before)
-    return whole if begins and len({drug["name"] for drug in request["drugs"]} - {whole[0]["drug"]}) == 1 else []
+    others = {drug["name"] for drug in request["drugs"]} - {whole[0]["drug"]}
+    return whole if begins and len(others) == (not bare) else []
