@@ -22,7 +22,7 @@ import pytest
         ("has kowalczyk had his CT", "No report of it is recorded: CT."),
         ("any trial for IBD that suits björn þórsson", "Ulcerative colitis, no active problem has this name"),
         ("any trial for castellano's meso", "No trials were found for Malignant mesothelioma of pleura"),
-        ("d'angelo, norflox 400 bd?", "Allergy to ciprofloxacin (tendon pain, moderate): norflox belongs to the same class"),
+        ("d'angelo, norflox 400 bd?", "Allergy to ciprofloxacin (tendon pain, moderate): norflox belongs to"),
         ("tanaka: clari 500 bd with metro 400 bd, ok?", "Metronidazole for Hiroshi Tanaka"),
         ("can haddad drop his clopidogrel? how long does he need it", "this needs a clinician's judgement"),
         ("harold baxter: start bumetanide 1 mg od?", "If another one is meant, give a name and birth date."),

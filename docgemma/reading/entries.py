@@ -127,7 +127,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     rates = [one for one in often if times_per_day(one.text) is not None or one.text.isalpha()]
     known = [one for one in rates if plain(one.text) not in listed("sig", "occasions")]  # "daily with dinner"
     known = known or [Span(message[a:b], a, b, 1) for a, b in (_led(message, (one.start, one.end)) for one in often)]
-    at_once = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now" and known]  # "now + q4 prn"
+    now = [span for span in marked.spans("rx.freq") if span.text.casefold() == "now"]
+    at_once = now if {plain(one.text) for one in known} - {"now"} else []  # "now + q4 prn"
     message = masked(message, [(span.start, span.end) for span in known])
     found["dose"] = [(pieces_of(message, [span]) or [span])[0] for span in found["dose"]]  # "1g four" times daily
     said = found_at(marked, listed("sig", "occasions"))
@@ -220,7 +221,16 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     told["notes"] = ", ".join(filter(None, [*forms, _of_one_drug(told["notes"], drugs), weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
     courses = [two_doses(masked(message, people)[start:]) for start in starts]
+    told["frequency"] = told["frequency"] or _at_once(message, mine)
     return cast(OrderRef, told | next(filter(None, courses), {}))
+
+
+def _at_once(message: str, mine: dict[str, list[Span]]) -> str:
+    """How one dose is ordered, behind its amount and route: "1 mg iv now", "20 iv push", "1 g iv over 10"."""
+    told = [span for field in ("dose", "route") for span in mine[field]]
+    behind = [*plain(message[max((span.end for span in told), default=0) :]).split(), "", ""] if mine["dose"] else [""]
+    infused = behind[0] == "over" and behind[1][:1].isdigit() and bool(mine["route"])
+    return "once" if infused else behind[0] if behind[0] in listed("sig", "at_once") else ""
 
 
 def _release(behind: str, of_name: bool) -> str:
@@ -276,10 +286,14 @@ def told_weight(message: str) -> str:
 def _frequency(message: str, spans: Sequence[Span]) -> str:
     """What was said of how often, once: "weekly, not daily" is weekly, "od, so once a day" is od."""
     told: list[str] = []
+    empty = listed("request_words", "pointing", "beside_change")  # "once then", "once for the fever"
     for span in spans:
+        words = span.text.split()
+        while words and plain(words[-1]) in empty:
+            words.pop()
         said, before = said_frequencies(span.text), said_frequencies(", ".join(told))
-        if not denied(message, span) and not (said and said <= before):
-            told.append(span.text)
+        if words and not denied(message, span) and not (said and said <= before):
+            told.append(" ".join(words))
     return ", ".join(told)
 
 

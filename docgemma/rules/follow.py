@@ -179,9 +179,9 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     adds = plain(said).startswith(tuple(f"{words} " for words in listed("request_words", "adding")))  # "and with X?"
     literature = "lit" in asks or said_in(said, "literature")
     trending = {*plain(said).split()} <= listed("request_words", "trending", "fillers", "questioning")
-    if last["measures"] and not somebody and bare and trending and asks <= UNSAID | {*TOPICS}:  # "trend?"
-        new |= {"asks": last["asks"], "measures": last["measures"]}
-    elif not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}:  # "which one is higher?"
+    trending &= bool(last["measures"]) and not somebody and bare and asks <= UNSAID | {*TOPICS}
+    which = not (asks or somebody) and request["patients"] and set(last["asks"]) <= {*TOPICS}
+    if trending or which:  # "trend?", "which one is higher?"
         new |= {"asks": last["asks"], "measures": last["measures"]}
     elif literature and bare and not somebody and not request.get("studies") and len(request["telling"]) < 2:
         drugs = last["drugs"] or ordered(last)
@@ -240,14 +240,18 @@ def _of_drug(request: Request) -> bool:
     """Whether a message of nobody asks about a known drug, whatever else it was read as: "gent: which levels?",
     "egfr 28, januvia ?mg", "ropivacaine 0.2% max ml for 60 kg"."""
     asks, words = set(request["asks"]), set(plain(request["said"]).split())
-    known = [drug for drug in request["drugs"] if drug["how"] in ("named", "short", "near")]
+    known = any(drug["how"] in ("named", "short", "near") for drug in request["drugs"])
     ordered = "rx" in asks and words & listed("request_words", "ordering")
-    if not known or ordered or words & listed("request_words", "persons"):
+    published = any(said_in(request["said"], kind) for kind in ("literature", "figures"))
+    published |= bool(words & listed("request_words", "evidence"))
+    if not known or ordered or published or words & listed("request_words", "persons"):
         return False
     dosed = any(order["dose"][:1].isdigit() for order in request["orders"])
     asked = _asks_dose(request["said"]) or words & listed("order_routes", "volume") or not dosed
     read_as = asks - ({"rx"} if asked else set())
-    return bool(read_as <= {*TOPICS, *UNSAID, "safe", "may", "ddi", "change"} - {"oos"} and asks - {"ddi", "safe", "may"})
+    checks = {"safe", "may", "ddi"}
+    beside = {"change"} if request["telling"] else set[str]()  # "stop prolia - spine?", not "stop sertraline"
+    return bool(asks - checks) and read_as <= {*TOPICS, *UNSAID, *checks, *beside} - {"oos"}
 
 
 def _asks_dose(said: str) -> bool:
@@ -293,7 +297,8 @@ def _asks(request: Request, about: bool) -> list[str]:
     if nkda or ("allergy" in asks and unnamed):  # no entry without its substance: the list is meant
         return unique([*(ask for ask in request["asks"] if ask not in ("allergy", "find", "chat")), "alg"])
     apart = [part for part in clauses(request["said"]) if not any(drug["said"] in part for drug in drugs)]
-    if asks & {"may", *(["meds"] if drugs else [])} and about and any(measures_in(part, sure=True) for part in apart):
+    measured = about and any(measures_in(part, sure=True) for part in apart)
+    if measured and asks & {"may", "demo", *(["meds"] if drugs else [])}:
         return unique([*request["asks"], "labs"])  # "thyroid alright?", "z-pak for her? got a qtc"
     if asks == {"oos"} and cannot_do(request):  # "cancel liams amox": no drug check; "order an inr": the last one
         return [*request["asks"], *(["labs"] if about and measures_in(request["said"], sure=True) else [])]
