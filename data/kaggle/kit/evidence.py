@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from docgemma.agent import Agent
-from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace, take
+from docgemma.demo.scenarios import Scenario, load_scenarios, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
 from docgemma.llm.base import Call
 from docgemma.notebook import draw_paths, release, shared_model, turns
@@ -130,7 +130,7 @@ class Evidence:
                     break
                 lines += [f"not as promised: {scenario.id}: {line}" for line in step.unmet(done[-1])]
         if done:
-            store_trace(folder, scenario.id, done)
+            kit("film", "traces").store_trace(folder, scenario.id, done)
             captions = [step.caption for step in scenario.steps[: len(done)]]
             draw_paths(done, captions).savefig(folder / f"{scenario.id}.png", bbox_inches="tight")
         return lines
