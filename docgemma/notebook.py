@@ -11,10 +11,10 @@ from docgemma.agent import Agent
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
 from docgemma.experiments.runner import model_key, run_suites
 from docgemma.experiments.suites import QUICK, load_suites
-from docgemma.experiments.tables import table
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.llm.load import default_model
+from docgemma.paths import kit
 from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
 
@@ -78,7 +78,7 @@ def measure(conditions: dict[str, list[str]], model: str | None = None) -> tuple
     for suite in (load_suites()[key] for key in conditions):
         chosen = [item for item in suite.conditions if item.name in conditions[suite.name]]
         suites.append(suite.model_copy(update={"conditions": chosen}))
-    rows = run_suites(suites, name, settings, n=QUICK)
+    rows, table = run_suites(suites, name, settings, n=QUICK), kit("experiments", "tables").table
     return model_key(name, settings), {suite.name: table(suite, rows, name == "edge") for suite in suites}
 
 

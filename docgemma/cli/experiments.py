@@ -50,7 +50,6 @@ def run_command(
     with quick_start():
         from docgemma.experiments.runner import model_key, run_suites
         from docgemma.experiments.suites import QUICK, find_suites
-        from docgemma.experiments.tables import table
         from docgemma.llm.load import default_model
         from docgemma.paths import kit
         from docgemma.settings import read_settings
@@ -67,6 +66,7 @@ def run_command(
             suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
+    table = kit("experiments", "tables").table
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
     key = model_key(name, settings)
     if save:

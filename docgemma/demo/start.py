@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docgemma.agent import Agent
+from docgemma.cli.shared import progress
 from docgemma.errors import ConfigError, DocGemmaError, ModelError, UsageError
 from docgemma.images import MAX_BYTES
 from docgemma.listening import from_this_machine, listen
@@ -94,9 +94,9 @@ def mount(app: Any, agent: Agent, path: str, auth: Callable[[str, str], bool] | 
 def run_demo(share: bool | None = None, port: int | None = None) -> None:
     """`docgemma demo`: load the model, or the edge model where that cannot be loaded, and serve until Ctrl-C."""
     try:
-        agent = Agent(on_progress=_say)
+        agent = Agent(on_progress=progress)
     except (ConfigError, ModelError) as error:
-        _say(f"{DocGemmaError.line(error)} The demo runs on the edge model instead.")
+        progress(f"{DocGemmaError.line(error)} The demo runs on the edge model instead.")
         agent = Agent(model="edge")
     with closing(agent):
         launch(agent, share, port, block=True)
@@ -139,11 +139,7 @@ def _check_public(agent: Agent) -> None:
             "A public link without a login would open this record server to everybody who has the link.",
             hint="Leave out --share, or use `docgemma serve` with DOCGEMMA_API_TOKENS.",
         )
-    _say("Whoever has the public link can read these records and approve entries: share it with care.")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+    progress("Whoever has the public link can read these records and approve entries: share it with care.")
 
 
 class OwnServerOnly:
