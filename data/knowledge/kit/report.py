@@ -1,9 +1,8 @@
-"""Put what a build of the snapshot did into words."""
+"""Put into words what a build of the snapshot did, and what a snapshot holds."""
 
 from typing import Any
 
 from docgemma.cli.shared import say
-from docgemma.cli.snapshot import kind_line
 
 SHOWN = 20  # lines of a kind
 
@@ -12,10 +11,34 @@ def print_report(report: dict[str, Any]) -> None:
     """Print what `build_from_files` says, what was left out and what disagrees on stderr."""
     say(f"Built {report['path']} in {report['seconds']} s.")
     for kind, part in report["kinds"].items():
-        say(kind_line(kind, part))
+        say(_line(kind, part))
     _print_first("Left out", [_note(item) for item in report["left_out"]])
     _print_first("Problem", [_note(item) for item in report["problems"]])
     _print_first("Disagreement", [_disagreement(item) for item in report["boxed_warnings"]])
+
+
+def print_info(found: dict[str, Any]) -> None:
+    """Print `Snapshot.info`."""
+    origin = "the records that come with the package" if found["shipped"] else "built from bulk files"
+    say(f"{found['path']}: {origin}, made {found['built'][:10]}.")
+    for kind, part in found["kinds"].items():
+        age = f", {part['age_days']} days old" if part["age_days"] is not None else ""
+        say(_line(kind, part) + age)
+        if part.get("demonstration"):
+            say(f"    {part['demonstration']} of them are invented demonstration records.")
+        if part.get("bulk_labels"):
+            say(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
+            say(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
+            say(f"    {part['conditions']:,} conditions, {part['doses']:,} maxima with the sentence of a label.")
+        if part.get("with_basis"):
+            say(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
+    if found["shipped"]:
+        say("To make one from the public bulk files: docgemma snapshot build --help")
+
+
+def _line(kind: str, part: dict[str, Any]) -> str:
+    """One kind of records: how many, from where, as of when."""
+    return f"  {kind}: {part['count']:,} from {part['source']}, as of {part['as_of'] or 'unknown'}"
 
 
 def _print_first(title: str, lines: list[str]) -> None:
