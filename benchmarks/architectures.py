@@ -22,44 +22,40 @@ from react import ask_react
 
 from docgemma.agent import Agent
 from docgemma.errors import kind_and_place
-from docgemma.experiments.cases import Case, load_cases
-from docgemma.experiments.checks import failed_checks
-from docgemma.experiments.golden import CaseResult, TurnResult, prepare_home, run_case
 from docgemma.experiments.statistics import wilson
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.llm.load import default_model
-from docgemma.paths import data_file, data_root
+from docgemma.paths import data_file, data_root, kit
 from docgemma.settings import Settings, read_settings
 
+golden, load_cases = kit("golden", "golden"), kit("golden", "cases").load_cases
 REACT = "ReAct"
 DESIGNS = ("v1", "v2", "v3", REACT)
 
 
-def scenarios(n: int | None = None) -> list[Case]:
+def scenarios(n: int | None = None) -> list[Any]:
     """The forty, or every k-th of them, always the same."""
     cases = load_cases(data_file("experiments", "scenarios", "forty.yaml"))
     return cases if n is None or n >= len(cases) else [cases[at * len(cases) // n] for at in range(n)]
 
 
-def compare(
-    cases: list[Case], llm: LLM, settings: Settings, designs: tuple[str, ...] = DESIGNS
-) -> list[dict[str, Any]]:
+def compare(cases: list[Any], llm: LLM, settings: Settings, designs: tuple[str, ...] = DESIGNS) -> list[dict[str, Any]]:
     """A row for each design. On the edge model, which writes no text, ReAct is left out."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="docgemma-designs-") as folder:
-        prepared = prepare_home(Path(folder, "prepared"), settings)
+        prepared = golden.prepare_home(Path(folder, "prepared"), settings)
         for design in (name for name in designs if name != REACT or llm.profile != "edge"):
-            one = run_react if design == REACT else run_case
+            one = run_react if design == REACT else golden.run_case
             found = [one(case, prepared, llm, design) for case in cases]
             rows.append(summed(design, found))
     return rows
 
 
-def run_react(case: Case, prepared: Settings, llm: LLM, design: str) -> CaseResult:
+def run_react(case: Any, prepared: Settings, llm: LLM, design: str) -> Any:
     """As `run_case`, for the agent that has no graph here. Nothing is written, so the records need no copy."""
     turn = case.turns[0]
-    out = TurnResult(case.id, case.id, turn.ask)
+    out = golden.TurnResult(case.id, case.id, turn.ask)
     start = time.perf_counter()
     try:
         with Agent(prepared, llm=llm) as agent:
@@ -67,14 +63,14 @@ def run_react(case: Case, prepared: Settings, llm: LLM, design: str) -> CaseResu
             result = ask_react(agent, turn.ask)
         out.status, out.answer, out.card = result["status"], result["answer"], result["pending_write"]
         out.tools, out.llm_calls, out.tokens = result["tools"], result["llm_calls"], result["tokens"]
-        out.failed = failed_checks(turn, result) + ([] if out.answer.strip() or out.card else ["no answer"])
+        out.failed = golden.failed_checks(turn, result) + ([] if out.answer.strip() or out.card else ["no answer"])
     except Exception as error:  # whatever it is, the other requests are still asked
         out.failed = [f"stopped: {kind_and_place(error)}"]
     out.seconds = round(time.perf_counter() - start, 3)
-    return CaseResult(case.id, [out])
+    return golden.CaseResult(case.id, [out])
 
 
-def summed(design: str, found: list[CaseResult]) -> dict[str, Any]:
+def summed(design: str, found: list[Any]) -> dict[str, Any]:
     turns = [case.turns[0] for case in found]
     low, high = wilson(sum(case.passed for case in found), len(found))
     tokens = {kind: fmean(turn.tokens.get(kind, 0) for turn in turns) for kind in ("prompt", "completion")}

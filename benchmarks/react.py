@@ -73,7 +73,7 @@ def _told(message: BaseMessage) -> str:
 
 
 def ask_react(agent: Agent, question: str) -> dict[str, Any]:
-    """One turn, in the keys that `experiments.checks` and the comparison read. Raises what the model raises."""
+    """One turn, in the keys that the golden kit's `checks.py` and the comparison read. Raises what the model raises."""
     from langgraph.errors import GraphRecursionError
     from langgraph.prebuilt import create_react_agent
 

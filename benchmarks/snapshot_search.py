@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from docgemma.knowledge.build import read_part
-from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.snapshot import Snapshot
+from docgemma.paths import kit
 
 # names and sounds read better as text than as lists
 ONSETS = "b br c d dr f fl g gl k l m n p pr r s t tr v z".split()
@@ -162,7 +162,9 @@ def write_files(folder: Path, labels: int, articles: int, trials: int, seed: int
 def build(home: Path, folder: Path) -> None:
     """In a process of its own, so that the peak of memory is the build's alone."""
     find = {"openfda": "drug-label-*.zip", "ctgov": "studies.zip", "literature": "articles.json"}
-    report = build_from_files(home, **{kind: sorted(folder.glob(pattern)) for kind, pattern in find.items()})
+    report = kit("knowledge", "bulk").build_from_files(
+        home, **{kind: sorted(folder.glob(pattern)) for kind, pattern in find.items()}
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     size = Path(report["path"]).stat().st_size / 1e6
     cpu = time.process_time()

@@ -9,12 +9,8 @@ from typing import Any
 
 from docgemma.agent import Agent
 from docgemma.errors import DocGemmaError, ErrorType, ToolError
-from docgemma.experiments.runner import model_key, run_suites
-from docgemma.experiments.suites import QUICK, load_suites
-from docgemma.experiments.tables import table
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.llm.load import default_model
 from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
 
@@ -69,17 +65,6 @@ def release() -> None:
     """Free the memory of the models that notebooks share; the next `start` loads anew."""
     while _models:
         _models.popitem()[1].close()
-
-
-def measure(conditions: dict[str, list[str]], model: str | None = None) -> tuple[str, dict[str, list[dict[str, Any]]]]:
-    """Run a few conditions of each suite now, on the fixed quick sample: the model's name, and a table a suite."""
-    settings = read_settings(home=tempfile.mkdtemp(prefix="docgemma-notebook-"))
-    name, suites = model or settings.model or default_model(settings), []
-    for suite in (load_suites()[key] for key in conditions):
-        chosen = [item for item in suite.conditions if item.name in conditions[suite.name]]
-        suites.append(suite.model_copy(update={"conditions": chosen}))
-    rows = run_suites(suites, name, settings, n=QUICK)
-    return model_key(name, settings), {suite.name: table(suite, rows, name == "edge") for suite in suites}
 
 
 def show(result: dict[str, Any]) -> Any:

@@ -24,6 +24,7 @@ def small_data(folder: Path) -> Path:
     (folder / "knowledge").mkdir(parents=True)
     for part in ("clinical", "edge"):
         (folder / part).symlink_to(data_file(part).absolute())
+    (folder / "knowledge" / "kit").symlink_to(data_file("knowledge", "kit").absolute())
     for kind in KINDS:
         head, *lines = Path(data_file("knowledge", f"{kind}.jsonl")).read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if json.loads(line)["name"] in SHIPPED] if kind == "drugs" else lines[:6]

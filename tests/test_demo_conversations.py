@@ -79,7 +79,7 @@ def test_a_new_conversation_forgets_the_old_one_with_its_files(demo: Everyday) -
     shown = ends(window)
     assert shown["chat"] == [] and not shown["what"] and not window.session.patient and shown["browser"] == ""
     assert "Aisha" not in shown["chart"] and not shown["export"]["visible"]
-    assert demo.live.conversation(old) is None and not folder.exists()
+    assert demo.agent.conversation(old) is None and not folder.exists()
     assert Window(demo, browser=old).last["chat"] == []
 
 
@@ -93,10 +93,10 @@ def test_a_conversation_that_was_kept_stays_for_this_browser_until_it_is_deleted
     assert "Nowak" in " ".join(item["content"] for item in chooses(window, kept, do="open")["chat"])
     chooses(window, kept, do="rename", name="  Ward round  ")
     assert "Ward round" in demo.list(window.session, kept)["list"]
-    about = image_folder(demo.live.settings, thread)
+    about = image_folder(demo.agent.settings, thread)
     assert (about / "about.json").stat().st_mode & 0o077 == 0
     assert chooses(window, kept, do="delete")["chat"] == [], "it stood on the page, too"
-    assert demo.live.conversation(thread) is None and not about.exists()
+    assert demo.agent.conversation(thread) is None and not about.exists()
 
 
 def test_a_conversation_that_is_no_longer_kept_goes_with_the_next_new_one(demo: Everyday) -> None:
@@ -105,7 +105,7 @@ def test_a_conversation_that_is_no_longer_kept_goes_with_the_next_new_one(demo: 
     old, kept = window.session.thread, keep(window)
     assert keep(window, kept, keep=False) == []
     ends(window)
-    assert demo.live.conversation(old) is None
+    assert demo.agent.conversation(old) is None
 
 
 def test_a_browser_that_names_a_conversation_it_did_not_keep_is_shown_nothing(demo: Everyday) -> None:
@@ -133,11 +133,11 @@ def test_a_page_that_was_away_too_long_is_forgotten_and_an_open_one_is_not(demo:
     again = Window(demo, browser=here.browser)  # a second window on it
     demo.closed(again.request)
     demo.conversations.sweep()
-    assert demo.live.conversation(here.session.thread), "the first window is still open"
+    assert demo.agent.conversation(here.session.thread), "the first window is still open"
     demo.conversations._leave([left.session.thread, kept.session.thread])
     demo.conversations.sweep()
-    assert demo.live.conversation(left.session.thread) is None
-    assert demo.live.conversation(kept.session.thread)
+    assert demo.agent.conversation(left.session.thread) is None
+    assert demo.agent.conversation(kept.session.thread)
     left.does("approve")
     assert "has been forgotten" in texts(left) and not left.last["what"], "a window that wakes up says so"
 
@@ -151,13 +151,13 @@ def test_after_a_restart_what_nobody_returns_to_is_forgotten(demo: Everyday, mon
     restarted = Everyday(demo.agent, demo.turns)
     restarted.screen.ui = Names()
     restarted.conversations.sweep()
-    known = [demo.live.conversation(item.session.thread) is not None for item in (window, kept, signed_in)]
+    known = [demo.agent.conversation(item.session.thread) is not None for item in (window, kept, signed_in)]
     assert known == [False, True, True]
     restarted.screen.files.cleanup()
 
 
 def test_thumbs_keep_no_words_unless_somebody_agrees_and_only_their_own_are_exported(demo: Everyday) -> None:
-    file = Path(demo.live.settings.home, FEEDBACK)
+    file = Path(demo.agent.settings.home, FEEDBACK)
     window = Window(demo, "dr-a")
     window.asks(QUESTION)
     last = len(window.session.messages) - 1
@@ -172,7 +172,7 @@ def test_thumbs_keep_no_words_unless_somebody_agrees_and_only_their_own_are_expo
     assert mine["liked"] is False and "Nowak" in mine["answer"] and mine["question"] == QUESTION
     assert demo.conversations.thumbs(Window(demo, "dr-a").session) == [mine]
     assert demo.conversations.thumbs(Window(demo, "dr-b").session) == []
-    demo.live.forget()
+    demo.agent.forget()
     assert not file.exists()
 
 

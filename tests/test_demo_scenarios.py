@@ -11,9 +11,11 @@ from docgemma.agent import Agent
 from docgemma.demo import scenarios as played
 from docgemma.demo.scenarios import Scenario, Step, load_scenarios
 from docgemma.errors import UsageError
+from docgemma.paths import kit
 from tests.scenario_model import ScenarioLLM
 from tests.test_edge_scenarios import assert_invariants
 
+traces = kit("film", "traces")
 SCENARIOS = load_scenarios()
 BY_ID = {item.id: item for item in SCENARIOS}
 
@@ -95,34 +97,23 @@ def test_a_choice_that_was_never_offered_is_refused(agent: Agent) -> None:
         played.take(agent, BY_ID["ask-the-clinician"], 1, "demo", None)
 
 
-def test_a_recording_is_played_back_as_it_was_and_asks_no_model(agent: Agent, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(played, "PAUSE_S", 0.0)
-    monkeypatch.setattr(played, "TRACES", tmp_path)
+def test_a_play_is_read_back_as_it_was_stored(agent: Agent, tmp_path: Path) -> None:
     for scenario in SCENARIOS:
         results = play(agent, scenario, scenario.id)
-        played.store_trace(tmp_path, scenario.id, results)
-        asked = len(agent.llm.history)
-        assert played.load_trace(scenario.id)["model"] == "scripted"
-        check(scenario, played.replay(scenario))
-        for number, result in enumerate(results):
-            events: list[dict] = []
-            replayed = played.take(None, scenario, number, "t", None, events.append)
-            assert replayed == json.loads(json.dumps(result, default=str))
-            done = [event for event in events if event["type"] == "step"]
-            assert [event["label"] for event in done] == [step["label"] for step in result["timeline"]]
-            assert [event["node"] for event in done] == result["path"][: len(done)]
-        assert len(agent.llm.history) == asked
+        traces.store_trace(tmp_path, scenario.id, results)
+        stored = traces.load_trace(scenario.id, tmp_path)
+        assert stored["model"] == "scripted" and stored["steps"] == json.loads(json.dumps(results, default=str))
+        check(scenario, stored["steps"])
 
 
-def test_a_scenario_that_was_never_recorded_says_so(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(played, "TRACES", tmp_path)
+def test_a_scenario_that_was_never_recorded_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no recording"):
-        played.load_trace("direct")
+        traces.load_trace("direct", tmp_path)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.id)
 def test_the_shipped_recording_is_of_the_edge_model_and_keeps_the_promise(scenario: Scenario, valid) -> None:
-    stored = played.load_trace(scenario.id)
+    stored = traces.load_trace(scenario.id)
     assert stored["model"] == "edge"
     check(scenario, stored["steps"])
     for result in stored["steps"]:

@@ -20,7 +20,7 @@ pytest.importorskip("gradio", reason="the demo extra is not installed")
 from starlette.responses import PlainTextResponse
 
 from docgemma.api.access import new_thread, owns
-from docgemma.demo import view
+from docgemma.demo import start, view
 from docgemma.demo.handlers import reopen
 from docgemma.demo.screen import Session, problem
 from docgemma.demo.start import OwnServerOnly, _check_public, _options, launch, on_kaggle
@@ -92,7 +92,6 @@ def test_the_badge_says_offline_when_the_snapshot_had_to_answer() -> None:
     assert "Online" in view.badges(demo_of(), None, None)
     assert "Offline" in view.badges(demo_of(), {"tools": [{"source": "openFDA snapshot"}]}, None)
     assert "Offline" in view.badges(demo_of("offline"), None, None)
-    assert "Replay, recorded 2026-01-02" in view.badges(None, None, None, "2026-01-02")
 
 
 def test_a_chart_says_what_is_not_recorded_and_never_that_it_is_normal(agent) -> None:
@@ -193,6 +192,17 @@ def test_a_stored_conversation_is_shown_again_with_its_open_question(agent) -> N
 def test_a_port_that_is_taken_gets_one_clear_line(agent) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match=r"port \d+ cannot be used"):
         launch(agent, port=taken.getsockname()[1], quiet=True)
+
+
+def test_a_model_that_cannot_be_loaded_is_said_and_the_demo_runs_on_the_edge_model(home, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("DOCGEMMA_HOME", str(home))
+    monkeypatch.setenv("DOCGEMMA_SOURCES", "offline")
+    monkeypatch.setenv("DOCGEMMA_MODEL", "server")  # without an address
+    started = []
+    monkeypatch.setattr(start, "launch", lambda agent, *given, **options: started.append(agent.llm.name))
+    start.run_demo()
+    said = capsys.readouterr().err
+    assert started == ["edge"] and "http(s) address" in said and "The demo runs on the edge model instead." in said
 
 
 def test_a_share_link_is_made_on_kaggle_only(monkeypatch) -> None:

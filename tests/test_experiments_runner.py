@@ -18,13 +18,13 @@ from docgemma.experiments import runner
 from docgemma.experiments.runner import model_key, run_suites
 from docgemma.experiments.statistics import mcnemar
 from docgemma.experiments.suites import Suite, find_suites
-from docgemma.experiments.tables import NEEDS_A_MODEL, table
 from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import ENV, assert_one_clear_line, run
 
-plots, kept_rows = kit("experiments", "plots"), kit("experiments", "kept")
+plots, kept_rows, tables = (kit("experiments", name) for name in ("plots", "kept", "tables"))
+table, NEEDS_A_MODEL = tables.table, tables.NEEDS_A_MODEL
 SUITE = find_suites("retry")[0]
 CASES = 48
 

@@ -7,10 +7,8 @@ import pytest
 import yaml
 
 from docgemma.errors import UsageError
-from docgemma.experiments.cases import CaseFileError
-from docgemma.experiments.checks import says
 from docgemma.experiments.runner import Job, run_trial
-from docgemma.experiments.suites import find_suites, load_suites, read_cases
+from docgemma.experiments.suites import CaseFileError, find_suites, load_suites, read_cases
 from docgemma.experiments.trial import TOOLS
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING
 from docgemma.paths import data_file, kit
@@ -19,6 +17,7 @@ from docgemma.text.words import plain
 from tests.scripted import ScriptedLLM
 
 tasks, inside_words = kit("experiments", "tasks"), kit("experiments", "writing").inside_words
+says = kit("golden", "checks").says
 SUITES = load_suites()
 CONDITIONS = [condition for suite in SUITES.values() for condition in suite.conditions]
 CASES = {suite.cases: read_cases(suite.cases) for suite in SUITES.values()}

@@ -11,12 +11,11 @@ from docgemma.cli.snapshot import app
 from docgemma.demo import view
 from docgemma.ehr.base import PatientMatch
 from docgemma.knowledge.base import LabelSection
-from docgemma.knowledge.basis import states
-from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, fact_key
 from docgemma.knowledge.snapshot import Snapshot
 from docgemma.nodes.write_findings import order_findings
+from docgemma.paths import kit
 from docgemma.report import approval_text
 from docgemma.rules.order_check import UNVERIFIED, Finding, shown
 from docgemma.rules.override import ranked
@@ -26,6 +25,7 @@ from docgemma.tools.mcp_confirm import question
 from tests.bulk_samples import info, label, label_zip, small_data
 from tests.order_cases import chart_of
 
+states, build_from_files = kit("knowledge", "basis").states, kit("knowledge", "bulk").build_from_files
 RECORDED = Path(__file__).parents[2] / "shared" / "fixtures" / "openfda" / "label_derived_envelope"
 NSAIDS = (
     "7 DRUG INTERACTIONS Food has no effect. NSAIDs including ibuprofen increase the risk of bleeding. Other words."

@@ -8,13 +8,15 @@ from contextlib import closing
 import pytest
 
 from docgemma.errors import ErrorType, StoreError, ToolError, UsageError
-from docgemma.knowledge import bulk
-from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.drug_names import DrugNames
 from docgemma.knowledge.snapshot import Snapshot, age_days
 from docgemma.knowledge.sources import open_snapshot
+from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.bulk_samples import europepmc, info, label, label_zip, page, pubmed, pubmed_file, small_data, study, zipped
+
+bulk = kit("knowledge", "bulk")
+build_from_files = bulk.build_from_files
 
 
 @pytest.fixture(autouse=True)
@@ -205,7 +207,7 @@ def cut(path, share=0.6):
 
 @pytest.mark.parametrize("shape", ["zip", "json", "gz", "garbage", "empty", "member"])
 def test_a_truncated_file_does_not_lose_the_others(tmp_path, home, shape, monkeypatch):
-    monkeypatch.setattr("docgemma.knowledge.bulk_files.SMALL", 1000)
+    monkeypatch.setattr(kit("knowledge", "bulk_files"), "SMALL", 1000)
     labels = [label(f"zorvatine{n}", warnings="word " * 400) for n in range(40)]
     path = tmp_path / "broken.json"
     if shape in ("zip", "member"):

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import StoppedError
-from docgemma.knowledge import bulk, bulk_labels
 from docgemma.knowledge import trials as registry
-from docgemma.knowledge.bulk import build_from_files
 from docgemma.knowledge.snapshot import BUILT, Snapshot
+from docgemma.paths import kit
 from tests.bulk_samples import label, label_zip, pubmed, pubmed_file, small_data, study, zipped
+
+bulk, bulk_labels = kit("knowledge", "bulk"), kit("knowledge", "bulk_labels")
+build_from_files = bulk.build_from_files
 
 
 @pytest.fixture(autouse=True)

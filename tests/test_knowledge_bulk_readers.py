@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from docgemma.errors import UsageError
-from docgemma.knowledge.bulk import build_from_files
-from docgemma.knowledge.bulk_files import bulk_files
 from docgemma.knowledge.snapshot import Snapshot
+from docgemma.paths import kit
 from tests.bulk_samples import europepmc, info, label, page, pubmed, pubmed_file, small_data, study, zipped
 
+readers, build_from_files = kit("knowledge", "bulk_files"), kit("knowledge", "bulk").build_from_files
 RECORDED = Path(__file__).parents[2] / "shared" / "fixtures"
 recorded = pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded answers are not here")
 
@@ -46,7 +46,7 @@ SHAPES = {
 @pytest.mark.parametrize("small", [4 << 20, 300], ids=["whole", "streamed"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_json_is_read_in_every_shape_small_or_large(tmp_path, build, monkeypatch, shape, small):
-    monkeypatch.setattr("docgemma.knowledge.bulk_files.SMALL", small)
+    monkeypatch.setattr(readers, "SMALL", small)
     snapshot, report = build(ctgov=[written(tmp_path / "studies.json", SHAPES[shape])])
     assert report["problems"] == []
     assert [trial.id for trial in snapshot.trials("gout").records] == [f"NCT-INVENTED-{n}" for n in (1, 2, 3)]
@@ -141,7 +141,7 @@ def test_a_lone_surrogate_spoils_its_own_record_only(tmp_path, build):
 def test_an_empty_folder_is_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="empty holds no file"):
-        bulk_files([tmp_path / "empty"])
+        readers.bulk_files([tmp_path / "empty"])
 
 
 @recorded

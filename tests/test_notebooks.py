@@ -9,7 +9,6 @@ import yaml
 
 from docgemma.agent import Agent
 from docgemma.errors import ErrorType
-from docgemma.experiments.cases import load_cases
 from docgemma.experiments.statistics import wilson
 from docgemma.paths import data_file, kit
 from docgemma.settings import Settings
@@ -89,7 +88,7 @@ def test_a_notebook_of_experiments_is_mostly_text_and_pictures(path: Path) -> No
 
 def test_the_forty_are_the_specifications_and_one_of_each_role_by_rule() -> None:
     cases = {case["id"]: case for case in yaml.safe_load(FORTY.read_text(encoding="utf-8"))["cases"]}
-    assert len(load_cases(FORTY)) == len(cases) == 40
+    assert len(kit("golden", "cases").load_cases(FORTY)) == len(cases) == 40
     rounds = json.loads(data_file("results", "natural.json").read_text(encoding="utf-8"))["rounds"]
     later = {name for item in rounds if item["round"] > 4 for name in item["sets"]}  # written after the forty
     found = sorted(data_file("natural").glob("*.yaml"))
@@ -135,7 +134,9 @@ def test_a_write_of_react_waits_and_is_not_carried_out(settings: Settings, scrip
 def test_react_that_never_answers_has_failed(settings: Settings, scripted) -> None:
     for _ in range(9):
         scripted.enqueue("react", {"tool": "search_patient", "arguments": {"name": "John Smith"}})
-    found = architectures.run_react(load_cases(FORTY)[0], settings, scripted, architectures.REACT)
+    found = architectures.run_react(
+        kit("golden", "cases").load_cases(FORTY)[0], settings, scripted, architectures.REACT
+    )
     assert "no answer" in found.why and len(found.turns[0].tools) <= 4
 
 

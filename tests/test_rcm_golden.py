@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.experiments.cases import CaseFileError
+from docgemma.experiments.suites import CaseFileError
 from docgemma.llm import load_llm
 from docgemma.paths import PACKAGE, kit
 from docgemma.settings import Settings, read_settings

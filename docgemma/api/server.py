@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from docgemma.cli.shared import progress
 from docgemma.errors import ConfigError
 from docgemma.listening import is_loopback, listen
 from docgemma.settings import read_settings
@@ -42,18 +43,20 @@ def run_api(host: str = "127.0.0.1", port: int = 8000, *, demo: bool = True, mod
         from docgemma.api.app import build_app
 
         log_to_stderr()
-        with Agent(settings, model=model, on_progress=_say) as agent:
+        with Agent(settings, model=model, on_progress=progress) as agent:
             mounted = demo and find_spec("gradio") is not None
             app = build_app(agent, tokens, demo=mounted)
             address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-            _say(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
+            progress(f"DocGemma ({agent.llm.name}) answers at {address}/agent/query; {address}/openapi.json says how.")
             if demo:
                 missing = "The demo is not installed: pip install 'docgemma[demo]'"
-                _say(f"The demo is at {address}/demo/" if mounted else missing)
+                progress(f"The demo is at {address}/demo/" if mounted else missing)
             if not tokens:
-                _say("No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write.")
+                progress(
+                    "No token is set (DOCGEMMA_API_TOKENS): only this machine can connect, and may read and write."
+                )
             elif not is_loopback(host):
-                _say("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
+                progress("Beyond this machine the connection is not encrypted: put a TLS proxy in front of it.")
             run_app(app, listener)
 
 
@@ -97,7 +100,3 @@ def log_to_stderr() -> None:
     """One line a request, and nothing that names anybody (see guard.py)."""
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("docgemma.api").setLevel(logging.INFO)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -50,7 +50,6 @@ def run_command(
     with quick_start():
         from docgemma.experiments.runner import model_key, run_suites
         from docgemma.experiments.suites import QUICK, find_suites
-        from docgemma.experiments.tables import table
         from docgemma.llm.load import default_model
         from docgemma.paths import kit
         from docgemma.settings import read_settings
@@ -67,6 +66,7 @@ def run_command(
             suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
+    table = kit("experiments", "tables").table
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
     key = model_key(name, settings)
     if save:
@@ -75,23 +75,4 @@ def run_command(
     if as_json:
         print_json({"suite": suite, "model": key, "rows": [row for part in measured.values() for row in part]})
         return
-    for item in suites:
-        say(f"\n{item.name}: {item.question} (base: {item.base}; right: {' and '.join(item.correct)})")
-        for row in measured[item.name]:
-            say(_line(row))
-    ran = [row for part in measured.values() for row in part]
-    prompt, new = (sum(row["tokens"][kind] for row in ran) for kind in ("prompt", "completion"))
-    say(f"\n{sum(row['calls'] for row in ran)} calls, {prompt:,} tokens read and {new:,} written.")
-
-
-def _line(row: dict[str, Any]) -> str:
-    reported = f"  reported: {row['reported_text']}" if row["reported_text"] else ""
-    if not row["n"] + row["unparsed"]:
-        return f"  {row['condition']:32} {row['note'] or 'no case'}{reported}"
-    share = f"{row['correct']}/{row['n']}" + (f" = {row['correct'] / row['n']:.0%}" if row["n"] else "")
-    test = f"  p {row['p_vs_base']:.3f}" if row["p_vs_base"] is not None else ""
-    unparsed = f"  {row['unparsed']} unparsed" if row["unparsed"] else ""
-    means = "".join(f"  {name} {value:.2g}" for name, value in row["means"].items())
-    pace = f"  {row['seconds_a_call']:.2f} s a call" if row["calls"] else ""
-    interval = f"{row['low']:.0%} to {row['high']:.0%}"
-    return f"  {row['condition']:32} {share} ({interval}){test}{unparsed}{means}{pace}{reported}"
+    kit("experiments", "words").print_rows(suites, measured)

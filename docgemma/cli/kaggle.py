@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, progress, say
+from docgemma.cli.shared import AsJson, print_json, progress
 from docgemma.errors import UsageError
 
 app = typer.Typer(
@@ -28,18 +28,7 @@ def build_command(
 
     progress("Building the wheel …")
     report = kit("kaggle", "build").build(out, user, private)
-    if as_json:
-        print_json(report)
-        return
-    say(f"{report['folder']}: kernel {report['kernel']} ({report['kernel_bytes'] / 1e3:.0f} kB),")
-    say(f"  dataset {report['dataset']} ({report['dataset_bytes'] / 1e6:.1f} MB). Checked for a T4:")
-    for line in report["checks"]:
-        say(f"  ok  {line['name']}: {line['found']}")
-    say("Next (a token for it: kaggle.com, Settings, API; wait until the status is ready):")
-    for command in report["commands"]:
-        say(f"  {command}")
-    say("After its run: kaggle kernels output " + report["kernel"] + " -p output && docgemma kaggle collect output")
-    say("A later build of the dataset: kaggle datasets version -m new -p … instead of create.")
+    print_json(report) if as_json else kit("kaggle", "words").print_build(report)
 
 
 @app.command("collect")
@@ -52,9 +41,4 @@ def collect_command(
 
     progress("Making texts, page and notebooks from it; minutes …")
     report = kit("kaggle", "collect").collect(folder)
-    if as_json:
-        print_json(report)
-        return
-    say(f"The run of {report['date']} is in data/results/medgemma; {len(report['changed'])} files changed.")
-    for name, why in report["not_run"].items():
-        say(f"  not run: {name}: {why}")
+    print_json(report) if as_json else kit("kaggle", "words").print_collected(report)

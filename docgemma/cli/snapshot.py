@@ -1,16 +1,15 @@
 """`docgemma snapshot`: make the offline knowledge from the public bulk files, and say what is in it."""
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
-from docgemma.cli.shared import AsJson, print_json, progress, say
+from docgemma.cli.shared import AsJson, print_json, progress
 
 app = typer.Typer(help="The offline knowledge: build it from bulk files, and say what it holds.", rich_markup_mode=None)
 
 Files = Optional[list[Path]]
-SHOWN = 20
 
 
 @app.command("build")
@@ -27,71 +26,24 @@ def build_command(
 ) -> None:
     """Build the snapshot; each option may be given more than once. A stopped build leaves the old one as it was."""
     from docgemma.errors import UsageError
-    from docgemma.knowledge.bulk import build_from_files
+    from docgemma.paths import kit
     from docgemma.settings import read_settings
 
     if more:
         hint = "Repeat the option (--openfda A --openfda B), or give the folder that holds them."
         raise UsageError(f"{more[0]} belongs to no option.", hint=hint)
-    report = build_from_files(read_settings().home, openfda or [], ctgov or [], literature or [], progress)
-    print_json(report) if as_json else _print_report(report)
+    report = kit("knowledge", "bulk").build_from_files(
+        read_settings().home, openfda or [], ctgov or [], literature or [], progress
+    )
+    print_json(report) if as_json else kit("knowledge", "report").print_report(report)
 
 
 @app.command("info")
 def info_command(as_json: AsJson = False) -> None:
     """What is inside, from which sources, and how old it is."""
     from docgemma.knowledge.sources import open_snapshot
+    from docgemma.paths import kit
     from docgemma.settings import read_settings
 
     found = open_snapshot(read_settings()).info()
-    print_json(found) if as_json else _print_info(found)
-
-
-def _print_report(report: dict[str, Any]) -> None:
-    say(f"Built {report['path']} in {report['seconds']} s.")
-    for kind, part in report["kinds"].items():
-        say(_line(kind, part))
-    _print_first("Left out", [_note(item) for item in report["left_out"]])
-    _print_first("Problem", [_note(item) for item in report["problems"]])
-    _print_first("Disagreement", [_disagreement(item) for item in report["boxed_warnings"]])
-
-
-def _print_first(title: str, lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        say(f"{title}: {line}", err=True)
-    if len(lines) > SHOWN:
-        say(f"{title}: {len(lines) - SHOWN} more; --json lists all.", err=True)
-
-
-def _note(note: dict[str, Any]) -> str:
-    times = f" {note['count']:,} times" if note["count"] > 1 else ""
-    where = f" (first: {note['first']})" if note["first"] else ""
-    return f"{note['file']}: {note['reason']}{times}{where}"
-
-
-def _disagreement(item: dict[str, str]) -> str:
-    if item["label"]:
-        return f"{item['drug']}: no boxed warning in the shipped data, but one on a label: {item['label']}"
-    return f"{item['drug']}: a boxed warning in the shipped data, but on none of the labels: {item['shipped']}"
-
-
-def _print_info(found: dict[str, Any]) -> None:
-    origin = "the records that come with the package" if found["shipped"] else "built from bulk files"
-    say(f"{found['path']}: {origin}, made {found['built'][:10]}.")
-    for kind, part in found["kinds"].items():
-        age = f", {part['age_days']} days old" if part["age_days"] is not None else ""
-        say(_line(kind, part) + age)
-        if part.get("demonstration"):
-            say(f"    {part['demonstration']} of them are invented demonstration records.")
-        if part.get("bulk_labels"):
-            say(f"    {part['bulk_labels']:,} with a label from the files, the others as shipped.")
-            say(f"    {part['boxed_warnings']:,} boxed warnings disagree with the shipped data.")
-            say(f"    {part['conditions']:,} conditions, {part['doses']:,} maxima with the sentence of a label.")
-        if part.get("with_basis"):
-            say(f"    {part['with_basis']:,} with the sentence of a label that supports them.")
-    if found["shipped"]:
-        say("To make one from the public bulk files: docgemma snapshot build --help")
-
-
-def _line(kind: str, part: dict[str, Any]) -> str:
-    return f"  {kind}: {part['count']:,} from {part['source']}, as of {part['as_of'] or 'unknown'}"
+    print_json(found) if as_json else kit("knowledge", "report").print_info(found)

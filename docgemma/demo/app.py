@@ -44,14 +44,13 @@ RULE = (
     "Not kept: forgotten when you begin anew, reload or close. "
     "A running turn or a waiting entry comes back for 15 minutes."
 )
-REPLAYING = "**This is a replay.** No model is loaded. Pick a scenario and play what was recorded."
 ANSWERS = Path(__file__).with_name("answers.js").read_text(encoding="utf-8")
 TURN: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
-def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
-    """The app, not started. With `agent` None it replays."""
+def build(agent: Agent, turns: Turns) -> gr.Blocks:
+    """The app, not started."""
     handlers = Everyday(agent, turns)
     ui = handlers.screen.ui = SimpleNamespace()
     blocks: gr.Blocks
@@ -59,25 +58,25 @@ def build(agent: Agent | None, turns: Turns) -> gr.Blocks:
         ui.session = gr.State(Session(), time_to_live=12 * 3600)
         ui.browser = gr.Textbox(visible="hidden", show_label=False, container=False)  # the conversation of this tab
         ui.kept = gr.BrowserState([], storage_key="docgemma-kept", secret=STORED)  # those kept on purpose
-        with gr.Sidebar(open=False, width=300, elem_id="dg-list", visible=agent is not None) as ui.sidebar:
+        with gr.Sidebar(open=False, width=300, elem_id="dg-list") as ui.sidebar:
             _list(ui)
         with gr.Row(elem_id="dg-head"):
             gr.HTML("<h1>DocGemma</h1>", elem_id="dg-title")
-            ui.badges = gr.HTML(view.badges(agent, None, None, handlers.screen.recorded), elem_id="dg-badges")
+            ui.badges = gr.HTML(view.badges(agent, None, None), elem_id="dg-badges")
         _patient(ui, agent)
         with gr.Row(elem_id="dg-main"):
             with gr.Column(scale=3, min_width=320, elem_id="dg-talk"):
-                _talk(ui, agent)
+                _talk(ui)
             with gr.Column(scale=2, min_width=320, elem_id="dg-side"):
                 _side(ui, agent, list(handlers.scenarios.values()), turns)
-        _wire(blocks, ui, handlers, agent)
+        _wire(blocks, ui, handlers)
     return blocks
 
 
-def _patient(ui: SimpleNamespace, agent: Agent | None) -> None:
+def _patient(ui: SimpleNamespace, agent: Agent) -> None:
     """Who is open, in view while the rest scrolls, and the search for another."""
     ui.patient = gr.State(None)
-    with gr.Row(elem_id="dg-open", visible=agent is not None):
+    with gr.Row(elem_id="dg-open"):
         ui.banner = gr.HTML(view.opened(agent, None).banner, elem_id="dg-banner")
         with gr.Column(elem_id="dg-find", min_width=260):
             ui.search = gr.Textbox(
@@ -89,12 +88,12 @@ def _patient(ui: SimpleNamespace, agent: Agent | None) -> None:
                 ui.found = [gr.Button("", visible=False, size="sm", elem_id=f"dg-found-{at}") for at in range(FOUND)]
 
 
-def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
-    examples = [ExampleMessage(text=text) for text in EXAMPLES] if agent else None
+def _talk(ui: SimpleNamespace) -> None:
+    examples = [ExampleMessage(text=text) for text in EXAMPLES]
     ui.chat = gr.Chatbot(
         elem_id="dg-chat", label="Conversation", show_label=False, height="58vh", min_height=320, latex_delimiters=[],
-        buttons=["copy"] if agent else [], feedback_options=("Like", "Dislike") if agent else None,
-        placeholder=WELCOME if agent else REPLAYING, examples=examples, group_consecutive_messages=False,
+        buttons=["copy"], feedback_options=("Like", "Dislike"),
+        placeholder=WELCOME, examples=examples, group_consecutive_messages=False,
         layout="panel",
     )  # fmt: skip
     with gr.Column(visible=False, elem_id="dg-differs") as ui.differs:
@@ -111,9 +110,9 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
             max_length=REASON_CHARS, visible=False, elem_id="dg-reason",
         )  # fmt: skip
         with gr.Row(elem_id="dg-decide"):
-            ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve", interactive=agent is not None)
-            ui.change = gr.Button("Edit", elem_id="dg-edit", interactive=agent is not None)
-            ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject", interactive=agent is not None)
+            ui.approve = gr.Button("Approve", variant="primary", elem_id="dg-approve")
+            ui.change = gr.Button("Edit", elem_id="dg-edit")
+            ui.reject = gr.Button("Reject", variant="stop", elem_id="dg-reject")
         with gr.Column(visible=False, elem_id="dg-fields") as ui.edit:
             ui.fields = [gr.Textbox("", elem_id=f"dg-field-{number}", lines=1) for number in range(FIELDS)]
             with gr.Row(elem_id="dg-changed"):
@@ -122,17 +121,15 @@ def _talk(ui: SimpleNamespace, agent: Agent | None) -> None:
     ui.take_up = gr.Button("Take up the unfinished turn", visible=False, elem_id="dg-take-up")
     ui.composer = gr.MultimodalTextbox(
         label="Your question", show_label=False, placeholder="Ask a clinical question", sources=["upload"], lines=1,
-        max_lines=6, elem_id="dg-composer", interactive=agent is not None, autofocus=agent is not None,
+        max_lines=6, elem_id="dg-composer", autofocus=True,
     )  # fmt: skip
     with gr.Row(visible=False, elem_id="dg-line") as ui.line:
         ui.waits = gr.HTML("", elem_id="dg-waits")
         ui.withdraw = gr.Button("Withdraw", size="sm", elem_id="dg-withdraw")
     with gr.Row(elem_id="dg-actions"):
-        ui.remember = gr.Checkbox(
-            False, label="Keep this conversation", elem_id="dg-remember", visible=agent is not None, container=False
-        )
+        ui.remember = gr.Checkbox(False, label="Keep this conversation", elem_id="dg-remember", container=False)
         ui.stop = gr.Button("Stop", variant="stop", visible=False, elem_id="dg-stop")
-        gr.HTML(view.html("help"), elem_id="dg-help-button", visible=agent is not None)
+        gr.HTML(view.html("help"), elem_id="dg-help-button")
         ui.print = gr.Button("Print", elem_id="dg-print", size="sm")
         ui.anew = gr.Button("New conversation", elem_id="dg-new", size="sm", interactive=False)
     gr.HTML(RULE, elem_id="dg-rule")
@@ -146,27 +143,26 @@ def _list(ui: SimpleNamespace) -> None:
         ui.feedback = gr.DownloadButton("Export feedback", visible=False, size="sm", elem_id="dg-export-feedback")
 
 
-def _side(ui: SimpleNamespace, agent: Agent | None, scenarios: list[Scenario], turns: Turns) -> None:
+def _side(ui: SimpleNamespace, agent: Agent, scenarios: list[Scenario], turns: Turns) -> None:
     with gr.Tabs(elem_id="dg-tabs"):
         with gr.Tab("Patient", id="patient"):
             ui.chart = gr.HTML(view.chart(agent, None), elem_id="dg-chart")
         with gr.Tab("Reasoning", id="trace"):
             ui.export = gr.DownloadButton("Export this turn (JSON)", visible=False, elem_id="dg-export", size="sm")
             ui.trace = gr.HTML(view.html("trace", None), elem_id="dg-trace")
-        if agent:
-            with gr.Tab("Trials", id="trials"):
-                ui.trials = TrialsTab(agent, turns)
-                ui.trials.draw()
-            with gr.Tab("RCM", id="rcm", elem_id="dg-rcm-tab"):
-                ui.rcm = RcmTab(agent, turns)
-                ui.rcm.draw()
+        with gr.Tab("Trials", id="trials"):
+            ui.trials = TrialsTab(agent, turns)
+            ui.trials.draw()
+        with gr.Tab("RCM", id="rcm", elem_id="dg-rcm-tab"):
+            ui.rcm = RcmTab(agent, turns)
+            ui.rcm.draw()
         with gr.Tab("Scenarios", id="scenarios"):
             choices = [(item.title, item.id) for item in scenarios]
             ui.scenario = gr.Radio(choices, value=scenarios[0].id, label="Guided scenarios", elem_id="dg-scenario")
             ui.play = gr.Button("Play", variant="primary", elem_id="dg-play")
 
 
-def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Agent | None) -> None:
+def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday) -> None:
     opened = [ui.session, ui.patient, ui.banner, ui.chart, ui.differs, ui.whom, ui.switch, ui.keep, ui.approve, ui.save]
     shown = [
         *opened, ui.browser, ui.chat, ui.card, ui.what, ui.instead, *ui.alternatives, ui.reason, ui.change, *ui.fields,
@@ -178,8 +174,7 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     def turn(event: Any, handler: Any, inputs: list[Any], **how: Any) -> None:
         done = event(handler, inputs, shown, **TURN, **how).then(None, js="() => dgFocus()", **QUICK)
         done = done.then(None, js="() => dgRead()", **QUICK)
-        if agent:
-            done.then(handlers.list, mine, listed_now, **QUICK)
+        done.then(handlers.list, mine, listed_now, **QUICK)
 
     blocks.load(handlers.open, who, shown, js=TAB, **TURN).then(None, js=SCRIPT, **QUICK)
     blocks.load(None, js=ANSWERS, **QUICK)
@@ -191,8 +186,6 @@ def _wire(blocks: gr.Blocks, ui: SimpleNamespace, handlers: Everyday, agent: Age
     ui.stop.click(handlers.stop, [ui.composer, *who], waiting, **QUICK)
     sought = [ui.matches, ui.count, *ui.found, ui.search]
     ui.anew.click(handlers.begin_anew, [ui.session], [*shown, *sought], **TURN).then(None, js="() => dgBack()", **QUICK)
-    if agent is None:
-        return
     trials: TrialsTab = ui.trials
     gr.on([trials.go.click, trials.note.submit], trials.search, trials.note, trials.shown, **TURN)
     gr.on([trials.clear.click, ui.anew.click], trials.forget, None, [trials.note, trials.shown], **QUICK)

@@ -36,8 +36,7 @@ class Conversations:
         self._open: dict[str, Session] = {}  # the pages, by Gradio's name of each
         self._left: dict[str, float] = {}
         self._guard = threading.Lock()
-        if agent:
-            self._leave(last_checkpoints(agent.memory, prefix("", "web")))
+        self._leave(last_checkpoints(agent.memory, prefix("", "web")))
 
     def seen(self, page: str | None, session: Session) -> None:
         self._open[page or ""] = session
@@ -53,7 +52,7 @@ class Conversations:
     def returns(self, user: str, thread: Any) -> bool:
         """Whether a page that was loaded shows this conversation of its tab again."""
         self.sweep()
-        if not self.agent or not owns(user, thread, "web"):
+        if not owns(user, thread, "web"):
             return False
         if user or self.turns.running(thread) or self.screen.about(thread).get("kept"):
             return True

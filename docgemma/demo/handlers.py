@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import gradio as gr
 
@@ -32,14 +32,13 @@ REQUIRED = ("medication_name", "dosage", "frequency", "substance", "reaction", "
 
 
 class Handlers:
-    """The handlers of one demo, for all its users. Without an agent it replays stored traces, and nothing else."""
+    """The handlers of one demo, for all its users."""
 
-    def __init__(self, agent: Agent | None, turns: Turns):
+    def __init__(self, agent: Agent, turns: Turns):
         self.agent, self.turns = agent, turns
-        self.live = cast(Agent, agent)  # where traces are replayed, nothing that needs one is wired
         self.scenarios = {item.id: item for item in load_scenarios()}
         self.screen = Screen(agent, self.scenarios)
-        self.conversations = Conversations(self.live, turns, self.screen)
+        self.conversations = Conversations(self.agent, turns, self.screen)
 
     # -- what people do ------------------------------------------------------------------------------------------------
 
@@ -131,14 +130,14 @@ class Handlers:
         if not self._enter(session, browser, request):
             yield self._moved(session)
             return
-        work = partial(self.live.proceed, session.thread, actor=session.actor)
+        work = partial(self.agent.proceed, session.thread, actor=session.actor)
         yield from self._run(session, [view.said("Go on.")], work)
 
     def search(self, text: str, session: Session) -> Updates:
         """Patients of the whole store, as they are typed. An outage is not "nobody"."""
-        asked = self.agent is not None and len(text.strip()) >= LEAST
+        asked = len(text.strip()) >= LEAST
         try:
-            return self.screen.found(session, find_patients(text, self.live.store) if asked else [], "", asked)
+            return self.screen.found(session, find_patients(text, self.agent.store) if asked else [], "", asked)
         except DocGemmaError as error:
             return self.screen.found(session, [], problem(error), asked)
 
@@ -193,8 +192,8 @@ class Handlers:
         """Whether this may be meant of the open chart as well as of another patient's card or answer: "also
         amoxicillin" beside a card, "her potassium" in any case."""
         if session.stands["pending"]:
-            return session.apart and not find_people(text, self.live.store)
-        return session.differs and means_somebody(text, self.live.store)
+            return session.apart and not find_people(text, self.agent.store)
+        return session.differs and means_somebody(text, self.agent.store)
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -202,7 +201,7 @@ class Handlers:
         """A question as work. The uploaded file is gone afterwards: the agent keeps its own copy."""
         session.decided = False
         ask = partial(
-            self.live.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
+            self.agent.ask, text, thread=session.thread, create=True, image=image, patient=patient or None,
             actor=session.actor,
         )  # fmt: skip
 
@@ -238,12 +237,12 @@ class Handlers:
         session.decided = True
 
         def work(**follow: Any) -> dict[str, Any]:
-            if self.live.pending(thread) != seen:
+            if self.agent.pending(thread) != seen:
                 raise ThreadStateError(MOVED)
             try:
-                return self.live.decide(thread, decision, changes, reason, actor=actor, **follow)
+                return self.agent.decide(thread, decision, changes, reason, actor=actor, **follow)
             except StoppedError as error:
-                if decision == "reject" or self.live.pending(thread):
+                if decision == "reject" or self.agent.pending(thread):
                     raise
                 raise StoppedError(CUT_SHORT, hint="Take the turn up, or look at the chart, to see.") from error
 
@@ -295,7 +294,7 @@ class Handlers:
             session.__dict__.update(Session().__dict__)
         session.user, session.scenario, session.step = request.username, None, 0
         thread = session.thread or browser
-        if not self.agent or not owns(user, thread, "web"):
+        if not owns(user, thread, "web"):
             return True
         try:
             if session.thread and (self.turns.running(thread) or standing(self.agent, session) == session.stands):

@@ -1,11 +1,8 @@
-"""The guided scenarios: what is asked, what should happen, what to notice. Played live, or from a stored trace."""
+"""The guided scenarios: what is asked, what should happen, what to notice."""
 
 import copy
-import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,6 @@ from docgemma.tools.base import Toolbox
 from docgemma.turns import Stop
 
 FOLDER = Path(__file__).parent
-TRACES = FOLDER / "traces"
-PAUSE_S = 0.25  # between the steps of a replay, so that an eye can follow
 PLAYED = "Played as a guided scenario."  # the reason where something red stands: an earlier play wrote the same
 Result = dict[str, Any]
 
@@ -66,12 +61,10 @@ def load_scenarios() -> list[Scenario]:
 
 
 def take(
-    agent: Agent | None, scenario: Scenario, number: int, thread: str, last: Result | None,
+    agent: Agent, scenario: Scenario, number: int, thread: str, last: Result | None,
     on_event: OnEvent | None = None, stop: Stop = never_stop, actor: Actor = CLINICIAN,
 ) -> Result:  # fmt: skip
-    """Play step `number` (from 0), after the result of the `last`: with an agent live, without from the trace."""
-    if agent is None:
-        return _replay(replay(scenario)[number], on_event or (lambda event: None), stop)
+    """Play step `number` (from 0), after the result of the `last`."""
     step = scenario.steps[number]
     if step.decide:
         return agent.decide(thread, step.decide, dict(step.change), PLAYED, actor=actor, on_event=on_event, stop=stop)
@@ -94,38 +87,3 @@ def troubled(agent: Agent, fails: dict[str, Any]) -> Iterator[Agent]:
     own.toolbox = Toolbox(agent.toolbox.tools.values())
     with failing(own, fails["error"], fails["times"]):
         yield own
-
-
-def replay(scenario: Scenario) -> list[Result]:
-    """The result of each step, from the stored trace. Raises UsageError where there is none."""
-    steps: list[Result] = load_trace(scenario.id)["steps"]
-    return steps
-
-
-def load_trace(scenario: str) -> dict[str, Any]:
-    """A stored play: `scenario`, `model`, `recorded` (ISO date), `steps` (the result of each). Raises UsageError."""
-    path = TRACES / f"{scenario}.json"
-    if not path.is_file():
-        raise UsageError("There is no recording of this scenario.", hint="Load a model to play it live.")
-    trace: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return trace
-
-
-def store_trace(folder: Path, scenario: str, results: list[Result]) -> Path:
-    """What `load_trace` reads."""
-    stored = {"scenario": scenario, "model": results[0]["model"], "recorded": date.today().isoformat()}
-    path = folder / f"{scenario}.json"
-    text = json.dumps(stored | {"steps": results}, ensure_ascii=False, indent=1, default=str)
-    path.write_text(text + "\n", encoding="utf-8")
-    return path
-
-
-def _replay(result: Result, on_event: OnEvent, stop: Stop) -> Result:
-    """The steps of a stored turn, one after the other."""
-    for node, step in zip(result["path"], result["timeline"], strict=False):
-        if stop():
-            raise UsageError("Stopped.", hint="Play the scenario again.")
-        on_event({"type": "start", "node": node, "label": step["label"]})
-        time.sleep(PAUSE_S)
-        on_event({"type": "step", "node": node, **step})
-    return result

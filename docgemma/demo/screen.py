@@ -16,7 +16,7 @@ import gradio as gr
 from docgemma.agent import Agent
 from docgemma.demo import view
 from docgemma.demo.patient_search import FOUND
-from docgemma.demo.scenarios import PLAYED, Scenario, Step, load_trace
+from docgemma.demo.scenarios import PLAYED, Scenario, Step
 from docgemma.ehr.base import PatientMatch
 from docgemma.errors import DocGemmaError, UnknownThreadError, kind_and_place
 from docgemma.forget import image_folder
@@ -88,20 +88,18 @@ class Session:
         return self.messages
 
 
-def standing(agent: Agent | None, session: Session) -> dict[str, Any]:
+def standing(agent: Agent, session: Session) -> dict[str, Any]:
     """Where its conversation stands now, as `Agent.conversation` says it, with the entry that is `pending`. Another
     window may have changed it since it was shown here."""
-    if agent is None:
-        return NOWHERE | {"pending": (session.result or {}).get("pending_write")}
     if not session.thread:
         return NOWHERE
     return NOWHERE | (agent.conversation(session.thread) or {}) | {"pending": agent.pending(session.thread)}
 
 
-def entry_fields(agent: Agent | None, pending: dict[str, Any]) -> dict[str, str | None]:
+def entry_fields(agent: Agent, pending: dict[str, Any]) -> dict[str, str | None]:
     """The fields of an entry that can be changed, empty ones too. The patient cannot: reject, and ask for the right
     one."""
-    names = agent.toolbox[pending["name"]].args.model_fields if agent else {}
+    names = agent.toolbox[pending["name"]].args.model_fields
     return {name: pending["args"].get(name) for name in names if name != "patient_id"}
 
 
@@ -136,9 +134,8 @@ def forget(agent: Agent, thread: str) -> str:
 class Screen:
     """The components by name (`ui`, made in app.py) and what belongs on them."""
 
-    def __init__(self, agent: Agent | None, scenarios: Mapping[str, Scenario]):
+    def __init__(self, agent: Agent, scenarios: Mapping[str, Scenario]):
         self.agent, self.scenarios = agent, scenarios
-        self.recorded = "" if agent else load_trace(next(iter(scenarios)))["recorded"]
         self.files = tempfile.TemporaryDirectory(prefix="docgemma-demo-")
         gr.set_static_paths([self.files.name])  # served from here, so that what is forgotten leaves no copy
         self.secret = secrets.token_bytes(16)  # nobody who signs in can work out where somebody else's export lies
@@ -173,7 +170,7 @@ class Screen:
             ui.stop: gr.update(visible=False), ui.take_up: gr.update(visible=stands["unfinished"]),
             ui.edit: gr.update(visible=False), **self.opened(session), **self._card(session),
             ui.trace: view.html("trace", session.result), ui.export: self._export(session),
-            ui.badges: view.badges(self.agent, session.result, session.user, self.recorded),
+            ui.badges: view.badges(self.agent, session.result, session.user),
             ui.play: gr.update(value="Next step" if offered else "Play", interactive=True),
             ui.anew: gr.update(interactive=True), **self.line(session),
             ui.remember: gr.update(value=bool(self.about(session.thread).get("kept")), visible=not session.user),
@@ -186,7 +183,7 @@ class Screen:
 
     def about(self, thread: str) -> dict[str, Any]:
         """What is noted about a conversation: `name`, `kept`."""
-        file = image_folder(self.agent.settings, thread) / "about.json" if self.agent and thread else None
+        file = image_folder(self.agent.settings, thread) / "about.json" if thread else None
         return dict(json.loads(file.read_text(encoding="utf-8"))) if file and file.exists() else {}
 
     def opened(self, session: Session) -> Updates:
@@ -201,8 +198,8 @@ class Screen:
             ui.differs: gr.update(visible=differs or other), ui.whom: line if differs or other else "",
             ui.switch: gr.update(value=f"Open {about.get('name')}’s chart", visible=differs or other),
             ui.keep: gr.update(value=meant, visible=differs),
-            ui.approve: gr.update(interactive=self.agent is not None and not differs),
-            ui.save: gr.update(interactive=self.agent is not None and not differs),
+            ui.approve: gr.update(interactive=not differs),
+            ui.save: gr.update(interactive=not differs),
         }  # fmt: skip
 
     def found(self, session: Session, matches: list[PatientMatch], problem: str, asked: bool) -> Updates:
@@ -227,9 +224,9 @@ class Screen:
                            visible=bool(name))
             for box, (name, value) in zip(ui.fields, fields, strict=False)
         }  # fmt: skip
-        grave, visible = bool(red(pending.get("ranked") or [])), gr.update(visible=True)
+        grave, lacks = bool(red(pending.get("ranked") or [])), lacks_dose(pending)
         try:
-            session.instead = self.agent.alternatives(pending) if self.agent and grave else []
+            session.instead = self.agent.alternatives(pending) if grave else []
         except DocGemmaError:  # an offer, no check: what the check could not look up stands on the card
             session.instead = []
         names = [*session.instead, *[""] * len(ui.alternatives)]
@@ -237,13 +234,12 @@ class Screen:
             button: gr.update(value=f"{name[:1].upper()}{name[1:]} instead", visible=bool(name))
             for button, name in zip(ui.alternatives, names, strict=False)
         }
-        may = self.agent is not None and not session.differs
         return {
-            ui.card: visible, ui.what: view.card(pending), **boxes, **offers,
+            ui.card: gr.update(visible=True), ui.what: view.card(pending), **boxes, **offers,
             ui.instead: gr.update(visible=bool(session.instead)),
             ui.reason: gr.update(value="", visible=grave), ui.change: gr.update(variant=FILLED[grave]),
-            ui.approve: gr.update(variant=FILLED[not grave], visible=not lacks_dose(pending), interactive=may),
-            ui.edit: gr.update(visible=lacks_dose(pending)),
+            ui.approve: gr.update(variant=FILLED[not grave], visible=not lacks, interactive=not session.differs),
+            ui.edit: gr.update(visible=lacks),
         }  # fmt: skip
 
     def opening(self, step: Step, session: Session) -> view.Message:
@@ -253,7 +249,7 @@ class Screen:
         if step.decide:
             grave = step.decide == "approve" and red((session.stands["pending"] or {}).get("ranked") or [])
             return view.decided(step.decide, step.change, PLAYED if grave else "")
-        return view.said(step.ask, step.image_path if self.agent else None)
+        return view.said(step.ask, step.image_path)
 
     def _export(self, session: Session) -> Any:
         """The last turn as a JSON file. The conversation's id would open the conversation, so it is replaced."""

@@ -1,8 +1,7 @@
-"""Starting the demo: on loopback, with a share link on Kaggle or when asked, and as a replay where no model loads."""
+"""Starting the demo: on loopback, with a share link on Kaggle or when asked."""
 
 import atexit
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docgemma.agent import Agent
+from docgemma.cli.shared import progress
 from docgemma.errors import ConfigError, DocGemmaError, ModelError, UsageError
 from docgemma.images import MAX_BYTES
 from docgemma.listening import from_this_machine, listen
@@ -34,7 +34,7 @@ ELSEWHERE = "This demo answers pages of this machine only. Open it as http://127
 
 
 def launch(
-    agent: Agent | None,
+    agent: Agent,
     share: bool | None = None,
     port: int | None = None,
     auth: Auth | None = None,
@@ -46,7 +46,6 @@ def launch(
     """Start the demo; inside a notebook it opens in the cell's output. Returns the running `gradio.Blocks`.
 
     Args:
-        agent: None replays the recorded scenarios, plainly marked as a replay.
         share: a public link through Gradio's tunnel; None makes one on Kaggle and nowhere else.
         port: None or 0 takes the first free one from 7860.
         auth: (name, password), several of them, or a function that checks them.
@@ -93,13 +92,12 @@ def mount(app: Any, agent: Agent, path: str, auth: Callable[[str, str], bool] | 
 
 
 def run_demo(share: bool | None = None, port: int | None = None) -> None:
-    """`docgemma demo`: load the model, or replay where none can be loaded, and serve until Ctrl-C."""
+    """`docgemma demo`: load the model, or the edge model where that cannot be loaded, and serve until Ctrl-C."""
     try:
-        agent = Agent(on_progress=_say)
+        agent = Agent(on_progress=progress)
     except (ConfigError, ModelError) as error:
-        _say(f"{DocGemmaError.line(error)} The demo replays recorded scenarios instead.")
-        launch(None, share, port, block=True)
-        return
+        progress(f"{DocGemmaError.line(error)} The demo runs on the edge model instead.")
+        agent = Agent(model="edge")
     with closing(agent):
         launch(agent, share, port, block=True)
 
@@ -108,7 +106,7 @@ def on_kaggle() -> bool:
     return "KAGGLE_KERNEL_RUN_TYPE" in os.environ
 
 
-def _build(agent: Agent | None, turns: Turns) -> Any:
+def _build(agent: Agent, turns: Turns) -> Any:
     """The app, not started. Uploads lie in a folder of this user's alone until they are read."""
     uploads = tempfile.TemporaryDirectory(prefix="docgemma-uploads-")
     atexit.register(uploads.cleanup)
@@ -134,18 +132,14 @@ def _options() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _check_public(agent: Agent | None) -> None:
+def _check_public(agent: Agent) -> None:
     """A share link has no login of its own: whoever has it reads the records and approves entries."""
-    if agent and (agent.settings.ehr or "").startswith("http"):
+    if (agent.settings.ehr or "").startswith("http"):
         raise UsageError(
             "A public link without a login would open this record server to everybody who has the link.",
             hint="Leave out --share, or use `docgemma serve` with DOCGEMMA_API_TOKENS.",
         )
-    _say("Whoever has the public link can read these records and approve entries: share it with care.")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+    progress("Whoever has the public link can read these records and approve entries: share it with care.")
 
 
 class OwnServerOnly:

@@ -213,18 +213,18 @@ class Opened(NamedTuple):
     name: str
 
 
-def opened(agent: Agent | None, patient_id: str | None) -> Opened:
+def opened(agent: Agent, patient_id: str | None) -> Opened:
     """Banner and chart from one reading of the record; where there is none, one line on why."""
-    if not agent or not patient_id:
+    if not patient_id:
         hint = "Find a patient, or ask about one: the chart appears here."
-        return Opened(html("no_banner", agent is not None, ""), html("no_chart", hint, ""), "")
+        return Opened(html("no_banner", ""), html("no_chart", hint, ""), "")
     try:
         found = agent.store.chart(patient_id)
         problem = "" if found else "There is no such patient."
     except DocGemmaError as error:
         found, problem = None, UNREACHABLE if isinstance(error, StoreError) else error.line()
     if not found:
-        return Opened(html("no_banner", True, problem, patient_id), html("no_chart", "", problem), patient_id)
+        return Opened(html("no_banner", problem, patient_id), html("no_chart", "", problem), patient_id)
     summary = summarize(found)
     summary["allergies"].sort(key=lambda item: not _severe(item))
     active = [item | {"severe": _severe(item)} for item in summary["allergies"] if item["active"]]
@@ -233,7 +233,7 @@ def opened(agent: Agent | None, patient_id: str | None) -> Opened:
     return Opened(banner, html("chart", summary), summary["patient"]["name"])
 
 
-def chart(agent: Agent | None, patient_id: str | None) -> str:
+def chart(agent: Agent, patient_id: str | None) -> str:
     """The chart as a clinician reads it, or one line on why there is none."""
     return opened(agent, patient_id).chart
 
@@ -255,10 +255,9 @@ def _severe(allergy: dict[str, Any]) -> bool:
     return allergy["criticality"] == "high" or names(SEVERE, f"{allergy['reaction']} {allergy['severity']}")
 
 
-def badges(agent: Agent | None, result: dict[str, Any] | None, user: str | None, recorded: str = "") -> str:
-    """The line at the top. Where the snapshot had to answer in the last turn it says so, and without an agent when
-    what is replayed was recorded."""
-    mode = agent.settings.sources if agent else ""
+def badges(agent: Agent, result: dict[str, Any] | None, user: str | None) -> str:
+    """The line at the top. Where the snapshot had to answer in the last turn it says so."""
+    mode: str = agent.settings.sources
     if mode == "auto" and any("snapshot" in (tool["source"] or "") for tool in (result or {}).get("tools", [])):
         mode = "offline"
-    return html("badges", agent, mode, user, recorded)
+    return html("badges", agent, mode, user)

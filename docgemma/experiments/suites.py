@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from docgemma.errors import UsageError
-from docgemma.experiments.cases import Block, CaseFileError, Text
+from docgemma.errors import DocGemmaError, UsageError
 from docgemma.paths import data_file, data_yaml
 
 Case = dict[str, Any]
@@ -17,6 +16,19 @@ OPTIONS = frozenset(
     "temperature max_tokens way describe shots prefix narrowing reversed nullable hints copied instruction show "
     "choices label reason words system add brief summary exchange errors headings ground reasoning_words".split()
 )
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class CaseFileError(DocGemmaError):
+    """A file of cases or of a suite cannot be used; the line names the case and what is wrong."""
+
+
+class Block(BaseModel):
+    """A part of such a file: unknown keys and other types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:

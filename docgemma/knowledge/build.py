@@ -20,7 +20,6 @@ from typing import Any
 from docgemma.errors import StoreError
 from docgemma.knowledge.base import Article, DrugLabel, Interaction, LabelSection, Trial
 from docgemma.paths import data_file
-from docgemma.text.quoted import NOT_VERIFIED
 
 VERSION = 7
 DOCUMENT = "id, status, data, title, conditions, interventions, body, keywords"
@@ -144,12 +143,6 @@ def add_interaction(db: sqlite3.Connection, record: Interaction) -> None:
     db.execute("INSERT INTO interaction VALUES (?, ?, ?)", (*sorted(record.drugs), _json(asdict(record))))
     for name in record.drugs:  # a drug may be listed for its interactions alone: St John's wort has no label
         add_names(db, name, [name])
-
-
-def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]]) -> None:
-    """Of shipped facts, by `fact_key`, the label that states each; one without a set id is no label to name."""
-    told = [(fact, said) for fact, said in facts if said != NOT_VERIFIED]
-    db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])
 
 
 def add_document(db: sqlite3.Connection, record: Article | Trial, words: Iterable[str], insert: str = "INSERT") -> None:

@@ -1,4 +1,4 @@
-"""Published literature: Europe PMC's answers, and PubMed's baseline files read in the same shape.
+"""Published literature: Europe PMC's answers; the kit reads PubMed's baseline files in the same shape.
 
 Limited to PubMed's records and without retracted ones. Source: europepmc.org/RestfulWebService.
 """
@@ -6,12 +6,9 @@ Limited to PubMed's records and without retracted ones. Source: europepmc.org/Re
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import takewhile
-from typing import IO, Any
-from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
+from typing import Any
 
 from docgemma.http import Deadline
 from docgemma.knowledge.base import Article
@@ -117,42 +114,6 @@ def find_articles(service: Service, query: str, limit: int, deadline: Deadline) 
 def parse(raw: object) -> list[Article]:
     """Europe PMC's JSON as articles; ValueError for another shape."""
     return [article(record) for record in Results.model_validate(raw).records]
-
-
-def pubmed_records(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
-    """Articles of PubMed's XML in Europe PMC's shape, one element at a time so that memory stays flat."""
-    events = ElementTree.iterparse(stream, events=("start", "end"))
-    _, root = next(events)
-    for event, element in events:
-        if event == "end" and element.tag == "PubmedArticle":
-            yield _record(element)
-            root.clear()
-
-
-def _record(element: Element) -> dict[str, Any]:
-    def texts(path: str) -> list[str]:
-        return [plain("".join(item.itertext())) for item in element.iterfind(f"MedlineCitation/{path}")]
-
-    pmid = next(iter(texts("PMID")), None)
-    parts = element.iterfind("MedlineCitation/Article/Abstract/AbstractText")
-    labels = [f"{label.capitalize()}: " if (label := part.get("Label")) else "" for part in parts]
-    authors = element.iterfind("MedlineCitation/Article/AuthorList/Author")
-    names = (
-        " ".join(author.findtext(key, "") for key in ("LastName", "Initials", "CollectiveName")) for author in authors
-    )
-    year = re.search(r"\b[12][0-9]{3}\b", " ".join(texts("Article/Journal/JournalIssue/PubDate/*")))
-    return {
-        "id": pmid,
-        "pmid": pmid,
-        "title": " ".join(texts("Article/ArticleTitle")),
-        "authorString": f"{', '.join(name.strip() for name in names)}.",
-        "journalTitle": " ".join(texts("Article/Journal/Title")),
-        "pubYear": year and year[0],  # "1998 Dec-1999 Jan" is 1998
-        "abstractText": " ".join(map("".join, zip(labels, texts("Article/Abstract/AbstractText"), strict=True))),
-        "pubTypeList": {"pubType": texts("Article/PublicationTypeList/PublicationType")},
-        "keywordList": {"keyword": texts("MeshHeadingList/MeshHeading/DescriptorName") + texts("KeywordList/Keyword")},
-        "dateOfRevision": "-".join(part.zfill(2) for part in texts("DateRevised/*") or texts("DateCompleted/*")),
-    }
 
 
 def article(record: Record) -> Article:

@@ -1,4 +1,4 @@
-"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted, replay, or login
+"""The demo as a process: `python -m tests.browser.serve HOME MODEL PORT`; MODEL is edge, scripted, or login
 (scripted, for `LOGINS`).
 
 Prints the address, then `outside …` for every connection or name look-up that would leave this machine.
@@ -60,7 +60,7 @@ def main(home: str, model: str, port: int) -> None:
 
     settings = Settings(home=home, sources="offline", model=model if model == "edge" else None)
     llm = scripted_model() if model in ("scripted", "login") else None
-    agent = None if model == "replay" else Agent(settings, llm=llm)
+    agent = Agent(settings, llm=llm)
     blocks = launch(agent, port=port, quiet=True, auth=LOGINS if model == "login" else None)
     print(blocks.local_url, flush=True)
     sys.stdin.read()  # until the test closes it

@@ -93,8 +93,8 @@ def test_axe_finds_nothing_on_a_card(visit, width: str) -> None:
     person.does(lambda: person.clicks("Reject"))
 
 
-def test_axe_finds_nothing_on_a_replay(visit, width: str) -> None:
-    person = visit("replay", width=width)
+def test_axe_finds_nothing_on_a_played_scenario(visit, width: str) -> None:
+    person = visit(width=width)
 
     def nothing_played_yet() -> None:
         person.clicks("Scenarios", role="tab")

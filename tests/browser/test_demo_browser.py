@@ -189,16 +189,6 @@ def test_a_scenario_is_played_step_by_step_and_says_what_to_notice(visit) -> Non
     assert "morphine" in person.page.locator(".dg-allergies").inner_text()
 
 
-def test_without_a_model_recorded_scenarios_are_replayed_and_marked_as_such(visit) -> None:
-    person = visit("replay")
-    assert "Replay, recorded 20" in person.page.locator("#dg-badges").inner_text()
-    assert person.page.locator("#dg-composer textarea").is_disabled()
-    person.clicks("Scenarios", role="tab")
-    person.page.get_by_label("One look-up").check()
-    person.does(lambda: person.clicks("Play"))
-    assert "boxed warning" in " ".join(person.talk()) and "What to notice" in person.talk()[-1]
-
-
 def test_text_that_a_note_planted_makes_the_browser_fetch_nothing(visit) -> None:
     person = visit()
     person.asks(

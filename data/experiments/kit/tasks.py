@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field, create_model
 from rapidfuzz.fuzz import token_set_ratio
 
 from docgemma import prompts
-from docgemma.experiments.checks import same_value
 from docgemma.experiments.suites import Case
 from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.llm.base import Prompt
@@ -22,7 +21,7 @@ from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 from docgemma.tools import Tool
 
-unlinked = kit("experiments", "unlinked")
+unlinked, same_value = kit("experiments", "unlinked"), kit("golden", "checks").same_value
 COMPOSED = frozenset({"query", "condition", "note_text"})  # a model may word these otherwise
 ALIKE = 80  # of 100: how alike two such texts are
 STEPS = 5  # slots of a full plan, and most steps of a reactive one
@@ -207,7 +206,7 @@ def _alike(name: str, wanted: Any, got: Any) -> bool:
         return len(left) == len(wanted) and all(any(same_value(str(one), item) for item in left) for one in wanted)
     if name in COMPOSED:
         return token_set_ratio(plain(str(wanted)), plain(str(got or ""))) >= ALIKE
-    return same_value(str(wanted), "" if got is None else str(got))
+    return bool(same_value(str(wanted), "" if got is None else str(got)))
 
 
 def _shown(key: str, value: Any) -> str:

@@ -5,19 +5,19 @@ from typing import Any
 
 from rapidfuzz.process import extractOne
 
-from docgemma.experiments.cases import alternatives
-from docgemma.experiments.checks import says
 from docgemma.experiments.suites import Case
 from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_thinking
 from docgemma.nodes.context import decided
 from docgemma.nodes.synthesize import MIN_WORDS
+from docgemma.paths import kit
 from docgemma.prompts import BRIEF, answer_prompt, ask_intent, system
 from docgemma.rules.grounding import ground
 from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import listed
 
+alternatives, says = kit("golden", "cases").alternatives, kit("golden", "checks").says
 LABELS = {tool.label: tool for tool in TOOLS}
 
 

@@ -17,14 +17,14 @@ import yaml
 from pydantic import BaseModel
 
 from docgemma.agent import Agent
-from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace
+from docgemma.demo.scenarios import Scenario, load_scenarios
 from docgemma.demo.start import launch
 from docgemma.errors import ConfigError, StoreError, UsageError
 from docgemma.llm.base import LLM
 from docgemma.paths import data_file, kit
 from docgemma.settings import Settings, read_settings
 
-stage = kit("film", "stage")
+stage, store = kit("film", "stage"), kit("film", "traces").store_trace
 
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def record(
             poster = out / f"{scenario.id}.png"
             frames, results = film(chromium, url, scenario, script.lines(scenario), poster, on_progress)
             scenes[scenario.id] = shown = paced(frames, STILL_S)
-            written += [encode(out / f"{scenario.id}.mp4", shown), poster, store_trace(out, scenario.id, results)]
+            written += [encode(out / f"{scenario.id}.mp4", shown), poster, store(out, scenario.id, results)]
             if media and scenario.id == in_readme:
                 written += [animate(media / "demo.webp", frames), Path(shutil.copy(poster, media / "demo.png"))]
         if set(script.scenes) <= set(scenes):

@@ -27,15 +27,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from docgemma.agent import Agent
-from docgemma.demo.scenarios import Scenario, load_scenarios, store_trace, take
+from docgemma.demo.scenarios import Scenario, load_scenarios, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
-from docgemma.experiments.cases import load_cases
-from docgemma.experiments.golden import run_cases, summarize
 from docgemma.llm.base import Call
 from docgemma.notebook import draw_paths, release, shared_model, turns
 from docgemma.paths import data_file, kit
 from docgemma.settings import read_settings
 
+golden = kit("golden", "golden")
 FORMAT = 1
 PARTS = ("sections", "heldout", "natural", "scenarios", "speed", "experiments")
 WORKING = Path("/kaggle/working")
@@ -93,8 +92,8 @@ class Evidence:
         latest = json.loads(data_file("results", "natural.json").read_text(encoding="utf-8"))["rounds"][-1]
         found = []
         for name in latest["sets"]:
-            cases = load_cases(data_file("natural", f"{name}.yaml"))[: self.sample]
-            found.append({"set": name, **summarize(run_cases(cases, read_settings(), self.llm))})
+            cases = kit("golden", "cases").load_cases(data_file("natural", f"{name}.yaml"))[: self.sample]
+            found.append({"set": name, **golden.summarize(golden.run_cases(cases, read_settings(), self.llm))})
         passed, total = (sum(item[key] for item in found) for key in ("passed", "total"))
         return {"sets": found, "edge": latest.get("checks"), "says": f"{passed} of {total} passed the checks"}
 
@@ -131,7 +130,7 @@ class Evidence:
                     break
                 lines += [f"not as promised: {scenario.id}: {line}" for line in step.unmet(done[-1])]
         if done:
-            store_trace(folder, scenario.id, done)
+            kit("film", "traces").store_trace(folder, scenario.id, done)
             captions = [step.caption for step in scenario.steps[: len(done)]]
             draw_paths(done, captions).savefig(folder / f"{scenario.id}.png", bbox_inches="tight")
         return lines

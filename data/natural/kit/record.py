@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import DocGemmaError
-from docgemma.experiments.cases import Case, load_cases
 from docgemma.experiments.statistics import wilson
 from docgemma.paths import data_file, kit
 
@@ -50,7 +49,7 @@ def record(number: int, commit: str, folder: Path) -> str:
     counts = {"requests": Counter[str](), "conversations": Counter[str]()}
     passed, sets = 0, sorted(folder.glob("*.yaml"))
     for path in sets:
-        cases, run = load_cases(path), saved(path.with_suffix(".run.jsonl"))
+        cases, run = kit("golden", "cases").load_cases(path), saved(path.with_suffix(".run.jsonl"))
         grades = graded(path.with_suffix(".grades.jsonl"), cases)
         for case in cases:
             grade = grades[case.id]
@@ -74,7 +73,7 @@ def record(number: int, commit: str, folder: Path) -> str:
     return row(entry)
 
 
-def graded(path: Path, cases: list[Case]) -> dict[str, dict[str, str]]:
+def graded(path: Path, cases: list[Any]) -> dict[str, dict[str, str]]:
     """The grades by case; every case once."""
     grades = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     by_id = {grade["id"]: grade for grade in grades}
@@ -86,7 +85,7 @@ def graded(path: Path, cases: list[Case]) -> dict[str, dict[str, str]]:
     return by_id
 
 
-def answers(case: Case, grade: dict[str, str], run: list[dict[str, Any]]) -> str:
+def answers(case: Any, grade: dict[str, str], run: list[dict[str, Any]]) -> str:
     """A failing case, verbatim."""
     lines = [f"== {case.id} {grade['grade']}: {grade['why']}"]
     for turn, result in zip(case.turns, run, strict=True):

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from docgemma.errors import DocGemmaError
-from docgemma.experiments.cases import Case, Turn, load_cases
+from docgemma.paths import kit
+
+load_cases = kit("golden", "cases").load_cases
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -56,11 +58,11 @@ def saved(path: Path) -> dict[str, list[dict[str, Any]]]:
     return dict(found)
 
 
-def cut(cases: list[Case], size: int) -> list[list[Case]]:
+def cut(cases: list[Any], size: int) -> list[list[Any]]:
     return [cases[start : start + size] for start in range(0, len(cases), size)]
 
 
-def block(case: Case, results: list[dict[str, Any]]) -> str:
+def block(case: Any, results: list[dict[str, Any]]) -> str:
     """One case, turn after turn."""
     lines = [f"=== {case.id}" + (f"  (open patient: {case.patient})" if case.patient else "")]
     for number, turn in enumerate(case.turns):
@@ -70,7 +72,7 @@ def block(case: Case, results: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def wanted(turn: Turn) -> Iterator[str]:
+def wanted(turn: Any) -> Iterator[str]:
     yield f"ASKED     {folded(turn.ask)}"
     yield f"EXPECTED  {folded(turn.expected)}"
     for label, items in (("MUST", turn.must), ("MUST NOT", turn.must_not), ("TOOLS", turn.tools)):

@@ -18,14 +18,14 @@ from pydantic import Field, ValidationError
 
 from docgemma.ehr.open import open_store
 from docgemma.errors import DocGemmaError, kind_and_place
-from docgemma.experiments.cases import Block, CaseFileError, Text
-from docgemma.experiments.golden import case_home, prepared_run
 from docgemma.experiments.statistics import wilson
+from docgemma.experiments.suites import Block, CaseFileError, Text
 from docgemma.llm.base import LLM
-from docgemma.paths import data_file, private_file
+from docgemma.paths import data_file, kit, private_file
 from docgemma.rcm.batch import read_lines
 from docgemma.settings import Settings
 
+general = kit("golden", "golden")
 RUNS = "rcm-runs.jsonl"  # of the data home: a line a run
 NEVER = ("I don't know", "error", "Traceback")  # stands in no answer
 Status = Literal["answered", "needs_clarification", "refused", "stopped"]  # stopped: a clear line in place of an answer
@@ -119,7 +119,7 @@ def run_rcm_cases(
 ) -> list[Scored]:  # fmt: skip
     """Run cases offline on the shipped records, each in a data home of its own. What goes wrong is a failed case."""
     done = []
-    with prepared_run(settings, llm) as (home, model):
+    with general.prepared_run(settings, llm) as (home, model):
         prepared = home.model_copy(update={"qdrant_url": None, "rcm_models": None})
         for case in cases:
             done.append(_run(case, prepared, model))
@@ -176,7 +176,7 @@ def _run(case: RcmCase, prepared: Settings, llm: LLM) -> Scored:
     out = Scored(case)
     start = time.perf_counter()
     try:
-        with case_home(prepared) as own:
+        with general.case_home(prepared) as own:
             out.told = _converse(case, own, llm, out.why)
             out.seconds = round(time.perf_counter() - start, 3)
             _score(out, prepared)

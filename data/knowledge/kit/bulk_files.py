@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -10,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
-from xml.etree.ElementTree import ParseError
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, ParseError
 
 import ijson
 
 from docgemma.errors import UsageError
-from docgemma.knowledge.literature import pubmed_records
+from docgemma.knowledge.label_text import plain
 from docgemma.knowledge.snapshot import age_days
 
 SUFFIXES = (".zip", ".json", ".xml", ".gz")
@@ -130,3 +132,39 @@ def _inside(value: Any, path: str) -> Any:
 
 def _usable(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not path.name.startswith((".", "__MACOSX"))
+
+
+def pubmed_records(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """Articles of PubMed's XML in Europe PMC's shape, one element at a time so that memory stays flat."""
+    events = ElementTree.iterparse(stream, events=("start", "end"))
+    _, root = next(events)
+    for event, element in events:
+        if event == "end" and element.tag == "PubmedArticle":
+            yield _record(element)
+            root.clear()
+
+
+def _record(element: Element) -> dict[str, Any]:
+    def texts(path: str) -> list[str]:
+        return [plain("".join(item.itertext())) for item in element.iterfind(f"MedlineCitation/{path}")]
+
+    pmid = next(iter(texts("PMID")), None)
+    parts = element.iterfind("MedlineCitation/Article/Abstract/AbstractText")
+    labels = [f"{label.capitalize()}: " if (label := part.get("Label")) else "" for part in parts]
+    authors = element.iterfind("MedlineCitation/Article/AuthorList/Author")
+    names = (
+        " ".join(author.findtext(key, "") for key in ("LastName", "Initials", "CollectiveName")) for author in authors
+    )
+    year = re.search(r"\b[12][0-9]{3}\b", " ".join(texts("Article/Journal/JournalIssue/PubDate/*")))
+    return {
+        "id": pmid,
+        "pmid": pmid,
+        "title": " ".join(texts("Article/ArticleTitle")),
+        "authorString": f"{', '.join(name.strip() for name in names)}.",
+        "journalTitle": " ".join(texts("Article/Journal/Title")),
+        "pubYear": year and year[0],  # "1998 Dec-1999 Jan" is 1998
+        "abstractText": " ".join(map("".join, zip(labels, texts("Article/Abstract/AbstractText"), strict=True))),
+        "pubTypeList": {"pubType": texts("Article/PublicationTypeList/PublicationType")},
+        "keywordList": {"keyword": texts("MeshHeadingList/MeshHeading/DescriptorName") + texts("KeywordList/Keyword")},
+        "dateOfRevision": "-".join(part.zfill(2) for part in texts("DateRevised/*") or texts("DateCompleted/*")),
+    }

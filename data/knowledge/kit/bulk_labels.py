@@ -5,17 +5,19 @@ Labels that FDA has not harmonised name no ingredient: they belong to no drug an
 
 import sqlite3
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from docgemma.knowledge.base import DrugLabel
-from docgemma.knowledge.basis import quotes
-from docgemma.knowledge.build import Part, add_basis, add_drug, add_names
+from docgemma.knowledge.build import Part, add_drug, add_names
 from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.knowledge.label_interactions import Drug, drug_of
 from docgemma.knowledge.label_text import clip
 from docgemma.knowledge.openfda import LIMIT, Label, classes_of, generic_of, merge, scanned_sections
+from docgemma.paths import kit
+from docgemma.text.quoted import NOT_VERIFIED
 
 STAGED = (
     """CREATE TABLE staged (key TEXT PRIMARY KEY, drug TEXT NOT NULL, boxed INTEGER NOT NULL, effective TEXT NOT NULL,
@@ -28,6 +30,8 @@ PRUNE = f"""DELETE FROM staged WHERE key IN (SELECT key FROM (
     WHERE place > {LIMIT})"""
 FACTS = ("boxed_warning", "contraindications", "warnings", "interactions", "max_daily_dose")
 QUOTE = 300
+
+quotes = kit("knowledge", "basis").quotes
 
 
 class Names:
@@ -122,3 +126,9 @@ def fill(record: DrugLabel, shipped: DrugLabel) -> DrugLabel:
     missing = {name: getattr(shipped, name) for name in FACTS if not getattr(record, name) and getattr(shipped, name)}
     brands = list({name.lower(): name for name in (*shipped.brand_names, *record.brand_names)}.values())
     return replace(record, **missing, brand_names=brands, mixed=bool(missing))
+
+
+def add_basis(db: sqlite3.Connection, kind: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Of shipped facts, by `fact_key`, the label that states each; one without a set id is no label to name."""
+    told = [(fact, said) for fact, said in facts if said != NOT_VERIFIED]
+    db.executemany("INSERT OR IGNORE INTO basis VALUES (?, ?, ?)", [(fact, kind, said) for fact, said in told])

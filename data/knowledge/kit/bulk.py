@@ -13,10 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from docgemma.errors import StoppedError, StoreError, UsageError
-from docgemma.knowledge import bulk_labels, literature, trials
+from docgemma.knowledge import literature, trials
 from docgemma.knowledge.build import (
     DOCUMENT,
-    add_basis,
     add_document,
     add_interaction,
     add_meta,
@@ -25,10 +24,10 @@ from docgemma.knowledge.build import (
     row_of,
     shipped_snapshot,
 )
-from docgemma.knowledge.bulk_files import BulkFile, bulk_files
 from docgemma.knowledge.drug_rules import fact_key
 from docgemma.knowledge.label_interactions import Drug, read_both
 from docgemma.knowledge.snapshot import BUILT, Snapshot
+from docgemma.paths import kit
 
 STEP = 50_000  # records of a file between two lines of progress
 NOT_A_RECORD = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
@@ -45,6 +44,8 @@ TABLES = {
     "literature": ("article",),
 }
 OnProgress = Callable[[str], None]
+
+readers, bulk_labels = kit("knowledge", "bulk_files"), kit("knowledge", "bulk_labels")
 
 
 def build_from_files(
@@ -70,7 +71,7 @@ def build_from_files(
         StoppedError: Ctrl-C.
     """
     given = {"drugs": openfda, "trials": ctgov, "literature": literature}
-    files = [BulkFile(kind, path) for kind in given for path in bulk_files(given[kind])]
+    files = [readers.BulkFile(kind, path) for kind in given for path in readers.bulk_files(given[kind])]
     if not files:
         raise UsageError("No bulk files were given.", hint="Give at least one of --openfda, --ctgov and --literature.")
     start = time.monotonic()
@@ -109,7 +110,7 @@ def only_build(home: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_files(db: sqlite3.Connection, files: list[BulkFile], on_progress: OnProgress) -> None:
+def _read_files(db: sqlite3.Connection, files: list[Any], on_progress: OnProgress) -> None:
     """Store trials and articles; labels are staged, since a drug is made of many of them."""
     names = bulk_labels.Names({record.name: words for record, words in read_part("drugs").records})
     for statement in bulk_labels.STAGED:
@@ -134,7 +135,7 @@ def _read_files(db: sqlite3.Connection, files: list[BulkFile], on_progress: OnPr
     on_progress("merging what was read")
 
 
-def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.Names) -> str:
+def _store(db: sqlite3.Connection, file: Any, raw: Any, names: Any) -> str:
     """Store one record, a later one in the place of an earlier one with its id; why it is left out, or ""."""
     if file.kind == "drugs":
         label = bulk_labels.stage(db, raw, names)
@@ -158,7 +159,7 @@ def _store(db: sqlite3.Connection, file: BulkFile, raw: Any, names: bulk_labels.
     return ""
 
 
-def _fill_tables(db: sqlite3.Connection, files: list[BulkFile], home: Path) -> list[Any]:
+def _fill_tables(db: sqlite3.Connection, files: list[Any], home: Path) -> list[Any]:
     """Make the drugs of their labels, keep what no file was read for, and note where everything is from."""
     read = {file.kind for file in files if file.records}
     if not read:
@@ -201,6 +202,6 @@ def _add_interactions(db: sqlite3.Connection, drugs: dict[str, Drug]) -> None:
     for record, _ in part.records:
         a, b = (drugs.get(name) or Drug(name, (name,)) for name in record.drugs)
         said = [item.source.basis(item.section, item.quote) for item in read_both(a, b)[:1]]
-        add_basis(db, "interactions", [(fact_key({"drugs": sorted(record.drugs)}), text) for text in said])
+        bulk_labels.add_basis(db, "interactions", [(fact_key({"drugs": sorted(record.drugs)}), text) for text in said])
         add_interaction(db, record)
     add_meta(db, {"interactions.source": part.source, "interactions.as_of": part.as_of})

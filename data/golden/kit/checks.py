@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from docgemma.experiments.cases import Turn, alternatives
+from docgemma.paths import kit
+
+alternatives = kit("golden", "cases").alternatives
 
 SAME = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u2010": "-", "\u2011": "-", "–": "-", "−": "-"})
 # a figure is whole: 4.1 does not stand in 14.1 nor in 4.15, 50 mg not in 150 mg
@@ -12,7 +14,7 @@ BEFORE_FIGURE, AFTER_FIGURE = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
 MORE_OFTEN = "(?<!twice)(?<!thrice)(?<!times)"  # "daily" does not stand in "twice daily"
 
 
-def failed_checks(turn: Turn, result: dict[str, Any]) -> list[str]:
+def failed_checks(turn: Any, result: dict[str, Any]) -> list[str]:
     """Every expectation of a turn that its result, what `Agent.ask` returned, does not meet; [] where it is right."""
     card, text = result.get("pending_write"), shown(result)
     ran = {tool["name"] for tool in result.get("tools", [])}

@@ -14,14 +14,15 @@ import numpy as np
 from docgemma.agent import Agent
 from docgemma.ehr.open import open_store
 from docgemma.errors import DocGemmaError, kind_and_place
-from docgemma.experiments.cases import Case, Turn
-from docgemma.experiments.checks import failed_checks
 from docgemma.experiments.statistics import wilson
 from docgemma.knowledge.build import shipped_snapshot
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
+from docgemma.paths import kit
 from docgemma.settings import Settings
+
+failed_checks = kit("golden", "checks").failed_checks
 
 
 @dataclass
@@ -82,7 +83,7 @@ def summarize(cases: list[CaseResult]) -> dict[str, Any]:
 
 
 def run_cases(
-    cases: list[Case],
+    cases: list[Any],
     settings: Settings,
     llm: LLM | None = None,
     progress: Callable[[CaseResult], Any] = lambda case: None,
@@ -128,7 +129,7 @@ def prepare_home(home: Path, settings: Settings) -> Settings:
     return prepared
 
 
-def run_case(case: Case, prepared: Settings, llm: LLM, graph: str | None = None) -> CaseResult:
+def run_case(case: Any, prepared: Settings, llm: LLM, graph: str | None = None) -> CaseResult:
     """Ask a case's turns in one new conversation, on a copy of the prepared home that is deleted afterwards."""
     done = CaseResult(case.id, [])
     try:
@@ -152,7 +153,7 @@ def case_home(prepared: Settings) -> Iterator[Settings]:
         yield prepared.model_copy(update={"home": shutil.copytree(prepared.home, Path(folder, "home"))})
 
 
-def _take_turn(agent: Agent, turn: Turn, thread: str | None, patient: str | None, out: TurnResult) -> str:
+def _take_turn(agent: Agent, turn: Any, thread: str | None, patient: str | None, out: TurnResult) -> str:
     """Ask, check, decide; fills `out`. Returns the conversation. The patient is opened with its first message."""
     start = time.perf_counter()
     try:

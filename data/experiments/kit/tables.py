@@ -1,13 +1,27 @@
 """What was measured: a row a condition, with its interval, the reported figure and the comparison with the base."""
 
+import tempfile
 from statistics import fmean
 from typing import Any
 
-from docgemma.experiments.runner import Row, Rows, by_code
+from docgemma.experiments.runner import Row, Rows, by_code, model_key, run_suites
 from docgemma.experiments.statistics import mcnemar, wilson
-from docgemma.experiments.suites import Condition, Suite
+from docgemma.experiments.suites import QUICK, Condition, Suite, load_suites
+from docgemma.llm.load import default_model
+from docgemma.settings import read_settings
 
 NEEDS_A_MODEL = "needs a language model"
+
+
+def measure(conditions: dict[str, list[str]], model: str | None = None) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    """Run a few conditions of each suite now, on the fixed quick sample: the model's name, and a table a suite."""
+    settings = read_settings(home=tempfile.mkdtemp(prefix="docgemma-notebook-"))
+    name, suites = model or settings.model or default_model(settings), []
+    for suite in (load_suites()[key] for key in conditions):
+        chosen = [item for item in suite.conditions if item.name in conditions[suite.name]]
+        suites.append(suite.model_copy(update={"conditions": chosen}))
+    rows = run_suites(suites, name, settings, n=QUICK)
+    return model_key(name, settings), {suite.name: table(suite, rows, name == "edge") for suite in suites}
 
 
 def table(suite: Suite, rows: Rows, edge: bool) -> list[dict[str, Any]]:

@@ -4,17 +4,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from docgemma.errors import DocGemmaError, UsageError
+from docgemma.errors import UsageError
+from docgemma.experiments.suites import Block, CaseFileError, Text
 from docgemma.tools import toolbox
 
 WORDS = {"missing": "is missing", "extra_forbidden": "unknown key", "string_type": "is no text; put it in quotes"}
-
-
-class CaseFileError(DocGemmaError):
-    """The file of a golden set cannot be used; the line names the case and what is wrong."""
 
 
 def alternatives(text: str) -> list[str]:
@@ -28,12 +25,7 @@ def _filled(text: str) -> str:
     return text
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Wanted = Annotated[str, AfterValidator(_filled)]  # a text that may hold alternatives
-
-
-class Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Turn(Block):
@@ -41,9 +33,9 @@ class Turn(Block):
 
     ask: Text
     expected: str = ""  # one line for a person who grades
-    must: list[Wanted] = []
-    must_not: list[Wanted] = []
-    tools: list[str] = []
+    must: list[Wanted] = Field([])
+    must_not: list[Wanted] = Field([])
+    tools: list[str] = Field([])
     card: dict[str, Wanted] | Literal["none"] | None = None  # "none": no card may be prepared; None: not checked
     status: Literal["answered", "needs_clarification", "needs_approval", "refused"] | None = None
     decide: Literal["approve", "reject"] | None = None  # what is clicked after the turn, where a card waits
