@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -28,9 +27,6 @@ def ask(
     thread: Annotated[
         Optional[str], typer.Option(help="Continue this conversation, also one that was cut off.")
     ] = None,
-    questionnaire: Annotated[
-        Optional[Path], typer.Option(help="Write the checklist there as a FHIR R4 QuestionnaireResponse.")
-    ] = None,
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,9 +35,10 @@ def ask(
 
     thread = thread or f"rcm-{uuid.uuid4().hex[:12]}"
     progress(f"Conversation {thread}; if it is cut off, ask the same again with --thread {thread}")
-    told = answer(question, pdf or [], model=model, patient=patient, thread=thread, on_step=_told)
-    if questionnaire:
-        _write_response(questionnaire, told)
+    with _opened(model) as parts:
+        from docgemma.graphs.rcm import run
+
+        told = run(question, pdf=pdf or [], patient=patient, thread=thread, on_step=_told, **parts)
     print_json(told) if as_json else _show(told)
 
 
@@ -72,14 +69,6 @@ def scan(
         print_json(drafted.communication)
 
 
-def answer(question: str, pdf: list[Path], *, model: str | None = None, **options: Any) -> dict[str, Any]:
-    """One turn on what the settings name; everything that was opened is closed."""
-    with _opened(model) as parts:
-        from docgemma.graphs.rcm import run
-
-        return run(question, pdf=pdf, **parts, **options)
-
-
 @contextmanager
 def _opened(model: str | None) -> Iterator[dict[str, Any]]:
     """What a turn needs, by the settings."""
@@ -93,27 +82,6 @@ def _opened(model: str | None) -> Iterator[dict[str, Any]]:
         llm = load_first(model, settings, progress)
     with closing(llm), Agent(settings, llm=llm) as agent:
         yield parts_of(agent)
-
-
-def _write_response(path: Path, told: dict[str, Any]) -> None:
-    """The checklist as a FHIR QuestionnaireResponse.
-
-    Raises:
-        UsageError: the answer holds no checklist, or the file cannot be written.
-    """
-    import json
-
-    from docgemma.rcm.policy_files import load_policies
-    from docgemma.rcm.questionnaire import response
-
-    if not told["policy"]:
-        raise UsageError("There is no checklist to write: no policy was judged.", hint="Ask about a payer's criteria.")
-    policy, patient = load_policies()[told["policy"]["id"]], told["patient"] or {"id": ""}
-    filled = response(policy, told["criteria"], patient["id"], datetime.now(UTC).isoformat(timespec="seconds"))
-    try:
-        path.write_text(json.dumps(filled, indent=2, ensure_ascii=False), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Give another file.") from error
 
 
 def _told(step: dict[str, Any]) -> None:
