@@ -71,9 +71,6 @@ class Settings(BaseSettings):
     langsmith_endpoint: str = Field(
         default="https://api.smith.langchain.com", validation_alias=_plain("langsmith_endpoint")
     )
-    otel_exporter_otlp_endpoint: str | None = Field(
-        default=None, validation_alias=_plain("otel_exporter_otlp_endpoint")
-    )
 
     @property
     def ehr_location(self) -> str:

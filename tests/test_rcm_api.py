@@ -249,20 +249,13 @@ def send(scrub: Callable[[str], str], **given) -> int:
 
 def test_a_trace_leaves_scrubbed_with_nodes_and_metrics(collector) -> None:
     url, came = collector
-    assert send(hidden, langsmith_tracing=True, langsmith_api_key="key-1", langsmith_endpoint=url,
-                otel_exporter_otlp_endpoint=url) == 2  # fmt: skip
+    assert send(hidden, langsmith_tracing=True, langsmith_api_key="key-1", langsmith_endpoint=url)
     assert "Maria" not in str(came) and "Gonzalez" not in str(came)
     runs = [json.loads(body) for path, key, body in came if path == "/runs" and key == "key-1"]
     assert [run["name"] for run in runs] == ["docgemma rcm", "route", "audit"]
     assert runs[0]["inputs"] == {"question": "Does [PERSON-1] qualify?"} and runs[1]["parent_run_id"] == runs[0]["id"]
     told = runs[0]["extra"]["metadata"]
     assert (told["faithfulness"], told["citation_accuracy"], told["ledger_ids"]) == (1.0, 0.5, "7,8")
-    (body,) = [json.loads(body) for path, _, body in came if path == "/v1/traces"]
-    spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    assert [span["name"] for span in spans] == ["docgemma rcm", "route", "audit"]
-    assert {span["traceId"] for span in spans} == {spans[0]["traceId"]} and spans[2]["parentSpanId"] == spans[0][
-        "spanId"
-    ]
 
 
 def test_nothing_leaves_where_scrubbing_fails_or_nothing_is_set(collector) -> None:
@@ -271,16 +264,13 @@ def test_nothing_leaves_where_scrubbing_fails_or_nothing_is_set(collector) -> No
     def broken(text: str) -> str:
         raise ValueError(text)
 
-    assert send(broken, otel_exporter_otlp_endpoint=url) == 0
-    assert send(hidden) == send(hidden, langsmith_tracing=True, langsmith_endpoint=url) == 0  # no key
-    assert send(broken) == 0 and came == []
+    assert not send(broken, langsmith_tracing=True, langsmith_api_key="k", langsmith_endpoint=url)
+    assert not send(hidden) and not send(hidden, langsmith_tracing=True, langsmith_endpoint=url)  # no key
+    assert not send(broken) and came == []
 
 
-def test_a_receiver_out_of_reach_costs_neither_the_answer_nor_the_other(collector) -> None:
-    url, came = collector
-    assert send(hidden, langsmith_tracing=True, langsmith_api_key="k", langsmith_endpoint="http://127.0.0.1:9",
-                otel_exporter_otlp_endpoint=url) == 1  # fmt: skip
-    assert [path for path, _, _ in came] == ["/v1/traces"]
+def test_a_receiver_out_of_reach_does_not_cost_the_answer() -> None:
+    assert not send(hidden, langsmith_tracing=True, langsmith_api_key="k", langsmith_endpoint="http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("within", ["nullcontext", "quiet"])
