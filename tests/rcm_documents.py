@@ -8,7 +8,7 @@ def page(text: str, number: int = 1, sections: list[tuple[str, str]] | None = No
     starts = [(title, text.index(begins)) for title, begins in sections or [("Note", text[:1])]]
     ends = [start for _, start in starts[1:]] + [len(text)]
     headed = [Section(title=title, start=start, end=end) for (title, start), end in zip(starts, ends, strict=True)]
-    return Page(number=number, text=text, sections=headed, tables=[], failed="")
+    return Page(number=number, text=text, sections=headed, failed="")
 
 
 def document(*texts: str, name: str = "note.pdf") -> Document:

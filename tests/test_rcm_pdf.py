@@ -93,7 +93,7 @@ def said(text: str) -> bytes:
 
 
 def document(*pages: str) -> Document:
-    made = [Page(number=at, text=text, sections=[], tables=[], failed="") for at, text in enumerate(pages, 1)]
+    made = [Page(number=at, text=text, sections=[], failed="") for at, text in enumerate(pages, 1)]
     return Document(name="a.pdf", digest="", pages=made)
 
 
@@ -164,13 +164,10 @@ def test_a_section_that_goes_on_over_a_page_break_keeps_its_title(tmp_path: Path
     assert [one["title"] for one in document_of(path, pages)["pages"][1]["sections"]] == [TOP]
 
 
-def test_a_table_is_kept_as_rows_and_its_text_stands_once_in_the_page() -> None:
+def test_each_row_of_a_table_stands_once_in_the_page_its_cells_parted_by_tabs() -> None:
     page = list(pages_of(NOTES / "gonzalez_knee_replacement.pdf"))[3]
-    (table,) = page["tables"]
-    assert table[0] == ["Test", "Result", "Reference", "Date"]
-    assert table[2] == ["Hemoglobin A1c", "6.1 %", "4.0-5.6", "11/12/2026"]
-    for row in table:
-        assert page["text"].count("\t".join(row)) == 1
+    for row in (["Test", "Result", "Reference", "Date"], ["Hemoglobin A1c", "6.1 %", "4.0-5.6", "11/12/2026"]):
+        assert page["text"].splitlines().count("\t".join(row)) == 1
     assert page["text"].count("C-reactive protein") == 1
     lab = next(one for one in page["sections"] if one["title"] == "PREOPERATIVE RESULTS")
     assert page["text"][lab["start"] : lab["end"]].startswith("Test\tResult")
@@ -365,7 +362,6 @@ def test_a_cell_of_several_lines_is_one_and_keeps_a_broken_word(tmp_path: Path) 
     canvas.drawString(60, 560, "He walks.")
     canvas.save()
     (page,) = pages_of(tmp_path / "a.pdf")
-    assert page["tables"] == [[["Drug", "Use - why"], ["naproxen", "for osteo-\narthritis - right knee"]]]
     assert page["text"] == "Drug\tUse - why\nnaproxen\tfor osteo-\narthritis - right knee\nHe walks."
 
 

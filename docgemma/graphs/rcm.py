@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from docgemma.rcm.ledger import Ledger
 
 PREFIX = "rcm-"  # of the ids of this agent's conversations
-RETIRED = ("audit_results", "clarification_response", "extracted_patient_identifier", "messages")  # of older turns
 RECURSION_LIMIT = 10_000  # steps of a turn: a page is one
 
 
@@ -277,7 +276,7 @@ def run(
 def _check_own(memory: "Memory", config: "RunnableConfig", thread: str) -> None:
     """Raise where another agent's conversation has this id: a turn would write over what that one knows."""
     found = memory.get_tuple(config)
-    known = {*RcmState.__annotations__, *RETIRED, "__start__"}
+    known = {*RcmState.__annotations__, "__start__"}
     held = found.checkpoint["channel_values"] if found else {}
     if any(name not in known and not name.startswith("branch:") for name in held):
         raise UsageError(f"{thread!r} is a conversation of another agent.", hint="Leave out --thread to start one.")

@@ -27,7 +27,7 @@ def chart_document(chart: Chart) -> Document:
 def as_document(name: str, texts: Iterable[tuple[str, str]]) -> Document:
     """Texts as a document with a page each, under their titles."""
     pages = [
-        Page(number=at, text=text, sections=[Section(title=title, start=0, end=len(text))], tables=[], failed="")
+        Page(number=at, text=text, sections=[Section(title=title, start=0, end=len(text))], failed="")
         for at, (title, text) in enumerate(texts, 1)
     ]
     digest = hashlib.sha256("\n".join(page["text"] for page in pages).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page: sections with offsets, tables, and which pages could not be read. No OCR."""
+"""The text of a PDF, page by page: sections with offsets, and which pages could not be read. No OCR."""
 
 import hashlib
 import unicodedata
@@ -94,7 +94,7 @@ def pages_of(path: Path, start: int = 1) -> Iterator[Page]:
             except Exception as error:  # a damaged page raises whatever the parser stumbles over
                 what = "too large to be read" if TooMuchError in map(type, (error, *error.args)) else "damaged"
                 why = f"{FAILED}: page {number} is {what} ({kind_and_place(error)})."
-                page = Page(number=number, text="", sections=[], tables=[], failed=why)
+                page = Page(number=number, text="", sections=[], failed=why)
             yield page
             pdf.doc._cached_objs.clear()  # else the parser keeps what it read of every page
 
@@ -146,19 +146,17 @@ def _opened(file: Any, name: str) -> "tuple[PDF, list[Any]]":
 
 
 def _read(sheet: "Sheet", number: int) -> Page:
-    """Text, sections and tables of one page."""
+    """Text and sections of one page; a row of a table is a line, its cells parted by tabs."""
     sheet = sheet.dedupe_chars()  # letters printed twice to look bold
     found = [table for table in sheet.find_tables() if len(table.rows) > 1 and len(table.columns) > 1]
     cells = [cell for table in found for cell in table.cells]
-    lines, tables = _lines(sheet.filter(lambda part: not _inside(part, cells)) if cells else sheet), []
+    lines = _lines(sheet.filter(lambda part: not _inside(part, cells)) if cells else sheet)
     for table in found:
-        rows = [[_cell(cell or "") for cell in row] for row in table.extract()]
-        if rows := [row for row in rows if any(row)]:
-            tables.append(rows)
-            lines += [Line(table.bbox[1] + at / 1000, "\t".join(row).strip("\t")) for at, row in enumerate(rows)]
+        rows = ("\t".join(_cell(cell or "") for cell in row).strip("\t") for row in table.extract())
+        lines += [Line(table.bbox[1] + at / 1000, row) for at, row in enumerate(filter(None, rows))]
     lines.sort(key=lambda line: line.top)
     text, sections = _sections(lines, *(sheet.height * margin for margin in MARGINS))
-    return Page(number=number, text=text, sections=sections, tables=tables, failed=_failed(sheet, number, text))
+    return Page(number=number, text=text, sections=sections, failed=_failed(sheet, number, text))
 
 
 def _failed(sheet: "Sheet", number: int, text: str) -> str:

@@ -71,9 +71,16 @@ class PolicyIndex:
 
         match = models.FieldCondition(key="payer", match=models.MatchValue(value=plain(payer)))
         only = models.Filter(must=[match]) if payer else None
+        asked: dict[str, Any] = {"query": embed([asked_for])[0].tolist(), "query_filter": only, "limit": 30}
+        self._client = self._client or self._open("")
+        try:
+            found = self._client.query_points(self._collection, **asked)
+        except _down() as error:
+            self._client = self._local(error)
+            found = self._client.query_points(self._collection, **asked)
         close: dict[str, float] = {}
-        for point in self._asked({"query": embed([asked_for])[0].tolist(), "query_filter": only, "limit": 30}):
-            close.setdefault((point.payload or {})["policy"], point.score)
+        for point in found.points:
+            close.setdefault(point.payload["policy"], point.score)
         return list(close.items())
 
     def _foreign(self, asked: tuple[str, ...], policy: str) -> list[str]:
@@ -81,15 +88,6 @@ class PolicyIndex:
         known = {word for key, text in self._points if key == policy for word in words(text)}
         common = load_reader(data_file("edge", "reader.npz")).common
         return [word for word in asked if word not in known and not word.isdigit() and not common(word, COMMON)]
-
-    def _asked(self, query: dict[str, Any]) -> list[Any]:
-        """The answer of the server; from then on of the local index where it does not answer."""
-        self._client = self._client or self._open("")
-        try:
-            return list(self._client.query_points(self._collection, **query).points)
-        except _down() as error:
-            self._client = self._local(error)
-            return list(self._client.query_points(self._collection, **query).points)
 
     def _open(self, url: str) -> Any:
         """The index, filled, on a server or in this process."""

@@ -48,7 +48,6 @@ class Page(TypedDict):
     number: int  # from 1
     text: str
     sections: list[Section]
-    tables: list[list[list[str]]]  # rows of cells; their text stands in `text` too
     failed: str
 
 
