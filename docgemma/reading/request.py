@@ -19,7 +19,7 @@ from docgemma.reading.owners import parts
 from docgemma.reading.patients import PatientLink, as_patient, as_unclear, born_on, read_people
 from docgemma.reading.published import queries, status, studies, trial_ids
 from docgemma.reading.reader import Reader, Reading, Span
-from docgemma.reading.taken_back import behind_dropped, is_new, without_refused, without_stopped
+from docgemma.reading.taken_back import behind_dropped, is_new, without_refused
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
 from docgemma.state import ActivePatient, OrderRef, Request
 from docgemma.text.clauses import masked
@@ -115,15 +115,6 @@ def read_request(
         again = read_again(wanted)
         if again["orders"] and again["meant"] == "ordered":
             return {**again, "said": message}
-    plainly = reading.polarity["ordered"] > PLAINLY and len(clear) < 2
-    if plainly and (wanted := without_stopped(marked, linked)):
-        again = read_again(wanted)
-        whole_orders = again["orders"] and all(order["dose"] and order["frequency"] for order in again["orders"])
-        if whole_orders and again["meant"] == "ordered":  # what is stopped beside it is refused, and checked
-            more = [as_drug(link, drugs) for link in linked]
-            more = [drug for drug in more if drug["name"] not in [one["name"] for one in again["drugs"]]]
-            again = {**again, "said": message, "asks": [*dict.fromkeys([*again["asks"], "change"])]}
-            return {**again, "patients": again["patients"] or patients, "drugs": [*again["drugs"], *more]}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     alone = len(known) == 1 and not (before or marked.spans("alg.subst"))
     dosed = alone and details.get("dose") and message.find(details["dose"].split()[0]) > known[0].start

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from docgemma.reading.drugs import DrugLink
 from docgemma.reading.marked import Marked
 from docgemma.text.clauses import masked
-from docgemma.text.said import CLAUSE_ENDS, parted
+from docgemma.text.said import CLAUSE_ENDS
 from docgemma.text.words import listed, plain
 
 
@@ -34,19 +34,6 @@ def without_refused(message: str, drugs: Sequence[DrugLink]) -> str:
         if refused and len(drugs) > 1 and (ordered or drugs[-1].start < end):
             return message[:start] + message[end:]
     return ""
-
-
-def without_stopped(marked: Marked, drugs: Sequence[DrugLink]) -> str:
-    """A message without the clauses that stop a drug, "hold his warfarin", beside another one; "" where none is."""
-    message, empty = marked.message, listed("request_words", "pointing", "opening")
-    ended = parted(message)
-    for drug in reversed(drugs if len(drugs) > 1 else []):
-        start, end = _clause(ended, drug)
-        start = max([start, *(stop for _, stop in marked.people if start < stop < drug.start)])
-        verbs = [word for word in plain(message[start : drug.start]).split() if word not in empty]
-        if len(verbs) == 1 and verbs[0] in listed("request_words", "halting"):
-            message = f"{message[: len(ended[:start].rstrip())]}{', ' * (start > 0)}{message[end:].lstrip(' ,;+.')}"
-    return message if message != marked.message else ""
 
 
 def is_new(marked: Marked) -> bool:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from docgemma.reading.courses import AS_WRITTEN
 from docgemma.reading.labels import WRITES
-from docgemma.rules.instructions import SIDES, kind_of, merged, parts_of
+from docgemma.rules.instructions import kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
 from docgemma.text.frequency import times_per_day
@@ -47,8 +47,9 @@ def corrected(request: Request, last: Request) -> Request:
         given = {name: value for name, value in given.items() if value}
         new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
     if last["notes"] and "note" in last["asks"] and not request["notes"]:
-        note = last["notes"][-1]
-        new["notes"] = [*last["notes"][:-1], {**note, "note_text": reworded(note["note_text"], request["said"])}]
+        note, more = last["notes"][-1], added(request["said"])
+        text = f"{note['note_text'].rstrip('. ')}. {more}" if more else note["note_text"]
+        new["notes"] = [*last["notes"][:-1], {**note, "note_text": text}]
     found = replaced(last, **new)
     before, after = cast(Any, last), cast(Any, found)
     same = all(before[key] == after[key] for key in ("patients", "unclear", "orders", "allergies", "notes"))
@@ -68,32 +69,6 @@ def _stated(said: str, dose: str) -> dict[str, str]:
     left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
     found = {"dose": number, "frequency": often}
     return {} if left else {name: some[0] for name, some in found.items() if len(some) == 1}
-
-
-def reworded(text: str, said: str) -> str:
-    """A note's text with one word in the place of another, "sats were 90 not 91", or the side, "it's the LEFT foot"."""
-    edges, parts = ",.;:!?", text.split(" ")
-    if more := added(said):
-        return f"{text.rstrip('. ')}. {more}"
-    quoted = said.translate(dict.fromkeys(map(ord, "'“”‘’"), '"')).split('"')
-    if len(quoted) > 4 and quoted[1] and text.count(quoted[1]) == 1:  # "change 'this week' to 'until afebrile'"
-        return text.replace(quoted[1], quoted[3])
-    for side, other in (SIDES, SIDES[::-1]):
-        wrong = [at for at, part in enumerate(parts) if part.strip(edges).casefold() in (other, other[0])]
-        if side in plain(said).split() and other not in plain(said).split() and len(wrong) == 1:
-            old = parts[wrong[0]].strip(edges)
-            new = side if len(old) > 1 else side[0]
-            parts[wrong[0]] = parts[wrong[0]].replace(old, new.upper() if old.isupper() else new)
-            return " ".join(parts)
-    words = [word.strip(edges) for word in said.replace("instead of", "not").split()]
-    told, held = ([word for word in some if word[:1].isdigit()] for some in (words, [p.strip(edges) for p in parts]))
-    if len(told) == len(held) == 1 and ("/" in told[0]) == ("/" in held[0]):  # "its 158/94, put that one in instead"
-        return text.replace(held[0], told[0])
-    for new, denial, old in zip(words, words[1:], words[2:], strict=False):
-        places = [at for at, part in enumerate(parts) if part.strip(edges) == old]
-        if denial == "not" and len(places) == 1:
-            parts[places[0]] = parts[places[0]].replace(old, new)
-    return " ".join(parts)
 
 
 def added(said: str) -> str:
