@@ -47,7 +47,12 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
         request = _read(message, state, cards, entries[at], context)
     meant, others = entries[at], [one.args for one in entries[:at] + entries[at + 1 :]]
     decision = amendment(request, meant.request, cast(PendingWrite, {"name": meant.tool, "args": meant.args}), others)
+    spoken, whose = state.get("active_patient"), pending.get("patient") or {}
+    beside = bool(spoken and whose and spoken["id"] != whose["id"])
     if _tells_more(message, request, decision, front):
+        if spoken and beside:
+            told = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
+            return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": told})])
         said = f"{front['request']['said']}. {message}"
         again = cast(Held, {**front, "request": known.replaced(front["request"], said=said)})
         return Outcome([Command(resume=HOLD), _reopened([again, *cards[1:]], CHECKED_AGAIN)])
@@ -60,12 +65,11 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
     if halts and not named and len(entries) > 1 and names(listed("request_words", "all_of_it"), message):
         return _all_rejected(cards)
     own = decision["decision"] == "hold" or (bool(more) and rejects)
-    spoken, whose = state.get("active_patient"), pending.get("patient") or {}
     entry = any(request[kind] for kind in ("orders", "allergies", "notes")) and request["meant"] == "ordered"
     nobody = not (request["patients"] or request["unclear"] or request["corrects"])
-    if own and entry and nobody and spoken and whose and spoken["id"] != whose["id"]:
-        beside = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
-        return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": beside})])
+    if own and entry and nobody and spoken and beside:
+        told = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
+        return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": told})])
     followed = any(one.card == meant.card and one.place is not None for one in entries)  # that card comes next, at once
     told = waiting.TAKEN_OUT.format(waiting.name_of(meant.args)) if rejects and followed else ""
     if not at or not (decision["args"] or rejects):
@@ -85,7 +89,7 @@ def _tells_more(message: str, request: Request, decision: dict[str, Any], front:
     asks = set(request["asks"]) & {"ddi", "lit", "trial", "change", "cancel", *(() if request["corrects"] else WRITES)}
     others = {one["id"] for one in request["patients"]} - {front["args"].get("patient_id")} or request["unclear"]
     changes = decision["decision"] == "reject" or decision["args"] or asks or named_in(request)
-    asking = message.rstrip().endswith("?")
+    asking = message.rstrip().endswith("?") or {*plain(message).split()} & listed("telling", "unsaid", "not_now")
     return bool(tells and front["tool"] == "prescribe_medication" and not (changes or others or asking))
 
 

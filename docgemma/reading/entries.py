@@ -227,10 +227,11 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
 
 def _at_once(message: str, mine: dict[str, list[Span]]) -> str:
     """How one dose is ordered, behind its amount and route: "1 mg iv now", "20 iv push", "1 g iv over 10"."""
-    told = [span for field in ("dose", "route") for span in mine[field]]
-    behind = [*plain(message[max((span.end for span in told), default=0) :]).split(), "", ""] if mine["dose"] else [""]
-    infused = behind[0] == "over" and behind[1][:1].isdigit() and bool(mine["route"])
-    return "once" if infused else behind[0] if behind[0] in listed("sig", "at_once") else ""
+    told = [span for field in ("dose", "route") for span in mine[field]] if mine["dose"] and mine["route"] else []
+    behind = [*plain(message[max((span.end for span in told), default=len(message)) :]).split()[:3], "", ""]
+    by_vein = {plain(span.text) for span in mine["route"]} & listed("sig", "by_vein")
+    infused = by_vein and behind[0] == "over" and behind[1][:1].isdigit() and not durations(" ".join(behind))
+    return "once" if infused else clinical("sig")["at_once"].get(behind[0], "")
 
 
 def _release(behind: str, of_name: bool) -> str:

@@ -129,7 +129,8 @@ def _left(request: Request, last: Request, other_drug: bool) -> set[str]:
     known = listed("request_words", *courtesy)
     known |= frozenset(plain(json.dumps(last["orders"], ensure_ascii=False)).split())
     known |= frozenset() if other_drug else empty | everyday()  # "neuro say 500 bd"
-    known |= {old for no, old in pairwise(["", *words]) if no in ("not", "than")} | {"not"}  # "5/7 not 7"
+    old = {word for no, word in pairwise(words) if no in ("not", "than") and word[:1].isdigit()}
+    known |= old | {"not"} if old else frozenset()  # "5/7 not 7"
     parts = [part for part in _clauses(request["said"]) if (new - empty) & set(plain(part).split())]
     runs = [run for part in parts for run in also_written(replaced(request, said=part))]
     return {word for run in runs for word in plain(run).split()} - known

@@ -45,7 +45,6 @@ NO_IMAGE = "No image is attached to this message: attach it and ask again."
 NOT_JUDGED = "Whether this patient is eligible was not judged: compare the criteria with the chart."
 Effects = Mapping[str, Sequence[str]]  # patient id -> lines
 MOST_CHARTS = 2  # whose rest is told
-WIDENED = "search_medical_literature"  # made again with all of the message where a part of it found nothing
 SHORTENED = "The rest of this chart is not shown here: ask for it by name."
 
 
@@ -223,8 +222,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Fact]:
         told = label_facts(item, request, brief, charts[0]["result"] if len(charts) == 1 else None, _before(state))
         facts += [fact._replace(cite=number(item, state)) for fact in told]
     for name in ("search_medical_literature", "find_clinical_trials", "analyze_medical_image"):
-        made = known.made(state, name)
-        for item in [item for item in made if not item["empty"]] or made[: 1 if name == WIDENED else None]:
+        for item in known.made(state, name):
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))
     trials = [trial for item in known.made(state, "find_clinical_trials") for trial in item["result"]["trials"]]
     if len(charts) == 1:

@@ -32,7 +32,8 @@ def corrected(request: Request, last: Request) -> Request:
     if last["orders"] and not (request["details"] or request["orders"] or drug):
         request = replaced(request, details=_stated(request["said"], last["orders"][-1]["dose"]))
     years = {year for one in request["patients"] for year in (one["label"][-10:-6], one["label"][-8:-6])}
-    if request["details"].get("dose") in years:  # "no sorry the 85 one" was born then
+    dose = request["details"].get("dose", "")
+    if dose in years and names([f"{dose} one", f"born {dose}"], request["said"]):  # "no sorry the 85 one"
         kept = {name: text for name, text in request["details"].items() if name != "dose"}
         request = replaced(request, details=kept)
     details = request["details"]

@@ -71,9 +71,9 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
 def _noted_before(request: Request, last: Request) -> list[dict[str, str]]:
     """The message before as a note, where this one says no more than to write it down: "document that pls"."""
     words = set(plain(request["said"]).split())
-    noting = words & listed("request_words", "noting_plainly") - {"add", "put"}
+    noting = words & listed("request_words", "noting_before") and not request["said"].rstrip().endswith("?")
     bare = words <= listed("request_words", "noting_plainly", "beside_noting", "fillers", "pointing", "opening", "back")
-    told = not last["said"].rstrip().endswith("?") and not set(last["asks"]) & {*WRITES, "may", "safe", "lit", "trial"}
+    told = not last["said"].rstrip().endswith("?") and set(last["asks"]) <= UNSAID
     whole = noting and bare and told and not request["notes"] and last["telling"]
     return [{"note_text": last["said"], "note_type": UNTYPED}] if whole else []
 
@@ -212,8 +212,8 @@ def _of_drug(request: Request) -> bool:
     published = said_in(said, "literature") or said_in(said, "figures") or words & listed("request_words", "evidence")
     if not known or ordered or published or words & listed("request_words", "persons"):
         return False
-    dosed = any(order["dose"][:1].isdigit() for order in request["orders"])
-    asked = _asks_dose(request["said"]) or words & listed("order_routes", "volume") or not dosed
+    dosed = [order["frequency"] for order in request["orders"] if order["dose"][:1].isdigit()]
+    asked = not dosed or (not any(dosed) and (_asks_dose(said) or words & listed("order_routes", "volume")))
     read_as = asks - ({"rx"} if asked else set())
     checks = {"safe", "may", "ddi"}
     beside = {"change"} if request["telling"] else set[str]()  # "stop prolia - spine?", not "stop sertraline"

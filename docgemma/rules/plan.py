@@ -27,7 +27,6 @@ ONCE = frozenset({"check_drug_interactions", "search_medical_literature"})  # a 
 MAX_STEPS = 8  # distinct tool calls of a turn; a plan of several asks needs more than the four of v3 section 11
 MAX_PROBLEMS = 3  # of a chart, whose trials are searched where no condition is named
 MAX_DRUGS = 6  # in one interaction check
-MAX_QUERY = 200  # characters
 
 
 class Step(NamedTuple):
@@ -54,7 +53,7 @@ def missing(state: AgentState) -> list[Step]:
     asked for again.
     """
     results = state.get("tool_results") or []
-    tried = {_call(item["tool_name"], item["args"]) for item in results if not _found_none(item, state)}
+    tried = {_call(item["tool_name"], item["args"]) for item in results}
     written = (item for at, item in enumerate(results) if item["writes"] and not _completed(item, results[at + 1 :]))
     made = Counter(item["tool_name"] for item in written)
     left = []
@@ -66,17 +65,6 @@ def missing(state: AgentState) -> list[Step]:
         elif _call(step.tool, step.args) not in tried:
             left.append(step)
     return left
-
-
-def _found_none(call: ToolResult, state: AgentState) -> bool:
-    """Whether a search of articles by a part of the message found none, so that all of it is searched for."""
-    return call["empty"] and call["tool_name"] in ONCE and call["args"].get("query", _whole(state)) != _whole(state)
-
-
-def _whole(state: AgentState) -> str:
-    """The message as a query, without the patient."""
-    request = known.request(state)
-    return private(request["said"], request, state.get("active_patient"))[:MAX_QUERY]
 
 
 def _completed(call: ToolResult, later: Sequence[ToolResult]) -> bool:
@@ -172,9 +160,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
         kinds = [kind["match"] for kind in said_in(request["said"], "medications")]
         names = [name for name in known.in_charts(state, "medications") if any(named_in(kind, name) for kind in kinds)]
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
-    narrow = any(_found_none(item, state) for item in known.made(state, "search_medical_literature"))
-    query = _whole(state) if narrow else _subject(state, request)
-    literature = Step("search_medical_literature", _said(query=query), "lit")
+    literature = Step("search_medical_literature", _said(query=_subject(state, request)), "lit")
     steps += [literature] if "lit" in asks else []
     if "trial" in asks or request["trials"]:
         steps += _trials(state, request)

@@ -69,7 +69,8 @@ def in_place(request: Request, considered: Sequence[OrderRef]) -> list[OrderRef]
     known = {word for one in request["patients"] for word in plain(f"{one['said']} {one['name']}").split()}
     known |= listed("request_words", "ordering", "opening")
     own = {word for order in whole for field in order.values() for word in plain(str(field)).split()}
-    bare = {*plain(said).split()} <= known | own | listed("request_words", "beside_change") - {"say", "says", "said"}
+    own |= known - listed("request_words", "opening") | listed("request_words", "beside_order")
+    bare = {*plain(said).split()} <= own
     if request["meant"] or "?" in said or len(whole) != 1 or not (instead or bare) or is_conditional(request):
         return []
     before = takewhile(lambda word: word != plain(whole[0]["said"]).split()[0], plain(said).split())

@@ -15,7 +15,6 @@ PART = re.compile(r"\bd\.\s?o\.\s?b|\b(?-i:b)\.(?=\s?\d)|\d+|[^\W\d_]+", re.IGNO
 MONTH_NAMES = "january february march april may june july august september october november december febuary".split()
 MONTHS = tuple(name[:3] for name in MONTH_NAMES[:12])
 STATES = frozenset("born dob d.o.b b. birth birthdate birthday bday".split())
-BORN = frozenset({"born", "b."})
 LEADS = frozenset({"date", "year"})  # date of birth
 FILLERS = frozenset("on in is was the a".split()) | LEADS
 ORDINALS = frozenset("st nd rd th of".split())  # no words of a date: 11th of Feb
@@ -24,6 +23,7 @@ ORDERS = ("%Y %m %d", "%Y %b %d", "%d %m %Y", "%d %b %Y", "%m %d %Y", "%b %d %Y"
 AGE_AFTER = frozenset({"yo", "yrs", "yr", "y"})  # 77 yo
 YEARS = AGE_AFTER - {"yo"} | {"year", "years"}  # 77 yr old
 AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
+COUNTED = frozenset("w wk wks week weeks weeker day days month months h hr hrs hour hours min mins".split())
 SOON = timedelta(days=366)  # appointments are made so far ahead
 AGE_SPREAD = 1  # people round, and birthdays pass
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
@@ -52,9 +52,9 @@ def read_births(text: str, today: date | None = None) -> list[Birth]:
             used = 3
             found.append(Birth(start, pieces[place + 2].end(), days, kind))
         elif len(word) == 4 and word.isdigit() and FIRST_YEAR <= int(word) <= today.year:
-            said = first is not None or words[max(place - 1, 0)] == "b"  # "(b 1985)"
+            said = first is not None or text[: here.start()].rstrip().casefold().endswith("(b")  # "(b 1985)"
             found.append(Birth(start, here.end(), (word,), "stated" if said else "year"))
-        elif len(word) == 2 and word.isdigit() and first is not None and words[first] in BORN:  # "born 85"
+        elif len(word) == 2 and word.isdigit() and first is not None and _is_year(text, words, place):  # "born 85"
             years = (f"19{word}", f"20{word}")
             found.append(Birth(start, here.end(), tuple(year for year in years if int(year) <= today.year), kind))
         elif len(word) <= 3 and word.isdigit() and (last := _age_until(words, place)) is not None:
@@ -62,6 +62,13 @@ def read_births(text: str, today: date | None = None) -> list[Birth]:
             found.append(Birth(here.start(), pieces[last].end(), tuple(map(str, born)), "age"))
         place += used
     return found
+
+
+def _is_year(text: str, words: list[str], place: int) -> bool:
+    """Whether two digits behind "born" are a year: "born 85", not "born 34 weeks", "born 12/40"."""
+    after, behind = words[place + 1 : place + 2], text.casefold().partition(f"born {words[place]}")[2]
+    counted = after and (after[0] in COUNTED or after[0] in YEARS or after[0].isdigit())
+    return words[max(place - 1, 0)] == "born" and not counted and behind[:1] not in ("/", ".", "-", "%")
 
 
 def fitting(matches: "Sequence[PatientMatch]", days: Sequence[str]) -> "list[PatientMatch]":
