@@ -212,8 +212,8 @@ def _of_drug(request: Request) -> bool:
     published = said_in(said, "literature") or said_in(said, "figures") or words & listed("request_words", "evidence")
     if not known or ordered or published or words & listed("request_words", "persons"):
         return False
-    dosed = [order["frequency"] for order in request["orders"] if order["dose"][:1].isdigit()]
-    asked = not dosed or (not any(dosed) and (_asks_dose(said) or words & listed("order_routes", "volume")))
+    dosed = [plain(order["frequency"]) for order in request["orders"] if order["dose"][:1].isdigit()]
+    asked = not dosed or (not {*dosed} - {"", "max"} and (_asks_dose(said) or words & listed("order_routes", "volume")))
     read_as = asks - ({"rx"} if asked else set())
     checks = {"safe", "may", "ddi"}
     beside = {"change"} if request["telling"] else set[str]()  # "stop prolia - spine?", not "stop sertraline"
