@@ -58,7 +58,7 @@ def label_facts(
     facts = against or sentences([f"{name}: no contraindications are listed in this source."])
     facts += [Fact(f"{text.rstrip('.')}.", f"{name} warnings") for text in data["warnings"]]
     more = [Fact(f"{most}.", f"{name} maximum adult daily dose")] if most else []
-    kinds = sentences([f"{called}, drug class: {', '.join(data['drug_classes'])}."] if data["drug_classes"] else [])
+    kinds = sentences([f"{called}, drug class: {', '.join(data['drug_classes'])}."] if data.get("drug_classes") else [])
     said, rows = request["said"], data.get("dose_rows", [])
     title, route = f"{name} maximum doses (dose data, {NOT_VERIFIED})", route_of(said)
     bare = " ; ".join([*request["measures"], spelled(said), before])
