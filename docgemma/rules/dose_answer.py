@@ -43,7 +43,7 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     words |= {short[word]["name"] for word in words & short.keys()}
     bounds = ("age_from", "weight_below_kg", "form")  # "over 65 or under 50 kilos", "plain vs w epi"
     bound = [row for row in rows if LIMITS & set(row) and words & {str(row.get(key)) for key in bounds}]
-    known = patient.age is not None or patient.weight is not None or patient.kidneys() or child or bound
+    known = patient.age is not None or patient.weight is not None or patient.kidneys() or child or any({"weight_below_kg", "form"} & set(row) for row in bound)
     if not known and not any(order.is_for(row["for"]) for row in rows if "for" in row):
         return []
     routes = {row.get("route") for row in rows}
@@ -72,7 +72,8 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     healthy = kidneys and kidneys[0] >= HEALTHY and WRITTEN not in kidneys[1]  # what is for worse ones is not told
     if not small and not healthy and not any({"egfr_below", "age_below"} & set(row) for row in chosen):
         narrowest += [row for row in mine if "egfr_below" in row and not {"for", "form", "age_below"} & set(row)]
-    narrowest += [row for row in bound if row not in narrowest and row.get("route", route) == route]
+    first = [row for row in bound if row.get("route", route) == route]
+    narrowest = [*first, *(row for row in narrowest if row not in first)]
     poured = {route: strength_in(said)}
     return unlike(told_row(row, row.get("route", route), patient, poured.get(row.get("route"))) for row in narrowest)
 
