@@ -43,7 +43,8 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     words |= {short[word]["name"] for word in words & short.keys()}
     bounds = ("age_from", "weight_below_kg", "form")  # "over 65 or under 50 kilos", "plain vs w epi"
     bound = [row for row in rows if LIMITS & set(row) and words & {str(row.get(key)) for key in bounds}]
-    known = patient.age is not None or patient.weight is not None or patient.kidneys() or child or any({"weight_below_kg", "form"} & set(row) for row in bound)
+    known = patient.age is not None or patient.weight is not None or patient.kidneys() or child
+    known = known or any({"weight_below_kg", "form"} & set(row) for row in bound)
     if not known and not any(order.is_for(row["for"]) for row in rows if "for" in row):
         return []
     routes = {row.get("route") for row in rows}
