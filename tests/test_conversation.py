@@ -4,6 +4,7 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.errors import UsageError
+from docgemma.text.rewording import reworded
 from tests.scripted import ScriptedLLM
 from tests.test_graph_v3 import LOOP, intent, rich
 
@@ -300,3 +301,8 @@ def test_a_conversation_with_a_card_goes_on(offline_agent, messages, card, told)
     waits = (done["pending_write"] or {}).get("args", {})
     assert card.items() <= waits.items() and bool(waits) == bool(card)
     assert told in str([done["answer"], done["pending_write"]])
+
+
+@pytest.mark.parametrize("said", ["change 'this week' to 'until friday'", 'no: "this week" should be "until friday"'])
+def test_words_of_a_waiting_note_are_replaced_by_others_in_quotes(said) -> None:
+    assert reworded("mtx held this week, URTI", said) == "mtx held until friday, URTI"

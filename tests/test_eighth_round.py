@@ -371,8 +371,8 @@ TWO = ["prescribe nitrofurantoin 100 mg bd for Elena Petrova", "ibuprofen 400 mg
         ([*SPIRONOLACTONE, "not od, bd"], {"frequency": "twice daily"}, []),
         ([*SPIRONOLACTONE, "50 instead of 25"], {"dosage": "50 mg"}, []),
         ([*SPIRONOLACTONE, "50 instead of 200"], {"dosage": "25 mg"}, []),
-        (["Save a note for Elena Petrova: CRP normal, well.", "add: eating again"],
-         {"note_text": "CRP normal, well. eating again"}, []),
+        (["Save a note for Elena Petrova: CRP normal, well.", 'change "CRP normal" to "CRP due"', "add: eating again"],
+         {"note_text": "CRP due, well. eating again"}, []),
         # words approve nothing
         ([*TWO, "approve both"], {"medication_name": "ibuprofen"}, ["nitrofurantoin"]),
     ],

@@ -244,7 +244,7 @@ def test_a_server_is_filled_once_and_answers_as_the_local_index_until_it_dies(qd
         near = index.nearest(text, payer)
         assert [key for key, _ in near] == [key for key, _ in found]
         assert [score for _, score in near] == pytest.approx([score for _, score in found], abs=1e-5)
-    assert PolicyIndex(url, few()).nearest(asked[0][1])[0][0] == local[0][0][0]
+    assert PolicyIndex(url, few()).nearest(asked[0][1])[0] == (local[0][0][0], pytest.approx(local[0][0][1], abs=1e-5))
     assert server.calls.count("points") == 1  # the second one found it filled
     server.shutdown()
     server.server_close()

@@ -63,6 +63,19 @@ def test_only_an_entry_that_was_made_counts_as_recorded() -> None:
         assert not recorded_before({"tool_results": [other]})
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("oops sats were 90 not 91", "sats 90, advised 111"),
+        ("no, 90 instead of 91 please", "sats 90, advised 111"),
+        ("not 112", "sats 91, advised 111"),
+    ],
+)
+def test_a_word_of_a_waiting_note_is_corrected(said, text):
+    last = request("note", notes=[{"note_type": "note", "note_text": "sats 91, advised 111"}], meant="ordered")
+    assert carried(request("fix", said=said), last, True)["notes"][0]["note_text"] == text
+
+
 def test_the_drug_that_was_asked_about_is_ordered_after_all_and_keeps_its_dose() -> None:
     asked = request(
         "may", drugs=[drug("doxycycline")],
@@ -97,6 +110,13 @@ def test_of_two_drugs_that_were_asked_about_none_is_ordered() -> None:
     assert ordered_after_all(request("ok", said="ok prescribe it"), beside) is None
 
 
+def test_the_side_of_a_note_is_corrected_and_nothing_else() -> None:
+    wrong = request("note", meant="ordered", notes=[{"note_type": "note", "note_text": "puncture R foot from nail"}])
+    found = corrected(request("fix", said="no its the LEFT foot. redo"), wrong)
+    assert found["notes"] == [{"note_type": "note", "note_text": "puncture L foot from nail"}]
+    assert found["meant"] == "ordered"
+
+
 def test_a_correction_that_was_not_understood_puts_no_card_up_again() -> None:
     assert corrected(request("fix", said="actually thats wrong"), LAST)["meant"] == "unsure"
 
@@ -106,6 +126,12 @@ def test_a_deed_that_names_a_drug_is_no_drug_check() -> None:
     assert carried(asked, None, False)["asks"] == ["oos"]
     tests = request("oos", patients=[person()], said="order an inr for smith")
     assert carried(tests, None, False)["asks"] == ["oos", "labs"], "what is on file is shown beside the refusal"
+
+
+def test_another_value_takes_the_place_of_the_one_value_of_a_note():
+    note = request("note", meant="ordered", notes=[{"note_type": "clinical note", "note_text": "bp 168/94 at home"}])
+    found = carried(request("fix", said="no i misheard its 158/94, put that one in instead"), note, patient_open=True)
+    assert found["notes"][0]["note_text"] == "bp 158/94 at home"
 
 
 def test_an_order_without_a_drug_is_of_the_one_that_was_asked_about_with_its_own_details() -> None:

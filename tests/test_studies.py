@@ -37,7 +37,10 @@ def test_a_study_is_named_as_a_whole_word(text, found):
         (["INVICTUS: could Robert Thornton have rivaroxaban?"], "INVICTUS. ", "No patient named"),
         (["does RATE-AF apply to Robert Thornton"], "whether it applies (who could be in", "Found patient"),
         # a follow-up goes on with the articles that were shown
+        (["evidence for finerenone in diabetic kidney disease", "any more recent refs"], "FIDELIO", "No articles"),
         (["evidence for finerenone in diabetic kidney disease", "which year and authors"], "FIDELIO", "Which patient"),
+        (["evidence for finerenone in diabetic kidney disease", "who was excluded from the trial"], "FIDELIO", "No "),
+        (["antidote to rivaroxaban?", "any paper on it"], "ANNEXA-I", "for any paper"),
         (["evidence for gliflozins in HFrEF", "and in CKD?"], "DAPA-CKD. ", "label of"),
         (["gliflozins in HFpEF, hazard ratio"], "EMPEROR-Preserved. ", "label of"),
         # ages, both halves, what a title has and the question excludes, evidence beside a check

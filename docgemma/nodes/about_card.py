@@ -16,8 +16,6 @@ from docgemma.text.words import listed, names, plain
 HOLD = {"decision": "hold", "args": {}}
 REJECT = {"decision": "reject", "args": {}}
 FOR_WHOM = "For whom? The entry that waits is for {card}, and {spoken} was spoken of last. Say it again with the name."
-
-
 CHECKED_AGAIN = "The entry below is unchanged, and was checked again with what you wrote."
 
 
@@ -48,11 +46,12 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
     meant, others = entries[at], [one.args for one in entries[:at] + entries[at + 1 :]]
     decision = amendment(request, meant.request, cast(PendingWrite, {"name": meant.tool, "args": meant.args}), others)
     spoken, whose = state.get("active_patient"), pending.get("patient") or {}
-    beside = bool(spoken and whose and spoken["id"] != whose["id"])
+    another = spoken["name"] if spoken and whose and spoken["id"] != whose["id"] else ""
+    for_whom = FOR_WHOM.format(card=whose.get("name"), spoken=another)
+    asked_back = Outcome([Command(resume={"decision": "amend", "args": {}, "beside": for_whom})])
     if _tells_more(message, request, decision, front):
-        if spoken and beside:
-            told = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
-            return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": told})])
+        if another:
+            return asked_back
         said = f"{front['request']['said']}. {message}"
         again = cast(Held, {**front, "request": known.replaced(front["request"], said=said)})
         return Outcome([Command(resume=HOLD), _reopened([again, *cards[1:]], CHECKED_AGAIN)])
@@ -67,9 +66,8 @@ def about_card(message: str, state: AgentState, pending: dict[str, Any], context
     own = decision["decision"] == "hold" or (bool(more) and rejects)
     entry = any(request[kind] for kind in ("orders", "allergies", "notes")) and request["meant"] == "ordered"
     nobody = not (request["patients"] or request["unclear"] or request["corrects"])
-    if own and entry and nobody and spoken and beside:
-        told = FOR_WHOM.format(card=whose["name"], spoken=spoken["name"])
-        return Outcome([Command(resume={"decision": "amend", "args": {}, "beside": told})])
+    if own and entry and nobody and another:
+        return asked_back
     followed = any(one.card == meant.card and one.place is not None for one in entries)  # that card comes next, at once
     told = waiting.TAKEN_OUT.format(waiting.name_of(meant.args)) if rejects and followed else ""
     if not at or not (decision["args"] or rejects):

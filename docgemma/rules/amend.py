@@ -105,7 +105,8 @@ def _exchanged(before: Mapping[str, Any], changed: dict[str, Any]) -> dict[str, 
     gone = before.get("notes") if before.get("notes") != changed.get("notes") else ""
     drug, often = before.get("medication_name"), before.get("frequency")
     told = [NOT_CARRIED.format(drug=drug, notes=gone)] if gone else []
-    told += [] if changed.get("frequency") or not often else [CARRIED.format(drug=drug, frequency=often)]
+    kept = often and "dosage" in changed and not changed.get("frequency")
+    told += [CARRIED.format(drug=drug, frequency=often)] if kept else []
     return _decision("amend", changed, " ".join(told))
 
 

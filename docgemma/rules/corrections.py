@@ -9,12 +9,12 @@ from docgemma.rules.instructions import kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
 from docgemma.text.frequency import times_per_day
+from docgemma.text.rewording import added, reworded
 from docgemma.text.said import parted
 from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, names, plain
 
 CORRECTED = frozenset({"patients", "unclear", "drugs", "orders", "allergies", "notes", "measures"})
-QUOTES = "\"'“”‘’"
 AS_NEEDED = "as needed"
 FEW = 4  # words by which another note is begun
 UNLIKE = 20  # times another dose: of another unit
@@ -48,9 +48,8 @@ def corrected(request: Request, last: Request) -> Request:
         given = {name: value for name, value in given.items() if value}
         new["allergies"] = [*last["allergies"][:-1], {**last["allergies"][-1], **given, **changes}]
     if last["notes"] and "note" in last["asks"] and not request["notes"]:
-        note, more = last["notes"][-1], added(request["said"])
-        text = f"{note['note_text'].rstrip('. ')}. {more}" if more else note["note_text"]
-        new["notes"] = [*last["notes"][:-1], {**note, "note_text": text}]
+        note = last["notes"][-1]
+        new["notes"] = [*last["notes"][:-1], {**note, "note_text": reworded(note["note_text"], request["said"])}]
     found = replaced(last, **new)
     before, after = cast(Any, last), cast(Any, found)
     same = all(before[key] == after[key] for key in ("patients", "unclear", "orders", "allergies", "notes"))
@@ -70,20 +69,6 @@ def _stated(said: str, dose: str) -> dict[str, str]:
     left = {*told, *old} - {*number, *often, "not"} - listed("request_words", "stop", "correcting", "altering", "back")
     found = {"dose": number, "frequency": often}
     return {} if left else {name: some[0] for name, some in found.items() if len(some) == 1}
-
-
-def added(said: str) -> str:
-    """What a message adds to a note, "add: no bladder symptoms", "add “walked to the bay” to that note", or ""."""
-    first, _, more = said.partition(" ")
-    while plain(first) in listed("request_words", "opening"):
-        first, _, more = more.partition(" ")
-    more = more.strip(" ,.:;") if plain(first) in listed("request_words", "appending") else ""
-    for phrase in sorted(listed("request_words", "to_the_note"), key=len, reverse=True):
-        if f"{more.casefold()}:".startswith((f"{phrase}:", f"{phrase} ", f"{phrase},")):
-            return more[len(phrase) :].strip(f" ,:;{QUOTES}")
-        if more.casefold().endswith(f" {phrase}"):
-            return more[: -len(phrase)].strip(f" ,:;{QUOTES}")
-    return more
 
 
 def of_waiting(request: Request, card: Request) -> Request:

@@ -2,11 +2,11 @@
 
 from docgemma.rules.dose_rows import route_of
 from docgemma.text.durations import duration
+from docgemma.text.rewording import SIDES
 from docgemma.text.shorthand import expanded, in_words
 from docgemma.text.words import listed, names, plain
 
 FEW = 3  # words of a route
-SIDES = ("left", "right")
 
 
 def parts_of(notes: str) -> list[str]:

@@ -18,9 +18,10 @@ from docgemma.rules.layout import Fact, sentences
 from docgemma.rules.lead import AT_MOST, MAXIMUM, SAYS
 from docgemma.rules.order_check import MAJOR, UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
-from docgemma.rules.unheard import halts, parts_of
+from docgemma.rules.unheard import halts
 from docgemma.state import Request, ToolResult
 from docgemma.text.quoted import NOT_VERIFIED
+from docgemma.text.said import asked_parts
 from docgemma.text.told import spelled
 from docgemma.text.words import listed, names, plain
 
@@ -106,7 +107,7 @@ def label_facts(
         absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
             texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
-        about = " ; ".join(part for part, _ in parts_of(said) if names(topic["said"], part))
+        about = " ; ".join(part for part, _ in asked_parts(said) if names(topic["said"], part))
         other = len(request["drugs"]) > 1 and not names([plain(data["asked"])], about)  # "hold the X, is Y ok?"
         absent = absent and not (chart and topic.get("of_drug") and other)
         texts = [f"What is stored of the label of {drug} does not mention {topic['name']}."] if absent else texts

@@ -5,22 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from docgemma.state import OrderRef, Request
+from docgemma.text.said import asked_parts
 from docgemma.text.words import begun_with, listed, names, plain
 
-ENDS = str.maketrans(dict.fromkeys(",;?!+&\n", "\n"))
 FEW = 5  # words of a bare question of stopping
 TOLD = ("persons", "male", "female", "stop", "questioning", "excluding")  # lists of words before a "stop" that is told
-
-
-def parts_of(said: str) -> list[tuple[str, bool]]:
-    """The clauses of a message, decimals whole, a lone "stop" too; and whether each ends in a question mark."""
-    for end in (". ", " and ", " - ", " then "):
-        said = said.replace(end, "\n")
-    parts, at = [], 0
-    for part in said.translate(ENDS).split("\n"):
-        at += len(part) + 1
-        parts.append((part.strip(" .").removeprefix("then "), said[at - 1 : at] == "?"))
-    return [(part, asked) for part, asked in parts if part]
 
 
 def halts(request: Request, asked: bool) -> list[str]:
@@ -28,7 +17,7 @@ def halts(request: Request, asked: bool) -> list[str]:
     drugs = [plain(drug["said"]) for drug in request["drugs"]]
     noted = " ; ".join(plain(order.get("notes", "")) for order in request["orders"])  # "hold if SBP below 100"
     found = []
-    for part in (part for part, marked in parts_of(request["said"]) if drugs and marked == asked):
+    for part in (part for part, marked in asked_parts(request["said"]) if drugs and marked == asked):
         words = ["", *plain(part).split()]
         told = {word for before, word in pairwise(words) if before not in listed("request_words", *TOLD)}
         bare = len(words) == 2 or (names(drugs, part) and not (asked and len(words) > FEW))
@@ -42,7 +31,7 @@ def unheard_order(request: Request) -> str:
     dosed = [order["said"] for order in request["orders"] if order["dose"]]
     dosed += [drug["said"] for drug in request["drugs"] if (drug.get("details") or request["details"]).get("dose")]
     verbs = listed("request_words", "to_order")
-    begun = [(part, asked) for part, asked in parts_of(request["said"]) if begun_with(plain(part).split()) in verbs]
+    begun = [(part, asked) for part, asked in asked_parts(request["said"]) if begun_with(plain(part).split()) in verbs]
     told = begun or names(listed("request_words", "writing_up"), request["said"])
     drugs = [drug["said"] for drug in request["drugs"]]
     named = [drug for drug in drugs if any(drug in part and not asked for part, asked in begun)]  # no dose is told
@@ -51,7 +40,7 @@ def unheard_order(request: Request) -> str:
 
 def unheard_note(request: Request) -> bool:
     """Whether a clause gives the text of a note, "then note: ...", that was not read as one."""
-    firsts = [part.split()[0] for part, _ in parts_of(request["said"]) if "note" not in request["asks"]]
+    firsts = [part.split()[0] for part, _ in asked_parts(request["said"]) if "note" not in request["asks"]]
     return any(first[-1] == ":" and plain(first) in listed("request_words", "note_heads") for first in firsts)
 
 

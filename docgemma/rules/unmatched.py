@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from docgemma.reading.drugs import spelt_out
 from docgemma.reading.terms import measures_in, said_in, topics_in
-from docgemma.rules.unheard import parts_of
 from docgemma.state import Request
+from docgemma.text.said import asked_parts
 from docgemma.text.words import begun_with, clinical, listed, names, plain
 
 # lists of synonyms: what they hold is served by what it stands for
@@ -22,7 +22,7 @@ def unmatched_clauses(request: Request, told: str) -> list[str]:
     there = {word[:STEM] for word in _words(told)}
     message = request["said"].translate(BREAKS).replace(" - ", ";").replace("- ", ";").replace(" but ", ";")
     begins = listed("request_words", "questioning")
-    parts = [part for part, asked in parts_of(message) if asked or begun_with(_words(part)) in begins]
+    parts = [part for part, asked in asked_parts(message) if asked or begun_with(_words(part)) in begins]
     parts = [part for part in parts if len(part.split()) > 1] or request["measures"]  # "smith: bp, cpap"
     found = []
     for clause in parts:

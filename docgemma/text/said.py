@@ -3,6 +3,7 @@
 from docgemma.text.words import clinical, listed, plain
 
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
+ENDS_OF_ASKED = str.maketrans(dict.fromkeys(",;?!+&\n", "\n"))
 
 
 def clauses(message: str) -> list[str]:
@@ -16,6 +17,17 @@ def parted(message: str) -> str:
     for mark in (", ", "; ", ". ", "! ", "? ", ": ", " and ", " but ", " then ", " + ", " - ", " – "):
         message = message.replace(mark, "\n" * len(mark))
     return message
+
+
+def asked_parts(said: str) -> list[tuple[str, bool]]:
+    """The clauses of a message, decimals whole, a lone "stop" too; and whether each ends in a question mark."""
+    for end in (". ", " and ", " - ", " then "):
+        said = said.replace(end, "\n")
+    parts, at = [], 0
+    for part in said.translate(ENDS_OF_ASKED).split("\n"):
+        at += len(part) + 1
+        parts.append((part.strip(" .").removeprefix("then "), said[at - 1 : at] == "?"))
+    return [(part, asked) for part, asked in parts if part]
 
 
 def closed(text: str, kind: str) -> str:
