@@ -9,10 +9,10 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError
 from docgemma.nodes.context import Context
+from docgemma.nodes.subtasks import confidence
 from docgemma.paths import data_yaml
 from docgemma.rules.override import override_text
 from docgemma.rules.refusal import is_rejected
-from docgemma.rules.subtasks import confidence
 from docgemma.state import AgentState, PendingWrite, Request, Step, ToolResult
 from docgemma.text.quoted import shortened
 

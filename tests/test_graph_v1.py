@@ -151,7 +151,7 @@ def test_an_image_or_a_patient_is_always_complex(agent: Agent, scripted: Scripte
 def test_parts_that_a_limit_left_out_are_named(
     agent: Agent, scripted: ScriptedLLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("docgemma.rules.subtasks.MAX_SUBTASKS", 1)
+    monkeypatch.setattr("docgemma.nodes.subtasks.MAX_SUBTASKS", 1)
     decomposed(routed(scripted), call("search_patient", "Maria Garcia")).enqueue("synthesize", "")
     scripted.enqueue("plan_tool", call("search_patient", "Maria Garcia"))
     result = agent.ask("Find patient Maria Garcia and check her chart")

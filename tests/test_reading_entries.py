@@ -5,8 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from docgemma.reading.reader import _joined, unmarked
+from docgemma.reading.reader import _joined
 from docgemma.rules.typed import typed_lines, typed_values
+from docgemma.text.clauses import unmarked
 from docgemma.text.frequency import times_per_day
 
 

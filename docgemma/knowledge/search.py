@@ -10,7 +10,7 @@ from typing import NamedTuple
 from docgemma.errors import ErrorType, ToolError
 from docgemma.paths import data_file, data_yaml
 from docgemma.text.drugs import DrugNames
-from docgemma.text.words import clinical
+from docgemma.text.words import clinical, listed
 
 MAX_CONCEPTS = 8
 LONGEST = 6  # words of a phrase
@@ -60,7 +60,8 @@ def vocabulary() -> Vocabulary:
     for topic in clinical("label_topics")["topics"]:
         for way in topic["said"]:
             _add(wider, way, topic["said"])
-    return Vocabulary(frozenset(data["stop_words"].split()), phrases, wider, data["statuses"], _terms())
+    stop_words = listed("request_words", "function_words") | {*data["stop_words"].split()}
+    return Vocabulary(stop_words - _terms(), phrases, wider, data["statuses"], _terms())
 
 
 def _terms() -> frozenset[str]:

@@ -8,8 +8,8 @@ from docgemma.errors import RETRYABLE
 from docgemma.nodes.context import Context
 from docgemma.nodes.error_handler import recover
 from docgemma.nodes.result_classify import judged
+from docgemma.nodes.subtasks import MAX_ITERATIONS, V1_RETRIES, next_subtask, outcome, planned_subtasks
 from docgemma.rules.routing import known_quality, payload_quality
-from docgemma.rules.subtasks import MAX_ITERATIONS, V1_RETRIES, next_subtask, outcome, planned_subtasks
 from docgemma.state import AgentState, ToolResult
 
 LEFT_OUT = "Not done, because the request has too many parts: {}. Please ask for it on its own."

@@ -6,13 +6,13 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import StoppedError, ToolError
 from docgemma.nodes.context import Context
+from docgemma.nodes.subtasks import MAX_SUBTASKS, planned_subtasks
 from docgemma.nodes.tool_select import candidates, may_run
 from docgemma.prompts import generation
 from docgemma.prompts_v2 import ask_needs, ask_parts, thinking_prompt
 from docgemma.rules.direct import WHO
 from docgemma.rules.errors import handle_error
 from docgemma.rules.plan import missing
-from docgemma.rules.subtasks import MAX_SUBTASKS, planned_subtasks
 from docgemma.schemas import ToolCall
 from docgemma.state import AgentState, Clarification, Subtask
 from docgemma.tools.base import validate

@@ -6,11 +6,11 @@ from langgraph.runtime import Runtime
 
 from docgemma.errors import ToolError
 from docgemma.nodes.context import Context
+from docgemma.nodes.subtasks import MAX_ITERATIONS
 from docgemma.nodes.tool_select import COPIED, LISTS, OUTSIDE, arguments, candidates, constrain, options
 from docgemma.prompts_v2 import ask_call
 from docgemma.rules import known
 from docgemma.rules.plan import is_repeat, missing, private, same
-from docgemma.rules.subtasks import MAX_ITERATIONS
 from docgemma.state import AgentState
 from docgemma.text.words import plain
 from docgemma.tools.base import Tool, validate

@@ -6,11 +6,11 @@ from langgraph.runtime import Runtime
 
 from docgemma.nodes.context import Context
 from docgemma.nodes.intent_classify import needs_record
+from docgemma.nodes.subtasks import planned_subtasks, route_by_plan
 from docgemma.nodes.tool_select import may_run
 from docgemma.prompts_v2 import ask_complexity, ask_triage
 from docgemma.rules.patients_meant import patient_ids
 from docgemma.rules.plan import planned
-from docgemma.rules.subtasks import planned_subtasks, route_by_plan
 from docgemma.state import AgentState, Subtask
 
 

@@ -12,7 +12,6 @@ from docgemma.knowledge.drug_rules import conditions_of, doses_of, product_of
 from docgemma.nodes.context import Context
 from docgemma.nodes.interactions import check_interactions, check_told, label_of, standing_interactions
 from docgemma.nodes.taken_against import of_taken, with_basis
-from docgemma.reading.courses import AS_WRITTEN
 from docgemma.rules.chart_entries import results_to_weigh
 from docgemma.rules.chart_notes import beside, not_taken, of_notes
 from docgemma.rules.conditions import check_conditions
@@ -38,6 +37,7 @@ from docgemma.rules.override import override, override_text, ranked
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state, with_told
 from docgemma.rules.plan import NOT_SPECIFIED
 from docgemma.rules.typed import no_allergies_line, typed_lines
+from docgemma.text.courses import AS_WRITTEN
 from docgemma.text.drugs import ingredients, ingredients_in_order
 from docgemma.text.frequency import times_per_day
 from docgemma.text.quoted import NOT_VERIFIED

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.marked import EDGES, Marked, denied, found_at, pieces_of, within
+from docgemma.reading.marked import Marked, denied, found_at, pieces_of, within
 from docgemma.reading.meant import SURE
 from docgemma.reading.reader import Reading, Span
-from docgemma.text.clauses import masked, widened
+from docgemma.text.clauses import EDGES, masked, widened
 from docgemma.text.drugs import DrugNames
 from docgemma.text.said import CLAUSE_ENDS, bracketed, closed, is_mechanism
 from docgemma.text.words import listed, plain

@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import cast
 
 from docgemma.reading.allergies import reactions_of, severity_of
-from docgemma.reading.courses import LONGEST, TIMES, pointed, two_doses
 from docgemma.reading.drugs import link_drug
-from docgemma.reading.marked import EDGES, Marked, denied, found_at, of_drug_behind, pieces_of, tells_value, within
+from docgemma.reading.marked import Marked, denied, found_at, of_drug_behind, pieces_of, tells_value, within
 from docgemma.reading.reader import Span
 from docgemma.reading.terms import measure_said, said_in
 from docgemma.state import OrderRef
 from docgemma.text.births import read_births
-from docgemma.text.clauses import masked, widened
+from docgemma.text.clauses import EDGES, masked, widened
+from docgemma.text.courses import LONGEST, TIMES, pointed, two_doses
 from docgemma.text.drugs import DrugNames
 from docgemma.text.durations import duration, durations, follow_ups
 from docgemma.text.frequency import RATE, said_frequencies, times_per_day
@@ -103,7 +103,8 @@ def _details(marked: Marked) -> dict[str, list[Span]]:
     """The marked details, of no birth date and no name, each instruction with the words of its clause that nothing else
     holds. A course has its length apart ("tid x10 d"), and what is no frequency beside one is an instruction ("T6")."""
     given = _ordered_by(marked) if marked.spans("rx.drug") else []
-    message = masked(marked.message, [*_birth_dates(marked.message), *marked.people, *given, *_before_arrow(marked)])
+    others = [*marked.people, *given, *marked.places("rx.drug")]  # "PEG 3350 17 g"
+    message = masked(marked.message, [*_birth_dates(marked.message), *others, *_before_arrow(marked)])
     apart = [place for place in durations(message) if not any(a <= place[0] < b for a, b in marked.quoted)]
     found = {field: pieces_of(message, marked.spans(channel)) for field, channel in DETAILS.items()}
     said = [phrase for phrases in clinical("sig")["times"].values() for phrase in phrases]

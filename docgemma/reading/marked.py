@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from docgemma.reading.reader import Reading, Span, unmarked
-from docgemma.text.clauses import masked
+from docgemma.reading.reader import Reading, Span
+from docgemma.text.clauses import EDGES, masked, unmarked
 from docgemma.text.numbers import quantities
 from docgemma.text.shorthand import expanded
 from docgemma.text.words import clinical, listed, plain
-
-EDGES = " ,;:.-/"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from docgemma.ehr.identifiers import LABELS, Span, identifier_key, look_up, over
 from docgemma.ehr.names import TITLES, Word, query_tokens, read_words, runs, spellings, telling
 from docgemma.reading.terms import everyday, given_names, in_full, measure_said
 from docgemma.state import PatientRef
-from docgemma.text.births import Birth, fitting, is_clock, read_births
+from docgemma.text.births import Birth, fitting, is_age_and_sex, is_clock, read_births
 from docgemma.text.words import SHORT, plain
 
 BEGINNING, STATED = 6, 6  # letters and digits of an id; words before a year in which "born" may stand
@@ -58,9 +58,10 @@ def read_people(
 def _somebody(link: PatientLink, ordinary: Ordinary) -> bool:
     """Whether it names somebody, though unknown: "maria lopez" does, "k", "ooh", "drain" and "hba1c" do not."""
     words = [word for word in plain(link.text).split() if len(word) > 1 or len(link.text) == 1]
+    words = [word for word in words if not is_age_and_sex(word)]  # "44F"
     named = not all(map(ordinary, words)) or (len(words) > 1 and (words[0] in given_names() or in_full(words[:1])))
     measure = plain(link.text) in everyday() or measure_said(plain(link.text))  # "HLA-B*5801"
-    return not measure if link.kind == "id" else bool(named)
+    return not (measure or is_age_and_sex(link.text)) if link.kind == "id" else bool(named)
 
 
 def born_on(message: str, ids: Sequence[Span], store: RecordStore) -> list[PatientLink]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from docgemma.reading.encoder import Array, Encoder, Pieces
 from docgemma.reading.labels import ASKS, CHANNELS, POLARITY
+from docgemma.text.clauses import unmarked
 
 ONE_RUN = frozenset({"note.text", "query"})  # one span, whatever stands between its words
 JOINED = frozenset({"rx.dose", "rx.freq", "rx.notes", "alg.react"})  # neighbours are one value: "nausea and vomiting"
@@ -148,12 +149,6 @@ def _best_run(inside: Array) -> tuple[int, int]:
         if total > best:
             best, place = total, (start, at)
     return place
-
-
-def unmarked(text: str, edges: str) -> str:
-    """Without marks and blanks at its edges, but with the point of ".5 mg"."""
-    kept = text.strip(edges)
-    return f".{kept}" if kept[:1].isdigit() and text[: text.find(kept)].endswith(".") else kept
 
 
 def _trimmed(text: str, start: int, end: int, score: float, bare: frozenset[str]) -> Span | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from docgemma.ehr.base import RecordStore
 from docgemma.reading.allergies import read_allergies, substance_behind
@@ -21,7 +21,8 @@ from docgemma.reading.published import queries, status, studies, trial_ids
 from docgemma.reading.reader import Reader, Reading, Span
 from docgemma.reading.taken_back import behind_dropped, is_new, without_refused
 from docgemma.reading.terms import everyday, measure_said, measures_in, refers_back, said_in
-from docgemma.state import ActivePatient, OrderRef, Request
+from docgemma.reading.two_asks import entry_and_question
+from docgemma.state import ActivePatient, Request
 from docgemma.text.clauses import masked
 from docgemma.text.drugs import DrugNames
 from docgemma.text.quoted import OPEN
@@ -78,7 +79,7 @@ def read_request(
     beside = [*marked.quoted, *marked.people]
     linked = link_drugs(message, drugs, marked.spans("drug", "rx.drug"), beside, reading.asks["ddi"] > SURE)
     linked = [link for link in linked if plain(link.text) not in published and not _is_other(link)]
-    whole, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
+    every, measures = set(measures_in(message)), [span.text for span in marked.spans("measure")]
     told = _parts(marked, clear)
     read = [(order, whose) for part, whose in told for order in read_orders(part, drugs)]
     mine = [(order, whose) for order, whose in read if plain(order["said"]) not in listed("request_words", "no_drugs")]
@@ -117,11 +118,11 @@ def read_request(
             return {**again, "said": message}
     details, given_of = loose_details(marked), considered_doses(marked, drugs)
     alone = len(known) == 1 and not (before or marked.spans("alg.subst"))
-    dosed = alone and details.get("dose") and message.find(details["dose"].split()[0]) > known[0].start
-    if "rx" in asked and not orders and dosed:  # "missed his X. restart 150 bd"
-        drug, given = known[0], {key: details.pop(key, "") for key in DETAILS}
-        orders = [cast(OrderRef, {"said": drug.text, "drug": drug.name, "how": drug.how, **given})]
-    return Request(
+    if "rx" in asked and not orders and alone and details.get("dose"):  # "missed his X. restart 150 bd"
+        ordered = {**reading.spans, "rx.drug": [Span(known[0].text, known[0].start, known[0].end, 1)]}
+        orders = read_orders(replace(marked, reading=replace(reading, spans=ordered)), drugs)
+        details = {key: value for key, value in details.items() if key not in DETAILS}
+    whole = Request(
         asks=[*asked, *(ask for ask in _of_clauses(marked, asked, reader) if ask not in gone)],
         meant=how,
         patients=patients,
@@ -132,7 +133,7 @@ def read_request(
         notes=[read_note(marked, span) for span in notes[:1]],
         corrects=False,
         details=details,
-        measures=[text for text in measures if not (some := measures_in(text)) or whole & {*some}],
+        measures=[text for text in measures if not (some := measures_in(text)) or every & {*some}],
         conditions=[span.text for span in marked.spans("condition") if (span.start, span.end) not in marked.people],
         status=status(marked),
         query=", ".join(named or queries(marked)),
@@ -146,6 +147,8 @@ def read_request(
             note=[whose for part, whose in told for at, _ in marked.quoted if part.message[at : at + 1].strip()],
         ),
     )
+    entered = reading.spans.get("rx.dose") or any(reading.asks[ask] > UNLIKE for ask in WRITES)
+    return (entry_and_question(message, whole, reader, read_again) if entered else None) or whole
 
 
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:
@@ -281,7 +284,7 @@ def _whole_names(reading: Reading, message: str, drugs: DrugNames) -> Reading:
 
 def _ordinary(word: str, drugs: DrugNames, reader: Reader) -> bool:
     """Whether a word says something already, and is no surname or study by itself: English, a drug, a test."""
-    words = listed("request_words", "no_drugs", "function_words") | listed("sig", "occasions")
+    words = listed("request_words", "no_drugs", "function_words", "publishers") | listed("sig", "occasions")
     short = (said_for("abbreviations"), said_for("ambiguous"), said_for("conditions"), said_for("groups"))
     known = reader.common(word) or word in drugs or word in words or word in everyday()
     return known or any(word in some for some in short) or bool(measures_in(word))

@@ -29,6 +29,7 @@ from docgemma.rules.patients_meant import patients_meant
 from docgemma.rules.per_kg import per_kg_lines
 from docgemma.rules.plan import unlabelled
 from docgemma.rules.refusal import ABILITIES, UNORDERED, refusals
+from docgemma.rules.told_allergies import allergy_lines
 from docgemma.rules.trial_fit import spoken_to
 from docgemma.rules.typed import typed_lines
 from docgemma.rules.unanswered import NO_SUCH_DRUG, unserved
@@ -58,7 +59,7 @@ def compose(
         sentences(_notices(state, request)),
         *(_patient(item, state, drugs, checks, (effects or {})) for item in known.charts(state)),
         *([fact] for fact in _searches(state)),
-        _knowledge(state, request),
+        _knowledge(state, request, drugs),
         sentences(line for item in written for line in item["formatted_result"].splitlines()),
         sentences([definition] if definition else []),
         sentences(unavailable(state, checks)),
@@ -209,9 +210,10 @@ def _searches(state: AgentState) -> list[Fact]:
     return facts
 
 
-def _knowledge(state: AgentState, request: Request) -> list[Fact]:
+def _knowledge(state: AgentState, request: Request, drugs: DrugNames) -> list[Fact]:
     facts = sentences(_foods(state, request))
     charts = known.charts(state)
+    facts += sentences([] if charts else allergy_lines(request["said"], known.drugs(state), drugs))
     if not charts or "ddi" in request["asks"] or not known.drugs(state):
         for item in known.made(state, "check_drug_interactions"):
             facts += sentences(item["formatted_result"].splitlines(), number(item, state))

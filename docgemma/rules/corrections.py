@@ -3,11 +3,11 @@
 from itertools import dropwhile, pairwise
 from typing import Any, cast
 
-from docgemma.reading.courses import AS_WRITTEN
 from docgemma.reading.labels import WRITES
 from docgemma.rules.instructions import kind_of, merged, parts_of
 from docgemma.rules.known import BRIEF, replaced
 from docgemma.state import OrderRef, Request
+from docgemma.text.courses import AS_WRITTEN
 from docgemma.text.frequency import times_per_day
 from docgemma.text.rewording import added, reworded
 from docgemma.text.said import parted

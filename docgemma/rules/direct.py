@@ -10,12 +10,14 @@ from docgemma.rules.answer import NO_IMAGE, NOTHING_WAITS, OUT_OF_SCOPE
 from docgemma.rules.refusal import ABILITIES, LIMITS, NO_COHORT, UNCHANGED, cannot_do, refused
 from docgemma.rules.unanswered import BEYOND, UNSEEN, WORDS
 from docgemma.state import Request
+from docgemma.text.births import tells_somebody
 from docgemma.text.words import listed, phrases_in, plain
 
 GREETING = "Hello. Ask me about a patient's record, a drug's safety or interactions, the literature or clinical trials."
 THANKS = "You're welcome. Ask whenever you need something else."
 LISTENS = (
-    "I hear you. I am a program, so I do not tire: ask whenever you need a chart, a drug check, literature or trials."
+    "I hear you. I found no question in that: what do you need, and about whom? Name a patient (a name, a birth date "
+    "or an ID), a drug, or what to search for."
 )
 NEEDS_FULL_MODEL = (
     "I cannot answer this general medical question reliably with the small offline model; that needs the full model. "
@@ -23,6 +25,11 @@ NEEDS_FULL_MODEL = (
     "clinical terms. In an emergency, call a person now and follow the local protocol."
 )
 WHO = "Which patient? Give a name, a birth date or an ID, and what you want to know."
+NO_DIAGNOSIS = (
+    "I make no diagnosis from what you describe, and no patient or drug is named in it. If it may be urgent, get help "
+    "now: call the emergency team or services, and follow the local protocol. To look something up, name a patient (a "
+    "name, a birth date or an ID), a drug, or what to search for."
+)
 GREETS = frozenset("hi hello hey hiya morning afternoon evening howdy greetings".split())
 MOST = 2  # definitions in one answer
 
@@ -63,6 +70,8 @@ def direct_reply(request: Request, question: str) -> Reply:
     if asks == {"oos"}:
         text = cannot_do(request) or OUT_OF_SCOPE
         return Reply(text, settled=True, unanswered=[{"ask": WORDS["oos"], "reason": BEYOND}])
+    if tells_somebody(question) and not asks - {"chat", "gk", "fix", "labs", "vit", "prob"}:  # "70F, arm weak"
+        return Reply(NO_DIAGNOSIS, settled=True)
     thanked = bool(listed("request_words", "thanks") & set(said.split()))
     if asks == {"chat"} or (thanked and not asks):
         return Reply(THANKS if thanked else GREETING if set(said.split()) & GREETS else LISTENS)

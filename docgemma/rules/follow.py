@@ -13,6 +13,7 @@ from docgemma.rules.typed import denies_allergies
 from docgemma.rules.unheard import in_place
 from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
+from docgemma.text.births import tells_somebody
 from docgemma.text.said import asked_parts, clauses
 from docgemma.text.words import listed, names, plain
 
@@ -54,7 +55,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     if not about and _of_drug(request):
-        kept = [ask for ask in request["asks"] if ask in ("may", "ddi", "change")]
+        of_her = names(listed("request_words", "persons"), request["said"])  # the one who is described
+        kept = [ask for ask in request["asks"] if ask in ("ddi", "change", *(() if of_her else ("may",)))]
         return replaced(request, asks=unique([*kept, "safe"]), meant="asked", orders=[], details={}, measures=[])
     asked = _asks(request, about)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
@@ -241,10 +243,14 @@ def _of_drug(request: Request) -> bool:
     "egfr 28, januvia ?mg", "ropivacaine 0.2% max ml for 60 kg"."""
     asks, said, words = set(request["asks"]), request["said"], set(plain(request["said"]).split())
     known = any(drug["how"] in ("named", "short", "near") for drug in request["drugs"])
-    ordered = "rx" in asks and words & listed("request_words", "ordering")
+    somebody = tells_somebody(said)  # "41F on X": nobody of the record
+    verbs = plain(said).split()[:2] if somebody else words
+    ordered = "rx" in asks and {*verbs} & listed("request_words", "ordering")
     published = said_in(said, "literature") or said_in(said, "figures") or words & listed("request_words", "evidence")
-    if not known or ordered or published or words & listed("request_words", "persons"):
+    if not known or ordered or published or (words & listed("request_words", "persons") and not somebody):
         return False
+    if somebody and not asks & {"note", "allergy", "lit", "trial", "cohort", "fix", "ok", "cancel"}:
+        return True
     dosed = [plain(order["frequency"]) for order in request["orders"] if order["dose"][:1].isdigit()]
     asked = not dosed or (not {*dosed} - {"", "max"} and (_asks_dose(said) or words & listed("order_routes", "volume")))
     read_as = asks - ({"rx"} if asked else set())
@@ -287,8 +293,20 @@ def _asks(request: Request, about: bool) -> list[str]:
     words = plain(request["said"])
     if said_in(words, "figures") and not (about or asks & {"may", "ddi", *WRITES}):  # "SGLT2i in HFpEF, NNT?"
         return ["lit"]
-    if said_in(words, "literature") and not asks & {"lit", *WRITES}:
+    if not about and any(entry.get("cohort") for entry in said_in(request["said"], "undoable")):
+        return ["cohort"]  # "give me all pen allergic on 4B"
+    if "cohort" in asks and about and request["measures"]:  # "all with a K above 5, and what is Thornton's?"
+        return unique([*request["asks"], "labs"])
+    if said_in(words, "recruitment") and not asks & {"trial", *WRITES}:
+        return ["trial"]  # "HER2 adjuvant one, has it opened yet"
+    published = said_in(words, "literature") and not asks & {*WRITES}
+    if published and not about:  # "h pylori 1st line now, ACG?"
+        return unique([*(ask for ask in request["asks"] if ask not in (*TOPICS, "may", "find", "gk")), "lit"])
+    if published and "lit" not in asks:
         return unique([*request["asks"], "lit", *(["may"] if "img" in asks and drugs else [])])
+    short = len(request["query"].split()) <= 2 and measures_in(request["query"], sure=True)
+    if asks == {"lit"} and about and (short or (measures_in(words, sure=True) and not published)) and not drugs:
+        return ["labs"]  # "any data on okafor's potassium", "evidence of infection in his bloods"
     if drugs and about and ("img" in asks or (asks <= UNSAID | {*TOPICS} and said_in(words, "explaining"))):
         return unique([*request["asks"], "may"])  # "versed not touching her, is she on something?"
     nkda = about and asks <= UNSAID and denies_allergies(request) and not drugs  # "is he nkda"
@@ -304,9 +322,8 @@ def _asks(request: Request, about: bool) -> list[str]:
     told = said_in(request["said"], "label_topics")
     fits = said_in(request["said"], "dosing")  # "still the right dose?", "any renal adj?"
     beside = fits or any(topic.get("beside") or topic.get("timed") for topic in told)
-    loose = "ddi" in asks or asks <= UNSAID | ({"labs"} if fits else set())  # "cefepime renal table?" is of nobody
-    if loose and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
-        return unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"labs"}), "safe"])
+    if "ddi" in asks and drugs and not about and beside and "safe" not in asks:  # "risk? and whats the max ozempic"
+        return unique([*(ask for ask in request["asks"] if ask not in UNSAID), "safe"])
     if drugs and about and asks <= UNSAID | {"chart", "demo"}:
         return ["may"]  # a patient and a drug is an order check
     dosed = [topic for topic in told if topic.get("doses") and not topic.get("alone")]  # "her dose per kilo"

@@ -20,6 +20,7 @@ from docgemma.rules.order_check import MAJOR, UNCHECKED
 from docgemma.rules.patient_state import UNKNOWN, PatientState, as_told, patient_state
 from docgemma.rules.unheard import halts
 from docgemma.state import Request, ToolResult
+from docgemma.text.births import tells_somebody
 from docgemma.text.quoted import NOT_VERIFIED
 from docgemma.text.said import asked_parts
 from docgemma.text.told import spelled
@@ -72,7 +73,9 @@ def label_facts(
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
     stating = as_told(f"{before} ; {said}", UNKNOWN)
-    stated = replace(stating, problems=())  # those are topics of the label
+    # what is told of no one is a topic of the label
+    somebody = tells_somebody(said)
+    stated = stating if somebody else replace(stating, problems=())
     patient = as_told(said, patient_state(chart, date.today())) if chart else stated
     kidneys = patient.kidneys()
     lowered = [row for row in rows if kidneys and kidneys[0] < row.get("egfr_below", 0)]
@@ -81,7 +84,7 @@ def label_facts(
     meant = " ".join([*sorted(asked - DOSES), *stating.problems])  # "in hf" is "for heart failure"
     own = _maxima(rows, patient, said, meant, "children" in asked) if dosed else []
     judged = check_conditions(drug, data.get("condition_rows", []), stated, route, spelled(said)) if not chart else []
-    warned = [item for item in judged if item.rank != UNCHECKED]
+    warned = sorted((item for item in judged if item.rank != UNCHECKED), key=lambda item: item.rank)
     grave = [item.text for item in warned if item.rank <= MAJOR or not (own and asked & DOSES)]
     mine = sentences(grave) + sentences(f"{name}{AT_MOST}{text} (dose data, {NOT_VERIFIED})." for text in own)
     mine += sentences(item.text for item in warned if item.text not in grave)
@@ -99,12 +102,13 @@ def label_facts(
     for topic in timed if brief else topics:
         lines = [*facts, *box] if topic in timed else []
         lines += [Fact(text, title) for text in fitting_limits if lines and topic.get("doses")]
-        skipped = (chart or warned) and topic not in timed
+        skipped = (chart or (warned and not somebody)) and topic not in timed
         texts = [] if skipped else held_of(topic, topics, lines, data, said)
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
         there = skipped or texts or found or (brief and topic.get("stated"))
-        texts = [text for text in texts if text not in table]  # worked out above
-        absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
+        above = " ; ".join(plain(item.text) for item in warned)
+        texts = [text for text in texts if text not in table and plain(text.partition(" (")[0]) not in above]
+        absent = not (there or warned or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
             texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
         about = " ; ".join(part for part, _ in asked_parts(said) if names(topic["said"], part))

@@ -11,6 +11,7 @@ from docgemma.reading.terms import measure_named, measure_said, said_in
 from docgemma.rules.chart_entries import age
 from docgemma.rules.grounding import split
 from docgemma.rules.typed import as_compared, typed_values, unit_by_size
+from docgemma.text.births import age_and_sex
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.told import ended_pregnancy, spelled, told_behind, told_problems, told_weeks
 from docgemma.text.words import affirmed, clinical, listed, names, plain
@@ -143,6 +144,9 @@ def as_told(text: str, patient: PatientState) -> PatientState:
             told.setdefault("age", value)
         elif value and at and words[at - 1] in ("age", "aged"):
             told.setdefault("age", value * units["age"].get(unit, 1))
+    years, sex = age_and_sex(text) if not (patient.sex or patient.age) else (None, "")  # "41F"
+    told |= {"age": years} if years and "age" not in told else {}
+    patient = replace(patient, sex=patient.sex or sex)
     typed = [(name.casefold(), value) for name, value in typed_values(text) if "/" not in value]
     kidneys = [("egfr", (float(value), KIDNEYS[name], WRITTEN)) for name, value in typed if name in KIDNEYS]
     recorded = (patient.results.get("egfr") or (inf,))[0]  # a stage says less than a result

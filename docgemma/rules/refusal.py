@@ -103,13 +103,15 @@ def refused(request: Request) -> str:
 
 def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
+    told = request["said"]
+    for note in request["notes"]:
+        told = told.replace(note["note_text"], " ")
+    if undoable := known.unique(entry["cannot"] for entry in said_in(told, "undoable")):
+        return f"I cannot {' or '.join(undoable)}: that was not done."
     asked = "oos" in request["asks"] and listed("request_words", "deeds") & set(plain(request["said"]).split())
     parts = [] if request["notes"] or request["orders"] else clauses(request["said"])
     begun = {begun_with(plain(part).split()) for part in parts}
-    sent = any(names(listed("request_words", "messages"), part) for part in parts)  # "msg her thru the portal"
-    return (
-        NOT_DONE if asked or sent or begun & listed("request_words", "errands") else ""
-    )  # "phone the lab for his crp"
+    return NOT_DONE if asked or begun & listed("request_words", "errands") else ""  # "phone the lab for his crp"
 
 
 def is_rejected(result: ToolResult) -> bool:

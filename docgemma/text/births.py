@@ -8,6 +8,8 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
+from docgemma.text.words import listed, names
+
 if TYPE_CHECKING:
     from docgemma.ehr.base import PatientMatch
 
@@ -26,6 +28,8 @@ AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
 COUNTED = frozenset("w wk wks week weeks weeker day days month months h hr hrs hour hours min mins".split())
 SOON = timedelta(days=366)  # appointments are made so far ahead
 AGE_SPREAD = 1  # people round, and birthdays pass
+OLDEST, GROWN = 110, 16  # years; below, "3 m" is months
+HEAT = frozenset("temp t temperature fever".split())  # "temp 99F" is no age
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
 
 
@@ -126,3 +130,35 @@ def _age_until(words: list[str], place: int) -> int | None:
 def is_clock(text: str) -> bool:
     """Whether four digits are a time of day: "bloods 0540"."""
     return len(text) == 4 and text.isdigit() and int(text[:2]) < 24 and int(text[2:]) < 60
+
+
+def is_age_and_sex(word: str) -> bool:
+    """ "41F", "M60", "6yo", "79yr"."""
+    digits = word.strip("mfMFyorYORs")
+    return digits != word and digits.isdecimal() and len(digits) < 4
+
+
+def age_and_sex(text: str) -> tuple[int | None, str]:
+    """The age and the sex of somebody who is described by both: "41F", "55 M", "man 71", "lady of 67"; (None, "")."""
+    words = [word.strip("(),.;:?!-").casefold() for word in text.split()]
+    sexes = {word: sex for sex in ("female", "male") for word in (sex, sex[0], *listed("request_words", sex))}
+    for at, word in enumerate(words):
+        digits = word.strip("mf")
+        before, after = [*words[max(at - 2, 0) : at]][::-1], words[at + 1 : at + 2]
+        if not digits.isdecimal() or not 0 < int(digits) <= OLDEST or {*before} & HEAT:
+            continue
+        if digits != word:
+            return int(digits), sexes[word.strip("0123456789")[:1]]
+        near = [*after, *(before[1:] if before[:1] == ["of"] else before[:1])]
+        found = [sexes[one] for one in near if one in sexes and (len(one) > 1 or int(digits) >= GROWN)]
+        if found:
+            return int(digits), found[0]
+    return None, ""
+
+
+def tells_somebody(message: str) -> bool:
+    """Whether somebody is described by age, sex or pregnancy: "41F", "lady of 67", "30/40", "bf mum"."""
+    words = [word.strip("(),.;:?!-") for word in message.split()]
+    weeks = any(word.endswith("/40") and word[:-3].replace("+", "").isdecimal() for word in words)
+    aged = age_and_sex(message)[1] or any(birth.kind == "age" for birth in read_births(message))
+    return bool(aged or weeks or any(map(is_age_and_sex, words))) or names(listed("request_words", "somebody"), message)

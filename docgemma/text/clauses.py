@@ -6,6 +6,7 @@ from docgemma.text.durations import MARKS, Place
 from docgemma.text.words import clinical, listed, plain
 
 FEW = 4  # words that a detail takes in
+EDGES = " ,;:.-/"
 
 
 def masked(text: str, places: Iterable[Place]) -> str:
@@ -39,6 +40,12 @@ def fillers() -> frozenset[str]:
     """Words that say nothing of an entry: courtesy, commands, pronouns."""
     kinds = ("stop", "persons", "answer", "commands", "ordering", "opening", "fillers")
     return listed("request_words", *kinds)
+
+
+def unmarked(text: str, edges: str) -> str:
+    """Without marks and blanks at its edges, but with the point of ".5 mg"."""
+    kept = text.strip(edges)
+    return f".{kept}" if kept[:1].isdigit() and text[: text.find(kept)].endswith(".") else kept
 
 
 def quoted(text: str, at: int) -> str:

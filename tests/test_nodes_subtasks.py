@@ -2,8 +2,8 @@
 
 import pytest
 
+from docgemma.nodes.subtasks import confidence, route_by_plan
 from docgemma.rules.known import NOTHING, replaced
-from docgemma.rules.subtasks import confidence, route_by_plan
 from docgemma.state import AgentState
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from docgemma.reading.marked import EDGES
-from docgemma.reading.reader import unmarked
+from docgemma.text.clauses import EDGES, unmarked
 from docgemma.text.durations import duration
 from docgemma.text.frequency import times_per_day
 from docgemma.text.numbers import NUMBER_WORDS, quantities

@@ -1,0 +1,97 @@
+"""A message that orders an entry and asks something else beside it: each of its two parts is read by itself."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from docgemma.reading.labels import TOPICS, WRITES
+from docgemma.reading.meant import PLAINLY, SURE
+from docgemma.reading.reader import Reader
+from docgemma.reading.terms import measures_in
+from docgemma.state import Request
+from docgemma.text.said import clauses
+from docgemma.text.words import clinical, listed, plain
+
+STRONG = (". ", "? ", "! ", "; ", "... ", "… ", " - ", " – ", " — ", "\n")
+MARKS = (*STRONG, ", ", " & ", " + ", " and ", " also ", " then ")  # behind these only what plainly asks is a question
+LEAD = 5  # words within which a command stands, or a bare question
+MOST = 6  # places where a message is parted
+LOOKED = (*TOPICS, "safe", "ddi", "may", "lit", "trial", "img")
+ALONE = ("fix", "ok", "cancel", "change", "oos", "cohort", *WRITES)  # asks of no question beside an entry
+JOINED = ("measures", "drugs", "conditions", "telling")
+
+
+def entry_and_question(message: str, whole: Request, reader: Reader, read: Callable[[str], Request]) -> Request | None:
+    """The request with the entry of one part, plainly ordered, and what the other part asks: "X 5 mg od for Y. Her K?".
+
+    None where the message is one: "X 5 mg od, ok?", "if her K is low, X", or where the question is of the order."""
+    for entry, question, plainly_asked in _parted(message):
+        alone = reader.read(entry)
+        plainly = alone.polarity["ordered"] > PLAINLY and any(alone.asks[ask] > PLAINLY for ask in WRITES)
+        if not plainly or not (wanted := _asks(question, reader)):
+            continue
+        ordered, asked = read(entry), read(question)
+        written = [ask for ask in ordered["asks"] if ask in WRITES]
+        given = all(order["dose"] and order["how"] != "unknown" for order in ordered["orders"])
+        given &= plainly_asked or "note" not in written  # a note may hold what reads like a question
+        given &= "note" in written or _demanded(entry) or (_is_bare(entry, ordered) and _is_brief(question))
+        other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
+        of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
+        if ordered["meant"] != "ordered" or not written or not given or of_order:
+            continue
+        two: tuple[Any, Any] = ordered, asked
+        joined = {key: [*two[0][key], *(one for one in two[1][key] if one not in two[0][key])] for key in JOINED}
+        wanted += [ask for ask in whole["asks"] if ask in TOPICS and ask not in wanted]
+        joined["asks"] = [*written, *(ask for ask in wanted if ask != "may"), *(["may"] if other else [])]
+        taken = {key: two[0][key] for key in ("orders", "allergies", "notes", "meant")}
+        return cast(Request, {**whole, **joined, **taken, "query": asked["query"], "details": {}})
+    return None
+
+
+def _demanded(entry: str) -> bool:
+    """Whether a part begins with what is to be done, "add X", "could we have X"; it is no order of somebody else's."""
+    words = plain(entry).split()
+    polite = listed("request_words", "fillers", "opening", "commands")
+    verbs = listed("request_words", "to_order", "noting_plainly") | {"script", "have"}
+    begun = [word for word in words[:LEAD] if word not in polite or word in verbs][:2]
+    quoted = "\n" in entry or any(mark in entry for pair in clinical("request_words")["quotes"] for mark in pair[:1])
+    return bool({*begun} & verbs) and not (quoted or listed("request_words", "others") & {*words})
+
+
+def _is_bare(entry: str, ordered: Request) -> bool:
+    """Whether a part is an order and nothing else, "amox 500 tds 5/7 for Garcia"."""
+    own = [
+        *(field for order in ordered["orders"] for field in order.values()),
+        *(one["said"] for one in ordered["patients"]),
+    ]
+    rest = {*plain(entry).split()} - {word for text in own for word in plain(str(text)).split()}
+    return bool(ordered["orders"]) and rest <= listed("request_words", "beside_order", "linking")
+
+
+def _is_brief(question: str) -> bool:
+    """Whether a question is of one thing, and tells no value: "also her WCC?", "what does the CXR say"."""
+    words = [word for word in plain(question).split() if word not in listed("request_words", "beside_order")]
+    asked = {*words[:1]} & listed("request_words", "questioning", "telling_back") or len(words) <= LEAD
+    return bool(asked) and len(words) <= 2 * LEAD and not any(word[0].isdigit() for word in words)
+
+
+def _asks(question: str, reader: Reader) -> list[str]:
+    """What a part asks by itself; [] where it gives a condition or an entry of its own, or asks of the order."""
+    begun, asks = {*plain(question).split()[:2]}, reader.read(question).asks
+    if begun & listed("request_words", "conditional") or any(asks[ask] > SURE for ask in ALONE):
+        return []
+    found = [ask for ask in LOOKED if asks[ask] > SURE]
+    return found or (["labs"] if measures_in(question, sure=True) else [])
+
+
+def _parted(message: str) -> Iterator[tuple[str, str, bool]]:
+    """The two parts at each mark between clauses, as entry and question in either order, sentences first; and whether
+    the second plainly asks."""
+    places = [(at, mark) for mark in MARKS for at in range(len(message)) if message.startswith(mark, at)]
+    questioning = listed("request_words", "questioning", "telling_back")
+    for at, mark in places[:MOST]:
+        left, right = message[: at + 1].strip(), message[at + len(mark) :].strip()
+        for entry, question in ((left, right), (right, left)):
+            begun = {word for clause in [question, *clauses(question)] for word in plain(clause).split()[:2]}
+            asking = bool(question.endswith("?") or begun & questioning)
+            if len(entry.split()) > 2 and begun and (mark in STRONG or asking):
+                yield entry, question, asking
