@@ -82,6 +82,12 @@ def kit(part: str, name: str) -> Any:
     return sys.modules[known]
 
 
+def in_kit(part: str, module: str, name: str, /, *args: Any, **options: Any) -> Any:
+    """Call what is defined in a kit. Another process can import this function, and no kit's module by its name: what
+    is pickled for one says so with it."""
+    return getattr(kit(part, module), name)(*args, **options)
+
+
 def private_folder(path: Path) -> Path:
     """Make a folder that only its owner may open (0700), whatever the umask says; one that exists is mended.
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -14,8 +15,6 @@ from types import SimpleNamespace
 import pytest
 
 from docgemma.errors import ConfigError, ModelError
-from docgemma.experiments import runner
-from docgemma.experiments.runner import model_key, run_suites
 from docgemma.experiments.statistics import mcnemar
 from docgemma.experiments.suites import Suite, find_suites
 from docgemma.paths import kit
@@ -23,7 +22,8 @@ from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import ENV, assert_one_clear_line, run
 
-plots, kept_rows, tables = (kit("experiments", name) for name in ("plots", "kept", "tables"))
+plots, kept_rows, runner, tables = (kit("experiments", name) for name in ("plots", "kept", "runner", "tables"))
+model_key, run_suites = runner.model_key, runner.run_suites
 table, NEEDS_A_MODEL = tables.table, tables.NEEDS_A_MODEL
 SUITE = find_suites("retry")[0]
 CASES = 48
@@ -199,6 +199,23 @@ def test_on_ray_the_same_chunks_give_the_same_table(settings: Settings, monkeypa
     monkeypatch.setitem(sys.modules, "ray", fake)
     rows = measured(SUITE, settings, "edge", ray="ray://head:10001")
     assert rows[-1]["n"] == CASES and seen == ["ray://head:10001", "shut down"]
+
+
+def test_a_process_that_has_loaded_no_kit_can_run_what_it_is_sent(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "in_processes", lambda run, items, workers: [(None, elsewhere(run, items[0]))])
+    jobs = list(runner.jobs_of([SUITE], True, 2))
+    ran = list(runner._elsewhere([jobs], 2, None, "edge", settings.model_dump_json(), 0))
+    assert [job for job, _ in ran] == jobs and all(type(job) is runner.Job for job, _ in ran)
+    assert all(row["checks"] for _, row in ran)
+
+
+def elsewhere(run: object, item: object) -> object:
+    """Through pickle and back, in an interpreter that has imported nothing."""
+    code = "import pickle, sys; run, item = pickle.load(sys.stdin.buffer); pickle.dump(run(item), sys.stdout.buffer)"
+    sent = pickle.dumps((run, item))
+    return pickle.loads(subprocess.run([sys.executable, "-c", code], input=sent, stdout=-1, env=ENV, check=True).stdout)
 
 
 def test_pictures_are_the_same_bytes_from_the_same_rows(settings: Settings) -> None:

@@ -48,11 +48,12 @@ def run_command(
 ) -> None:
     """Run a suite. One that was stopped goes on; trials that are stored are not run again."""
     with quick_start():
-        from docgemma.experiments.runner import model_key, run_suites
         from docgemma.experiments.suites import QUICK, find_suites
         from docgemma.llm.load import default_model
         from docgemma.paths import kit
         from docgemma.settings import read_settings
+
+        runner = kit("experiments", "runner")
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -62,13 +63,13 @@ def run_command(
     shown = Progress(*columns, console=screen, disable=not screen.is_terminal)
     with shown:
         task = shown.add_task(suite)
-        rows = run_suites(
+        rows = runner.run_suites(
             suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
     table = kit("experiments", "tables").table
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
-    key = model_key(name, settings)
+    key = runner.model_key(name, settings)
     if save:
         kept = kit("experiments", "kept").save(key, measured, n=QUICK if quick else n, seed=seed)
         say(f"Saved: {kept}", err=True)

@@ -1,14 +1,13 @@
 """What a model can be asked about tools, results and next steps: what came back, and whether it is right."""
 
 from dataclasses import replace
-from typing import Any, Literal, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from pydantic import BaseModel, Field, create_model
 from rapidfuzz.fuzz import token_set_ratio
 
 from docgemma import prompts
 from docgemma.experiments.suites import Case
-from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.llm.base import Prompt
 from docgemma.nodes.context import decided
 from docgemma.nodes.tool_select import COPIED, constrain, options
@@ -20,6 +19,13 @@ from docgemma.schemas import NO_TOOL, Schema
 from docgemma.state import AgentState, ToolResult
 from docgemma.text.words import plain
 from docgemma.tools import Tool
+
+if TYPE_CHECKING:
+    from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
+else:
+    trial = kit("experiments", "trial")
+    TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
+    sampling = trial.sampling
 
 unlinked, same_value = kit("experiments", "unlinked"), kit("golden", "checks").same_value
 COMPOSED = frozenset({"query", "condition", "note_text"})  # a model may word these otherwise

@@ -1,12 +1,11 @@
 """Free text under a condition, and what can be checked of it: facts, contradictions, leaks, emptiness, reasoning."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rapidfuzz.process import extractOne
 
 from docgemma.experiments.suites import Case
-from docgemma.experiments.trial import TOOLS, Metered, Options, Outcome, sampling
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_thinking
 from docgemma.nodes.context import decided
@@ -16,6 +15,13 @@ from docgemma.prompts import BRIEF, answer_prompt, ask_intent, system
 from docgemma.rules.grounding import ground
 from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import listed
+
+if TYPE_CHECKING:
+    from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
+else:
+    trial = kit("experiments", "trial")
+    TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
+    sampling = trial.sampling
 
 alternatives, says = kit("golden", "cases").alternatives, kit("golden", "checks").says
 LABELS = {tool.label: tool for tool in TOOLS}

@@ -7,16 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
 from docgemma.experiments.suites import Case, Suite
-from docgemma.experiments.trial import BY_CODE, Metered, Options, Outcome
 from docgemma.experiments.workers import in_processes, on_ray
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
-from docgemma.paths import kit, private_file
+from docgemma.paths import in_kit, kit, private_file
 from docgemma.settings import Settings
+
+if TYPE_CHECKING:
+    from data.experiments.kit.trial import BY_CODE, Metered, Options, Outcome
+else:
+    trial = kit("experiments", "trial")
+    BY_CODE, Metered, Options, Outcome = trial.BY_CODE, trial.Metered, trial.Options, trial.Outcome
 
 CHUNK = 4  # trials that go to another process at a time
 TABLE = """create table if not exists trials (suite, condition, case_id, model, seed, definition, row,
@@ -34,6 +39,9 @@ class Job(NamedTuple):
     correct: list[str]
     options: Options
     case: Case
+
+    def __reduce__(self) -> tuple[Any, ...]:  # of a kit, as `in_kit` says
+        return in_kit, ("experiments", "runner", "Job", *self)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -166,7 +174,8 @@ def _in_threads(chunks: list[list[Job]], name: str, settings_json: str, seed: in
 
 def _elsewhere(chunks: list[list[Job]], workers: int, ray: str | None, *given: Any) -> Iterator[tuple[Job, Row]]:
     name, settings_json, seed = given
-    run = partial(_run_chunk, name=name, settings_json=settings_json, seed=seed)
+    here = ("experiments", "runner", "_run_chunk")
+    run = partial(in_kit, *here, name=name, settings_json=settings_json, seed=seed)
     for _, rows in on_ray(run, chunks, ray) if ray else in_processes(run, chunks, workers):
         if rows is None:
             died = "A worker of Ray died." if ray else "A worker process died."
