@@ -299,6 +299,8 @@ def _asks(request: Request, about: bool) -> list[str]:
         return unique([*request["asks"], "labs"])
     if said_in(words, "recruitment") and not asks & {"trial", *WRITES}:
         return ["trial"]  # "HER2 adjuvant one, has it opened yet"
+    if about and not drugs and asks <= {*TOPICS, *UNSAID, "lit"} and names(listed("request_words", "in_chart"), words):
+        return unique([*(ask for ask in request["asks"] if ask in TOPICS), "notes", "labs"])  # "evidence of bleeding"
     published = said_in(words, "literature") and not asks & {*WRITES}
     if published and not about:  # "h pylori 1st line now, ACG?"
         return unique([*(ask for ask in request["asks"] if ask not in (*TOPICS, "may", "find", "gk")), "lit"])

@@ -162,7 +162,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     literature = Step("search_medical_literature", _said(query=_subject(state, request)), "lit")
     steps += [literature] if "lit" in asks else []
-    if "trial" in asks or request["trials"]:
+    unread = all(item["empty"] or item["result"]["partial"] for item in known.made(state, literature.tool))
+    sought = "lit" in asks and unread and {"trial", "trials"} & {*plain(request["said"]).split()}
+    if "trial" in asks or request["trials"] or (sought and known.made(state, literature.tool)):
         steps += _trials(state, request)
         found = known.made(state, "find_clinical_trials")  # "trial for stopping at 7?": it may be published
         published = found and all(item["empty"] for item in found) and not request["patients"]
@@ -263,8 +265,7 @@ def _writes(request: Request, person: str | None) -> list[Step]:
         for at, args in enumerate(entries[ask]):
             ids = [{"patient_id": owner} for owner in whose[at]] if at < len(whose) else [who]
             steps += [Step(WRITE_TOOLS[ask], owner | args, ask) for owner in ids]
-    if not any("reaction" in step.args for step in steps):
-        steps.sort(key=lambda step: step.ask != "allergy")  # what is asked back comes first
+    steps.sort(key=lambda step: step.ask != "allergy")  # an order behind it is checked against it
     if not steps and not set(request["asks"]) - {*WRITES, "chat", "gk", "fix"}:
         said = order_args(request["details"]) if "rx" in asked else {}
         steps = [Step(WRITE_TOOLS[ask], who | said, ask) for ask in asked[:1]]  # the call asks for what is missing
