@@ -1,13 +1,13 @@
 """A message that orders an entry and asks something else beside it: each of its two parts is read by itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.meant import PLAINLY, SURE
 from docgemma.reading.reader import Reader
 from docgemma.reading.terms import measures_in
-from docgemma.state import Request
+from docgemma.state import OrderRef, Request
 from docgemma.text.said import clauses
 from docgemma.text.words import clinical, listed, plain
 
@@ -33,16 +33,20 @@ def entry_and_question(message: str, whole: Request, reader: Reader, read: Calla
         written = [ask for ask in ordered["asks"] if ask in WRITES]
         given = all(order["dose"] and order["how"] != "unknown" for order in ordered["orders"])
         given &= plainly_asked or "note" not in written  # a note may hold what reads like a question
-        given &= "note" in written or _demanded(entry) or (_is_bare(entry, ordered) and _is_brief(question))
+        bare = is_bare(entry, ordered, ordered["orders"], "linking") and _is_brief(question)
+        given &= "note" in written or _demanded(entry) or bare
+        mine, several = ordered["patients"], len(whole["patients"]) > 1
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
         of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
-        if ordered["meant"] != "ordered" or not written or not given or of_order:
+        unsure = several and len(mine) != 1  # whose it is
+        if ordered["meant"] != "ordered" or not written or not given or of_order or unsure:
             continue
         two: tuple[Any, Any] = ordered, asked
         joined = {key: [*two[0][key], *(one for one in two[1][key] if one not in two[0][key])] for key in JOINED}
         wanted += [ask for ask in whole["asks"] if ask in TOPICS and ask not in wanted]
         joined["asks"] = [*written, *(ask for ask in wanted if ask != "may"), *(["may"] if other else [])]
         taken = {key: two[0][key] for key in ("orders", "allergies", "notes", "meant")}
+        taken["owners"] = {ask: [[mine[0]["id"]]] * MOST for ask in written} if several else {}
         return cast(Request, {**whole, **joined, **taken, "query": asked["query"], "details": {}})
     return None
 
@@ -57,14 +61,12 @@ def _demanded(entry: str) -> bool:
     return bool({*begun} & verbs) and not (quoted or listed("request_words", "others") & {*words})
 
 
-def _is_bare(entry: str, ordered: Request) -> bool:
-    """Whether a part is an order and nothing else, "amox 500 tds 5/7 for Garcia"."""
-    own = [
-        *(field for order in ordered["orders"] for field in order.values()),
-        *(one["said"] for one in ordered["patients"]),
-    ]
-    rest = {*plain(entry).split()} - {word for text in own for word in plain(str(text)).split()}
-    return bool(ordered["orders"]) and rest <= listed("request_words", "beside_order", "linking")
+def is_bare(said: str, request: Request, orders: Sequence[OrderRef], *lists: str) -> bool:
+    """Whether what is said is an order and nothing else, "amox 500 tds 5/7 for Garcia", but words of these lists."""
+    own = [*(field for order in orders for field in order.values())]
+    own += [f"{one['said']} {one['name']}" for one in request["patients"]]
+    rest = {*plain(said).split()} - {word for text in own for word in plain(str(text)).split()}
+    return bool(orders) and rest <= listed("request_words", "beside_order", *lists)
 
 
 def _is_brief(question: str) -> bool:

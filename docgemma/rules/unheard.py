@@ -4,6 +4,7 @@ of another. Pure."""
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
+from docgemma.reading.two_asks import is_bare
 from docgemma.state import OrderRef, Request
 from docgemma.text.said import asked_parts
 from docgemma.text.words import begun_with, listed, names, plain
@@ -57,9 +58,7 @@ def in_place(request: Request, considered: Sequence[OrderRef]) -> list[OrderRef]
     instead = "change" in request["asks"] or names(listed("request_words", "in_place"), said)
     known = {word for one in request["patients"] for word in plain(f"{one['said']} {one['name']}").split()}
     known |= listed("request_words", "ordering", "opening")
-    own = {word for order in whole for field in order.values() for word in plain(str(field)).split()}
-    own |= known - listed("request_words", "opening") | listed("request_words", "beside_order")
-    bare = {*plain(said).split()} <= own
+    bare = is_bare(said, request, whole, "ordering")
     if request["meant"] or "?" in said or len(whole) != 1 or not (instead or bare) or is_conditional(request):
         return []
     before = takewhile(lambda word: word != plain(whole[0]["said"]).split()[0], plain(said).split())
