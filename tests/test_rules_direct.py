@@ -59,10 +59,12 @@ def test_a_greeting_is_greeted_and_thanks_are_taken() -> None:
     ("said", "asks", "starts"),
     [
         ("ok thx ur a lifesaver, 5 more visits", [], "You're welcome"),
-        ("4am and my tea is cold, u even get tired", ["chat"], "I hear you. I am a program"),
+        ("4am and my tea is cold, u even get tired", ["chat"], "I hear you. I found no question"),
         ("remind me what you can and cant do", ["chat"], "I can look up patients' charts"),
         ("bleep the med reg for bed 4 now", ["oos"], "I cannot call, book, page"),
         ("will it rain in leeds", ["oos"], "I cannot do that."),
+        ("remind me at 6 to ring the lab", ["oos"], "I cannot set reminders or alerts: that was not done."),
+        ("70F, face droop, arm weak, 40 mins", ["chat"], "I make no diagnosis from what you describe"),
     ],
 )
 def test_small_talk_and_a_deed_get_a_reply_of_their_own(said: str, asks: list[str], starts: str) -> None:
