@@ -148,7 +148,7 @@ def read_request(
         ),
     )
     entered = reading.spans.get("rx.dose") or any(reading.asks[ask] > UNLIKE for ask in WRITES)
-    return (entry_and_question(message, whole, reader, read_again) if entered else None) or whole
+    return (entry_and_question(message, whole, reader, read_again, bool(active)) if entered else None) or whole
 
 
 def _in_context(message: str, before: str, patient: str, reader: Reader) -> Reading:

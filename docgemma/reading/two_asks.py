@@ -14,17 +14,21 @@ from docgemma.text.words import clinical, listed, plain
 STRONG = (". ", "? ", "! ", "; ", "... ", "… ", " - ", " – ", " — ", "\n")
 MARKS = (*STRONG, ", ", " & ", " + ", " and ", " also ", " then ")  # behind these only what plainly asks is a question
 LEAD = 5  # words within which a command stands, or a bare question
-MOST = 6  # places where a message is parted
+MOST = 6  # places where a message is parted; orders of one part
 LOOKED = (*TOPICS, "safe", "ddi", "may", "lit", "trial", "img")
 ALONE = ("fix", "ok", "cancel", "change", "oos", "cohort", *WRITES)  # asks of no question beside an entry
 JOINED = ("measures", "drugs", "conditions", "telling")
 
 
-def entry_and_question(message: str, whole: Request, reader: Reader, read: Callable[[str], Request]) -> Request | None:
+def entry_and_question(
+    message: str, whole: Request, reader: Reader, read: Callable[[str], Request], opened: bool
+) -> Request | None:
     """The request with the entry of one part, plainly ordered, and what the other part asks: "X 5 mg od for Y. Her K?".
 
-    None where the message is one: "X 5 mg od, ok?", "if her K is low, X", or where the question is of the order."""
-    for entry, question, plainly_asked in _parted(message):
+    None where the message is one: "X 5 mg od, ok?", "if her K is low, X"; where the question is of the order; and where
+    it is not sure whose the entry is. `opened`: whether a patient is open."""
+    depends = listed("request_words", "conditional") & {*plain(message).split()}
+    for entry, question in _parted(message):
         alone = reader.read(entry)
         plainly = alone.polarity["ordered"] > PLAINLY and any(alone.asks[ask] > PLAINLY for ask in WRITES)
         if not plainly or not (wanted := _asks(question, reader)):
@@ -32,13 +36,16 @@ def entry_and_question(message: str, whole: Request, reader: Reader, read: Calla
         ordered, asked = read(entry), read(question)
         written = [ask for ask in ordered["asks"] if ask in WRITES]
         given = all(order["dose"] and order["how"] != "unknown" for order in ordered["orders"])
-        given &= plainly_asked or "note" not in written  # a note may hold what reads like a question
+        note = "note" in written  # it may hold what reads like a question and stands behind its beginning
+        given &= message.startswith(question) or _quotes(entry) if note else not depends
         bare = is_bare(entry, ordered, ordered["orders"], "linking") and _is_brief(question)
-        given &= "note" in written or _demanded(entry) or bare
-        mine, several = ordered["patients"], len(whole["patients"]) > 1
+        given &= note or _demanded(entry) or bare
+        mine, people = ordered["patients"], whole["patients"]
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
         of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
-        unsure = several and len(mine) != 1  # whose it is
+        called = listed("request_words", "male titles", "female titles") & {*plain(entry).split()}
+        theirs = len(mine) == 1 or not (people or called) or not (mine or called or opened or people[1:])
+        unsure = ordered["unclear"] or whole["unclear"] or not theirs
         if ordered["meant"] != "ordered" or not written or not given or of_order or unsure:
             continue
         two: tuple[Any, Any] = ordered, asked
@@ -46,7 +53,7 @@ def entry_and_question(message: str, whole: Request, reader: Reader, read: Calla
         wanted += [ask for ask in whole["asks"] if ask in TOPICS and ask not in wanted]
         joined["asks"] = [*written, *(ask for ask in wanted if ask != "may"), *(["may"] if other else [])]
         taken = {key: two[0][key] for key in ("orders", "allergies", "notes", "meant")}
-        taken["owners"] = {ask: [[mine[0]["id"]]] * MOST for ask in written} if several else {}
+        taken["owners"] = {ask: [[mine[0]["id"]]] * MOST for ask in written} if mine else {}
         return cast(Request, {**whole, **joined, **taken, "query": asked["query"], "details": {}})
     return None
 
@@ -57,8 +64,12 @@ def _demanded(entry: str) -> bool:
     polite = listed("request_words", "fillers", "opening", "commands")
     verbs = listed("request_words", "to_order", "noting_plainly") | {"script", "have"}
     begun = [word for word in words[:LEAD] if word not in polite or word in verbs][:2]
-    quoted = "\n" in entry or any(mark in entry for pair in clinical("request_words")["quotes"] for mark in pair[:1])
-    return bool({*begun} & verbs) and not (quoted or listed("request_words", "others") & {*words})
+    told = "\n" in entry or _quotes(entry) or listed("request_words", "others") & {*words}
+    return bool({*begun} & verbs) and not told
+
+
+def _quotes(text: str) -> bool:
+    return any(mark in text for pair in clinical("request_words")["quotes"] for mark in pair[:1])
 
 
 def is_bare(said: str, request: Request, orders: Sequence[OrderRef], *lists: str) -> bool:
@@ -85,15 +96,14 @@ def _asks(question: str, reader: Reader) -> list[str]:
     return found or (["labs"] if measures_in(question, sure=True) else [])
 
 
-def _parted(message: str) -> Iterator[tuple[str, str, bool]]:
-    """The two parts at each mark between clauses, as entry and question in either order, sentences first; and whether
-    the second plainly asks."""
+def _parted(message: str) -> Iterator[tuple[str, str]]:
+    """The two parts at each mark between clauses, as entry and question in either order, sentences first."""
     places = [(at, mark) for mark in MARKS for at in range(len(message)) if message.startswith(mark, at)]
     questioning = listed("request_words", "questioning", "telling_back")
     for at, mark in places[:MOST]:
         left, right = message[: at + 1].strip(), message[at + len(mark) :].strip()
         for entry, question in ((left, right), (right, left)):
             begun = {word for clause in [question, *clauses(question)] for word in plain(clause).split()[:2]}
-            asking = bool(question.endswith("?") or begun & questioning)
+            asking = question.endswith("?") or begun & questioning
             if len(entry.split()) > 2 and begun and (mark in STRONG or asking):
-                yield entry, question, asking
+                yield entry, question

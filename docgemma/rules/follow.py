@@ -56,7 +56,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     if not about and _of_drug(request):
         of_her = names(listed("request_words", "persons"), request["said"])  # the one who is described
-        kept = [ask for ask in request["asks"] if ask in ("ddi", "change", *(() if of_her else ("may",)))]
+        unnamed = ("rx",) if request["meant"] == "ordered" and request["orders"] else ()  # no entry without a name
+        kept = [ask for ask in request["asks"] if ask in ("ddi", "change", *unnamed, *(() if of_her else ("may",)))]
         return replaced(request, asks=unique([*kept, "safe"]), meant="asked", orders=[], details={}, measures=[])
     asked = _asks(request, about)
     if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
@@ -244,8 +245,7 @@ def _of_drug(request: Request) -> bool:
     asks, said, words = set(request["asks"]), request["said"], set(plain(request["said"]).split())
     known = any(drug["how"] in ("named", "short", "near") for drug in request["drugs"])
     somebody = tells_somebody(said)  # "41F on X": nobody of the record
-    verbs = plain(said).split()[:2] if somebody else words
-    ordered = "rx" in asks and {*verbs} & listed("request_words", "ordering")
+    ordered = "rx" in asks and words & listed("request_words", "to_order" if somebody else "ordering")
     published = said_in(said, "literature") or said_in(said, "figures") or words & listed("request_words", "evidence")
     if not known or ordered or published or (words & listed("request_words", "persons") and not somebody):
         return False
@@ -293,12 +293,12 @@ def _asks(request: Request, about: bool) -> list[str]:
     words = plain(request["said"])
     if said_in(words, "figures") and not (about or asks & {"may", "ddi", *WRITES}):  # "SGLT2i in HFpEF, NNT?"
         return ["lit"]
-    if not about and any(entry.get("cohort") for entry in said_in(request["said"], "undoable")):
+    if not (about or drugs) and any(entry.get("cohort") for entry in said_in(request["said"], "undoable")):
         return ["cohort"]  # "give me all pen allergic on 4B"
     if "cohort" in asks and about and request["measures"]:  # "all with a K above 5, and what is Thornton's?"
         return unique([*request["asks"], "labs"])
-    if said_in(words, "recruitment") and not asks & {"trial", *WRITES}:
-        return ["trial"]  # "HER2 adjuvant one, has it opened yet"
+    if said_in(words, "recruitment") and not asks & {"trial", *WRITES}:  # "HER2 adjuvant one, has it opened yet"
+        return unique([*(ask for ask in request["asks"] if about or ask == "lit"), "trial"])
     if about and not drugs and asks <= {*TOPICS, *UNSAID, "lit"} and names(listed("request_words", "in_chart"), words):
         return unique([*(ask for ask in request["asks"] if ask in TOPICS), "notes", "labs"])  # "evidence of bleeding"
     published = said_in(words, "literature") and not asks & {*WRITES}

@@ -106,7 +106,8 @@ def cannot_do(request: Request) -> str:
     told = request["said"]
     for note in request["notes"]:
         told = told.replace(note["note_text"], " ")
-    if undoable := known.unique(entry["cannot"] for entry in said_in(told, "undoable")):
+    published = {"lit", "trial"} & {*request["asks"]}  # "HAS-BLED against CHA2DS2-VASc, RCT data?"
+    if undoable := known.unique(entry["cannot"] for entry in said_in(told, "undoable") if not published):
         return f"I cannot {' or '.join(undoable)}: that was not done."
     asked = "oos" in request["asks"] and listed("request_words", "deeds") & set(plain(request["said"]).split())
     parts = [] if request["notes"] or request["orders"] else clauses(request["said"])

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
-from docgemma.text.words import listed, names
+from docgemma.text.words import listed
 
 if TYPE_CHECKING:
     from docgemma.ehr.base import PatientMatch
@@ -28,8 +28,10 @@ AGE_BEFORE = frozenset({"aged", "age"})  # aged 77
 COUNTED = frozenset("w wk wks week weeks weeker day days month months h hr hrs hour hours min mins".split())
 SOON = timedelta(days=366)  # appointments are made so far ahead
 AGE_SPREAD = 1  # people round, and birthdays pass
-OLDEST, GROWN = 110, 16  # years; below, "3 m" is months
-HEAT = frozenset("temp t temperature fever".split())  # "temp 99F" is no age
+OLDEST, GROWN, MONTHS_AT_MOST = 110, 13, 24  # years; below, a bare number may be anything, and "18m" is months
+# "temp 99F", "foley 16F", "over 30m" are no ages; "pt 55 M" is one
+NO_AGE = frozenset("temp t temperature fever foley catheter fr french size ng sheath tube drain over every".split())
+BEFORE_AGE = frozenset("pt patient a an my for in is aged age with".split())
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
 
 
@@ -133,32 +135,43 @@ def is_clock(text: str) -> bool:
 
 
 def is_age_and_sex(word: str) -> bool:
-    """ "41F", "M60", "6yo", "79yr"."""
-    digits = word.strip("mfMFyorYORs")
-    return digits != word and digits.isdecimal() and len(digits) < 4
+    """ "41F", "M60", "6yo", "79yr"; no "30s", "3mm"."""
+    low = word.casefold()
+    ends = [low[len(digits) :] for digits in (low.rstrip("abcdefghijklmnopqrstuvwxyz/"),) if 0 < len(digits) < 4]
+    return (low[:1] in ("m", "f") and 1 < len(low) < 5 and low[1:].isdecimal()) or (
+        low[:1].isdecimal() and ends[:1] in (["m"], ["f"], ["yo"], ["yr"], ["yrs"], ["y"], ["y/o"])
+    )
 
 
 def age_and_sex(text: str) -> tuple[int | None, str]:
     """The age and the sex of somebody who is described by both: "41F", "55 M", "man 71", "lady of 67"; (None, "")."""
-    words = [word.strip("(),.;:?!-").casefold() for word in text.split()]
+    raw = text.split()
+    words = [word.strip("(),.;:?!-") for word in raw]
     sexes = {word: sex for sex in ("female", "male") for word in (sex, sex[0], *listed("request_words", sex))}
     for at, word in enumerate(words):
-        digits = word.strip("mf")
-        before, after = [*words[max(at - 2, 0) : at]][::-1], words[at + 1 : at + 2]
-        if not digits.isdecimal() or not 0 < int(digits) <= OLDEST or {*before} & HEAT:
+        low, digits, before = (
+            word.casefold(),
+            word.strip("mfMF"),
+            [one.casefold() for one in words[max(at - 2, 0) : at]],
+        )
+        if not digits.isdecimal() or not GROWN <= int(digits) <= OLDEST or {*before} & NO_AGE:
             continue
-        if digits != word:
-            return int(digits), sexes[word.strip("0123456789")[:1]]
-        near = [*after, *(before[1:] if before[:1] == ["of"] else before[:1])]
-        found = [sexes[one] for one in near if one in sexes and (len(one) > 1 or int(digits) >= GROWN)]
-        if found:
-            return int(digits), found[0]
+        if digits != word and len(word) == len(digits) + 1:
+            if "m" not in word or int(digits) >= MONTHS_AT_MOST:  # "18m" is months
+                return int(digits), sexes[low.strip("0123456789")]
+        elif digits == word:  # "egfr 28 female" is no age: it stands behind a mark, or beside the sex
+            led = [sexes[one] for one in (before[:1] if before[1:] == ["of"] else before[1:]) if one in sexes]
+            alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE
+            after = sexes.get("".join(words[at + 1 : at + 2]).casefold(), "") if alone else ""
+            if led or after:
+                return int(digits), (led or [after])[0]
     return None, ""
 
 
 def tells_somebody(message: str) -> bool:
     """Whether somebody is described by age, sex or pregnancy: "41F", "lady of 67", "30/40", "bf mum"."""
-    words = [word.strip("(),.;:?!-") for word in message.split()]
+    words, said = [word.strip("(),.;:?!-") for word in message.split()], f" {' '.join(message.casefold().split())} "
     weeks = any(word.endswith("/40") and word[:-3].replace("+", "").isdecimal() for word in words)
     aged = age_and_sex(message)[1] or any(birth.kind == "age" for birth in read_births(message))
-    return bool(aged or weeks or any(map(is_age_and_sex, words))) or names(listed("request_words", "somebody"), message)
+    spelt = any(f" {phrase} " in said for phrase in listed("request_words", "somebody"))
+    return bool(aged or weeks or spelt or any(map(is_age_and_sex, words)))
